@@ -1,0 +1,59 @@
+"""Diagnostic: an error or warning as a value; words come last.
+
+The shape of `to_json` is the ecosystem's (`validate -json`, the UI lines of `plan -json`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from attrs import evolve, frozen
+
+from planner.vocabulary.span import Span
+
+Severity = Literal["error", "warning"]
+
+
+@frozen
+class Diagnostic:
+    """One problem. `code` is stable and short (`config.duplicate_resource`); `summary` is a title without a full stop;
+    `detail` says what, why and what to do; `subject` is the span the caret points at; `context` the wider block shown;
+    `address` the object concerned; `values` are lines like `var.x is 5` about expression operands."""
+
+    severity: Severity
+    code: str
+    summary: str
+    detail: str = ""
+    subject: Span | None = None
+    context: Span | None = None
+    address: str | None = None
+    values: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_error(self) -> bool:
+        return self.severity == "error"
+
+    def at(self, address: str) -> Diagnostic:
+        """The same diagnostic, about the object with this address unless it already names one."""
+        return self if self.address else evolve(self, address=address)
+
+
+def error(code: str, summary: str, detail: str = "", subject: Span | None = None, **more: Any) -> Diagnostic:
+    return Diagnostic("error", code, summary, detail, subject, **more)
+
+
+def warning(code: str, summary: str, detail: str = "", subject: Span | None = None, **more: Any) -> Diagnostic:
+    return Diagnostic("warning", code, summary, detail, subject, **more)
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    return any(d.is_error for d in diagnostics)
+
+
+class Failure(Exception):
+    """Carries diagnostics out of a deep call; each stage catches it at its border and returns the diagnostics."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic) -> None:
+        self.diagnostics = [diagnostics] if isinstance(diagnostics, Diagnostic) else list(diagnostics)
+        super().__init__("; ".join(d.summary for d in self.diagnostics))
