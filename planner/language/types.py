@@ -1,0 +1,153 @@
+"""The types of the language (the type system that OpenTofu takes from go-cty), frozen and hashable.
+
+Primitive types are singletons: STRING, NUMBER, BOOL and DYNAMIC (the type of a value whose type is not known).
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+
+class Primitive:
+    """string, number, bool or dynamic; compared by identity."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> str:
+        return self.name.upper()
+
+
+STRING = Primitive("string")
+NUMBER = Primitive("number")
+BOOL = Primitive("bool")
+DYNAMIC = Primitive("dynamic")
+PRIMITIVES = {p.name: p for p in (STRING, NUMBER, BOOL, DYNAMIC)}
+
+
+class _Collection:
+    __slots__ = ("_hash", "element")
+    kind = ""
+
+    def __init__(self, element: Type) -> None:
+        self.element = element
+        self._hash = hash((self.kind, element))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (other.__class__ is self.__class__ and self.element == other.element)  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({self.element!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.element,))
+
+
+class ListType(_Collection):
+    """list(element)"""
+
+    __slots__ = ()
+    kind = "list"
+
+
+class SetType(_Collection):
+    """set(element)"""
+
+    __slots__ = ()
+    kind = "set"
+
+
+class MapType(_Collection):
+    """map(element)"""
+
+    __slots__ = ()
+    kind = "map"
+
+
+class TupleType:
+    """tuple([a, b, ...])"""
+
+    __slots__ = ("_hash", "elements")
+
+    def __init__(self, elements: tuple[Type, ...]) -> None:
+        self.elements = elements
+        self._hash = hash(("tuple", elements))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, TupleType) and self.elements == other.elements)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"tuple([{', '.join(map(repr, self.elements))}])"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (TupleType, (self.elements,))
+
+
+class ObjectType:
+    """object({name = type, ...}); `optional` names the attributes that conversion may leave out (type constraints)."""
+
+    __slots__ = ("_hash", "attributes", "optional")
+
+    def __init__(self, attributes: dict[str, Type], optional: frozenset[str] = frozenset()) -> None:
+        self.attributes = {name: attributes[name] for name in sorted(attributes)}
+        self.optional = optional
+        self._hash = hash(("object", tuple(self.attributes.items()), optional))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, ObjectType) and self.attributes == other.attributes and self.optional == other.optional
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{k}={'optional ' * (k in self.optional)}{v!r}" for k, v in self.attributes.items())
+        return f"object({{{inner}}})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (ObjectType, (self.attributes, self.optional))
+
+
+Type: TypeAlias = Primitive | ListType | SetType | MapType | TupleType | ObjectType
+
+EMPTY_OBJECT = ObjectType({})
+EMPTY_TUPLE = TupleType(())
+
+
+def type_to_json(t: Type) -> Any:
+    """The ecosystem's JSON form of a type: "string", ["list", T], ["object", {...}], ["tuple", [...]]."""
+    if isinstance(t, Primitive):
+        return t.name
+    if isinstance(t, TupleType):
+        return ["tuple", [type_to_json(e) for e in t.elements]]
+    if isinstance(t, ObjectType):
+        attributes = {k: type_to_json(v) for k, v in t.attributes.items()}
+        return ["object", attributes, sorted(t.optional)] if t.optional else ["object", attributes]
+    return [t.kind, type_to_json(t.element)]
+
+
+def type_from_json(j: Any) -> Type:
+    """The type that `type_to_json` gave. Raises ValueError for anything else."""
+    if isinstance(j, str) and j in PRIMITIVES:
+        return PRIMITIVES[j]
+    if isinstance(j, list) and len(j) >= 2:
+        kind, arg = j[0], j[1]
+        if kind in ("list", "set", "map"):
+            return {"list": ListType, "set": SetType, "map": MapType}[kind](type_from_json(arg))
+        if kind == "tuple" and isinstance(arg, list):
+            return TupleType(tuple(type_from_json(e) for e in arg))
+        if kind == "object" and isinstance(arg, dict):
+            return ObjectType({k: type_from_json(v) for k, v in arg.items()}, frozenset(j[2] if len(j) > 2 else ()))
+    raise ValueError(f"not a type: {j!r}")
