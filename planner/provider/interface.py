@@ -1,0 +1,116 @@
+"""Provider: the seam to the world. The builtin provider and plugin processes answer the same questions.
+
+Values are language values of the resource's implied type. Every call returns diagnostics beside its answer; a
+diagnostic may carry an attribute path in `values` terms: see AttributeDiagnostic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from attrs import field, frozen
+
+from planner.language.schema import BlockSchema
+from planner.language.values import Value
+
+
+@frozen
+class AttributeDiagnostic:
+    """A problem a provider reports: `path` are steps ("attr", name) / ("index", key) into the configuration body."""
+
+    severity: str
+    summary: str
+    detail: str = ""
+    path: tuple[Any, ...] = ()
+
+
+@frozen(eq=False)
+class ResourceSchema:
+    """Schema of one resource type and its version."""
+
+    block: BlockSchema
+    version: int = 0
+
+
+@frozen(eq=False)
+class ProviderSchema:
+    """All that a provider offers."""
+
+    provider: BlockSchema
+    resources: dict[str, ResourceSchema]
+    data_sources: dict[str, ResourceSchema]
+    ephemeral: dict[str, ResourceSchema] = field(factory=dict)
+    functions: dict[str, Any] = field(factory=dict)
+
+
+@frozen(eq=False)
+class PlanRequest:
+    """`prior` is Null for a create; `proposed` is prior merged with configuration, computed values filled in."""
+
+    type: str
+    prior: Value
+    proposed: Value
+    config: Value
+    prior_private: str | None = None
+
+
+@frozen(eq=False)
+class PlanAnswer:
+    planned: Value
+    requires_replace: tuple[Any, ...] = ()
+    private: str | None = None
+    legacy_type_system: bool = False
+    diagnostics: tuple[AttributeDiagnostic, ...] = ()
+
+
+@frozen(eq=False)
+class ApplyAnswer:
+    """`value` is Null after a delete; on failure what is known of the object all the same."""
+
+    value: Value
+    private: str | None = None
+    legacy_type_system: bool = False
+    diagnostics: tuple[AttributeDiagnostic, ...] = ()
+
+
+@frozen(eq=False)
+class ReadAnswer:
+    """`value` is Null when the object is gone."""
+
+    value: Value
+    private: str | None = None
+    diagnostics: tuple[AttributeDiagnostic, ...] = ()
+
+
+@frozen(eq=False)
+class ImportedObject:
+    type: str
+    value: Value
+    private: str | None = None
+
+
+class Provider(Protocol):
+    """What the walks ask of a provider. Calls may come from several threads at once."""
+
+    is_inline: bool
+    """True when calls only compute, so that the walk runs them without a thread"""
+
+    def schema(self) -> ProviderSchema: ...
+    def validate_provider(self, config: Value) -> list[AttributeDiagnostic]: ...
+    def configure(self, config: Value) -> list[AttributeDiagnostic]: ...
+    def validate_resource(self, mode: str, type: str, config: Value) -> list[AttributeDiagnostic]: ...
+    def upgrade(
+        self, type: str, version: int, attributes: dict[str, Any]
+    ) -> tuple[Value, list[AttributeDiagnostic]]: ...
+    def read(self, type: str, current: Value, private: str | None) -> ReadAnswer: ...
+    def plan(self, request: PlanRequest) -> PlanAnswer: ...
+    def apply(self, type: str, prior: Value, planned: Value, config: Value, private: str | None) -> ApplyAnswer: ...
+    def import_object(self, type: str, id: str) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]: ...
+    def read_data(self, type: str, config: Value) -> ReadAnswer: ...
+    def stop(self) -> None: ...
+    def close(self) -> None: ...
+
+
+ProviderFactory = Callable[[str], Provider]
+"""provider address (`terraform.io/builtin/terraform`) -> a started provider"""
