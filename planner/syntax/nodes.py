@@ -7,7 +7,7 @@ holds it does (`source`).
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from planner.vocabulary.span import Source, Span
 
@@ -19,9 +19,6 @@ class Node:
     start: int
     end: int
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), tuple(getattr(self, f) for f in self.fields()))
-
     @classmethod
     def fields(cls) -> tuple[str, ...]:
         return (*cls.__slots__, "start", "end") if cls is not Node else ("start", "end")
@@ -31,12 +28,19 @@ class Node:
 
 
 def _node(cls: type) -> type:
-    """Give a node class a generated __init__(slots..., start, end): an order of magnitude cheaper than generic code."""
+    """Give a node class a generated __init__(slots..., start, end), and the __reduce__ that pickles its arguments: an
+    order of magnitude cheaper than generic code."""
     fields = (*cls.__slots__, "start", "end")  # type: ignore[attr-defined]
     body = "".join(f"    self.{f} = {f}\n" for f in fields)
+    values = ", ".join(f"self.{f}" for f in fields)
     namespace: dict[str, Any] = {}
-    exec(f"def __init__(self, {', '.join(fields)}):\n{body}", namespace)
+    exec(
+        f"def __init__(self, {', '.join(fields)}):\n{body}"
+        f"def __reduce__(self):\n    return (self.__class__, ({values}))\n",
+        namespace,
+    )
     cls.__init__ = namespace["__init__"]  # type: ignore[misc]
+    cls.__reduce__ = namespace["__reduce__"]  # type: ignore[method-assign]
     return cls
 
 
@@ -248,7 +252,17 @@ class Object(Node):
 class For(Node):
     """`[for k, v in c : value if cond]` (key_expr None) or `{for k, v in c : key_expr => value... if cond}`."""
 
-    __slots__ = ("key", "value", "collection", "key_expr", "value_expr", "condition", "group", "open_end", "close_start")
+    __slots__ = (
+        "key",
+        "value",
+        "collection",
+        "key_expr",
+        "value_expr",
+        "condition",
+        "group",
+        "open_end",
+        "close_start",
+    )
     key: str | None
     value: str
     collection: Expression
@@ -288,13 +302,22 @@ Expression: TypeAlias = (
 
 @_node
 class Attribute(Node):
-    """`name = expr`. start/end cover the whole; the name is [start, name_end)."""
+    """`name = expr`. start/end cover the whole; the name is [start, name_end).
+
+    In JSON syntax the expression is made on first use, and a malformed template in it raises Failure then."""
 
     __slots__ = ("name", "name_end", "expr", "source")
     name: str
     name_end: int
     expr: Expression
     source: Source
+    is_json: ClassVar[bool] = False
+
+    @property
+    def literal(self) -> Expression:
+        """The value where templates have no meaning (variable values, references written as strings): in JSON syntax
+        every string verbatim as a Literal, in native syntax `expr`."""
+        return self.expr
 
     @property
     def span(self) -> Span:
