@@ -126,6 +126,44 @@ EMPTY_OBJECT = ObjectType({})
 EMPTY_TUPLE = TupleType(())
 
 
+def without_optional(t: Type) -> Type:
+    """The type with no attribute optional at any depth: what values of a type constraint really have."""
+    if isinstance(t, Primitive):
+        return t
+    if isinstance(t, ObjectType):
+        attributes = {k: without_optional(v) for k, v in t.attributes.items()}
+        same = not t.optional and all(attributes[k] is v for k, v in t.attributes.items())
+        return t if same else ObjectType(attributes)
+    if isinstance(t, TupleType):
+        elements = tuple(without_optional(e) for e in t.elements)
+        return t if all(a is b for a, b in zip(elements, t.elements, strict=True)) else TupleType(elements)
+    element = without_optional(t.element)
+    return t if element is t.element else type(t)(element)
+
+
+def has_dynamic(t: Type) -> bool:
+    """Whether the dynamic type occurs in the type at any depth."""
+    if isinstance(t, Primitive):
+        return t is DYNAMIC
+    if isinstance(t, ObjectType):
+        return any(map(has_dynamic, t.attributes.values()))
+    if isinstance(t, TupleType):
+        return any(map(has_dynamic, t.elements))
+    return has_dynamic(t.element)
+
+
+def friendly_name(t: Type) -> str:
+    """The type in words for messages: `list of string`, `object`, `tuple`."""
+    if isinstance(t, ObjectType):
+        return "object"
+    if isinstance(t, TupleType):
+        return "tuple"
+    if isinstance(t, Primitive):
+        return t.name
+    element = "any single type" if t.element is DYNAMIC else friendly_name(t.element)
+    return f"{t.kind} of {element}"
+
+
 def type_to_json(t: Type) -> Any:
     """The ecosystem's JSON form of a type: "string", ["list", T], ["object", {...}], ["tuple", [...]]."""
     if isinstance(t, Primitive):

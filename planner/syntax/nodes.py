@@ -13,11 +13,14 @@ from planner.vocabulary.span import Source, Span
 
 
 class Node:
-    """Base: slots, positional construction in slot order, and a compact pickled form for the parse cache."""
+    """Base: slots, positional construction in slot order, and a compact pickled form for the parse cache.
 
-    __slots__ = ("start", "end")
+    `compiled` is the evaluator's: unset until an expression is first evaluated, and never pickled."""
+
+    __slots__ = ("start", "end", "compiled")
     start: int
     end: int
+    compiled: Any
 
     @classmethod
     def fields(cls) -> tuple[str, ...]:
