@@ -5,6 +5,8 @@ the text of the file (`Source`), end exclusive. An expression does not know its 
 holds it does (`source`).
 """
 
+# ruff: noqa: RUF023  (slots stand in the order of the constructor's arguments)
+
 from __future__ import annotations
 
 from typing import Any, ClassVar, TypeAlias
