@@ -1,0 +1,45 @@
+"""The walk without threads: one node at a time, always the ready one with the smallest name. Oracle and debug mode."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from planner.vocabulary.diagnostic import Failure
+from planner.walk.machine import Instruction, Machine, Skip, Start, Stopped
+from planner.walk.work import Diagnosed, StopSignal, WalkResult, Work, WorkResult, event_of, in_order
+
+
+def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = None) -> WalkResult:
+    """Do all the work of the machine's nodes on this thread."""
+    ready: list[str] = []
+    skips: dict[str, Skip] = {}
+    diagnosed: Diagnosed = {}
+
+    def obey(instructions: list[Instruction]) -> None:
+        for instruction in instructions:
+            if isinstance(instruction, Start):
+                heappush(ready, instruction.node)
+            elif isinstance(instruction, Skip):
+                skips[instruction.node] = instruction
+
+    obey(machine.begin())
+    stopped = False
+    while ready:
+        if stop is not None and stop.requested:
+            stopped = True
+            obey(machine.handle(Stopped(tuple(ready))))
+            break
+        node = heappop(ready)
+        result = run_guarded(work, node)
+        if result.diagnostics:
+            diagnosed[node] = result.diagnostics
+        obey(machine.handle(event_of(node, result)))
+    return WalkResult(in_order(diagnosed), machine.state, skips, stopped)
+
+
+def run_guarded(work: Work, node: str) -> WorkResult:
+    """The work's result; a `Failure` becomes its diagnostics."""
+    try:
+        return work.run(node)
+    except Failure as failure:
+        return WorkResult(tuple(failure.diagnostics))

@@ -1,0 +1,92 @@
+"""What a walk is given to do, and what it gives back. The walk knows nothing else of plans, applies or providers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol, TypeAlias
+
+from attrs import field, frozen
+
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.walk.machine import Event, Expanded, Failed, Finished, NodeState, Skip
+
+
+@frozen(eq=False)
+class WorkResult:
+    """What the work on one node gave: an error among the diagnostics fails the node; `children` are nodes to add, each
+    with the nodes it waits for (the node is then done when they are)."""
+
+    diagnostics: tuple[Diagnostic, ...] = ()
+    children: Mapping[str, Iterable[str]] | None = None
+
+
+NOTHING = WorkResult()
+
+
+class Work(Protocol):
+    """The work of all nodes of a walk. Both are asked once for each node, children included."""
+
+    def is_inline(self, node: str) -> bool:
+        """True when the work only computes: it runs on the walk's own thread, without a thread hop."""
+        ...
+
+    def run(self, node: str) -> WorkResult:
+        """Do it. May run on several threads at once, for different nodes. A `Failure` counts as its diagnostics."""
+        ...
+
+
+@frozen(eq=False)
+class WalkResult:
+    """How a walk ended. `diagnostics` are by node name, so that timing never shows; `skips` say what never ran."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    states: dict[str, NodeState]
+    skips: dict[str, Skip] = field(factory=dict)
+    stopped: bool = False
+
+    @property
+    def on_cycle(self) -> tuple[str, ...]:
+        """Nodes that never ran because they wait for each other."""
+        return tuple(sorted(name for name, skip in self.skips.items() if skip.because == "cycle"))
+
+
+class StopSignal:
+    """Asks a running walk to start nothing more. Safe to call from a signal handler and from any thread."""
+
+    __slots__ = ("_listeners", "requested")
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._listeners: list[Callable[[], None]] = []
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Call this when the stop is requested; at once when it already is."""
+        self._listeners.append(listener)
+        if self.requested:
+            listener()
+
+    def forget(self, listener: Callable[[], None]) -> None:
+        self._listeners.remove(listener)
+
+    def request(self) -> None:
+        if not self.requested:
+            self.requested = True
+            for listener in list(self._listeners):
+                listener()
+
+
+Diagnosed: TypeAlias = dict[str, tuple[Diagnostic, ...]]
+
+
+def event_of(node: str, result: WorkResult) -> Event:
+    """What the result of a node's work means to the machine."""
+    if has_errors(result.diagnostics):
+        return Failed(node)
+    if result.children is not None:
+        return Expanded(node, result.children)
+    return Finished(node)
+
+
+def in_order(diagnosed: Diagnosed) -> tuple[Diagnostic, ...]:
+    """The diagnostics of all nodes, by node name."""
+    return tuple(diagnostic for node in sorted(diagnosed) for diagnostic in diagnosed[node])

@@ -1,0 +1,112 @@
+"""The walk's state machine, by events and instructions; no threads here."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.walk.machine import End, Expanded, Failed, Finished, Machine, Skip, Start, Stopped
+
+DIAMOND = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
+
+
+def test_nodes_start_when_all_they_wait_for_are_done() -> None:
+    machine = Machine(DIAMOND)
+    assert machine.begin() == [Start("a")]
+    assert machine.handle(Finished("a")) == [Start("b"), Start("c")]
+    assert machine.handle(Finished("c")) == []
+    assert machine.handle(Finished("b")) == [Start("d")]
+    assert machine.handle(Finished("d")) == [End()]
+    assert machine.ended
+
+
+def test_dependents_of_a_failed_node_are_skipped_once_each_with_its_cause() -> None:
+    machine = Machine({**DIAMOND, "e": ["d"], "z": []})
+    assert machine.begin() == [Start("a"), Start("z")]
+    machine.handle(Finished("a"))
+    assert machine.handle(Failed("b")) == [Skip("d", "dependency", "b"), Skip("e", "dependency", "d")]
+    assert machine.handle(Failed("c")) == []
+    assert machine.handle(Finished("z")) == [End()]
+    assert machine.state == {"a": "done", "b": "failed", "c": "failed", "d": "skipped", "e": "skipped", "z": "done"}
+
+
+def test_a_reverse_walk_starts_with_the_dependents() -> None:
+    machine = Machine(DIAMOND, reverse=True)
+    assert machine.begin() == [Start("d")]
+    assert machine.handle(Finished("d")) == [Start("b"), Start("c")]
+    machine.handle(Finished("b"))
+    assert machine.handle(Finished("c")) == [Start("a")]
+
+
+def test_an_expanded_node_is_done_when_its_children_are() -> None:
+    machine = Machine({"a": [], "b": ["a"]})
+    machine.begin()
+    assert machine.handle(Expanded("a", {"a[0]": [], "a[1]": ["a[0]"]})) == [Start("a[0]")]
+    assert machine.handle(Finished("a[0]")) == [Start("a[1]")]
+    assert machine.handle(Finished("a[1]")) == [Start("b")]
+    assert machine.state["a"] == "done"
+
+
+def test_a_failed_child_fails_its_parent_after_its_siblings_ended() -> None:
+    machine = Machine({"a": [], "b": ["a"]})
+    machine.begin()
+    machine.handle(Expanded("a", {"x": [], "y": []}))
+    assert machine.handle(Failed("x")) == []
+    assert machine.state["a"] == "expanded"
+    assert machine.handle(Finished("y")) == [Skip("b", "dependency", "a"), End()]
+    assert machine.state["a"] == "failed"
+
+
+def test_children_may_expand_and_may_wait_for_known_nodes() -> None:
+    machine = Machine({"a": [], "b": [], "c": ["a"]})
+    machine.begin()
+    assert machine.handle(Expanded("a", {"x": ["b"]})) == []
+    assert machine.handle(Finished("b")) == [Start("x")]
+    assert machine.handle(Expanded("x", {"x1": ["b"]})) == [Start("x1")]
+    assert machine.handle(Finished("x1")) == [Start("c")]
+
+
+def test_a_child_that_waits_for_a_failed_node_is_skipped() -> None:
+    machine = Machine({"a": [], "b": []})
+    machine.begin()
+    machine.handle(Failed("b"))
+    assert machine.handle(Expanded("a", {"x": ["b"]})) == [Skip("x", "dependency", "b"), End()]
+    assert machine.state["a"] == "failed"
+
+
+def test_no_children_means_done() -> None:
+    machine = Machine({"a": [], "b": ["a"]})
+    machine.begin()
+    assert machine.handle(Expanded("a", {})) == [Start("b")]
+
+
+def test_nodes_on_a_cycle_are_skipped_so_that_the_walk_ends() -> None:
+    machine = Machine({"a": [], "b": ["c", "a"], "c": ["b"], "d": ["c"]})
+    assert machine.begin() == [Start("a")]
+    assert machine.handle(Finished("a")) == [Skip("b", "cycle"), Skip("c", "cycle"), Skip("d", "cycle"), End()]
+
+
+def test_a_stop_skips_what_has_not_begun_and_waits_for_what_runs() -> None:
+    machine = Machine({"a": [], "b": [], "c": ["a"]})
+    assert machine.begin() == [Start("a"), Start("b")]
+    assert machine.handle(Stopped(("b",))) == [Skip("b", "stopped"), Skip("c", "stopped")]
+    assert machine.handle(Finished("a")) == [End()]
+
+
+def test_children_that_arrive_after_a_stop_are_skipped() -> None:
+    machine = Machine({"a": []})
+    machine.begin()
+    machine.handle(Stopped())
+    assert machine.handle(Expanded("a", {"x": [], "y": ["x"]})) == [Skip("x", "stopped"), Skip("y", "stopped"), End()]
+
+
+def test_an_empty_walk_ends_at_once() -> None:
+    assert Machine({}).begin() == [End()]
+
+
+def test_an_event_about_a_node_that_does_not_run_is_refused() -> None:
+    machine = Machine({"a": [], "b": ["a"]})
+    machine.begin()
+    with pytest.raises(ValueError, match="b is waiting"):
+        machine.handle(Finished("b"))
+    with pytest.raises(ValueError, match="already part"):
+        machine.handle(Expanded("a", {"b": []}))
