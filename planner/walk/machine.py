@@ -153,7 +153,8 @@ class Machine:
         if self._unfinished and not self._running:
             self._skip_waiting("cycle", ready, skips)
         answer: list[Instruction] = [Start(node) for node in sorted(ready)]
-        answer.extend(sorted(skips, key=_node_of))
+        skips.sort(key=lambda skip: skip.node)
+        answer += skips
         if not self._unfinished:
             answer.append(End())
         return answer
@@ -220,7 +221,3 @@ class Machine:
             self.state[node] = "skipped"
         skips += [Skip(node, because) for node in waiting]
         self._settle([(node, "skipped") for node in waiting], ready, skips)
-
-
-def _node_of(skip: Skip) -> str:
-    return skip.node
