@@ -1,0 +1,60 @@
+"""`version`: who we are, what we are compatible with, which providers are locked here."""
+
+from __future__ import annotations
+
+import os
+
+from planner.cli.flags import Arguments, Flag
+from planner.cli.terminal import Terminal
+from planner.cli.version import COMPATIBLE, VERSION, platform
+
+USAGE = "[options]"
+HELP = """Shows the version of planner, the version it is compatible with, and the providers that are locked here.
+
+Clients that go by the name on the first line see another one when PLANNER_VERSION_NAME holds it."""
+FLAGS = (Flag("json", "bool", "Print JSON."),)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """Print the version; never fails, even beside an unreadable lock file."""
+    from planner import __version__
+
+    providers = locked_providers()
+    if arguments["json"]:
+        import json
+
+        answer = {
+            "terraform_version": COMPATIBLE,
+            "platform": platform(),
+            "provider_selections": providers,
+            "planner_version": __version__,
+            "compatible_with": {"product": "OpenTofu", "version": COMPATIBLE},
+        }
+        terminal.out(json.dumps(answer, indent=2, ensure_ascii=False))
+        return 0
+    # Some clients treat a program by the name it gives here; the switch lets their users say which one they mean.
+    name = os.environ.get("PLANNER_VERSION_NAME", "").split()
+    terminal.out(f"{name[0] if name else 'planner'} v{VERSION}\non {platform()}")
+    for provider, version in providers.items():
+        terminal.out(f"+ provider {provider} v{version}")
+    terminal.out(f"compatible with OpenTofu v{COMPATIBLE}")
+    return 0
+
+
+def locked_providers() -> dict[str, str]:
+    """Provider address -> version, from the dependency lock file of the working directory, by address. Only the block
+    headers and versions are read, so that no parser has to be loaded."""
+    try:
+        with open(".terraform.lock.hcl", encoding="utf-8") as file:
+            lines = file.read().split("\n")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    found: dict[str, str] = {}
+    address = ""
+    for line in lines:
+        words = line.split()
+        if words[:1] == ["provider"] and len(words) > 1:
+            address = words[1].strip('"')
+        elif words[:2] == ["version", "="] and len(words) > 2 and address:
+            found[address] = words[2].strip('"')
+    return dict(sorted(found.items()))

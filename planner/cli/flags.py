@@ -1,0 +1,179 @@
+"""Command-line words: a table of flags for each command, read as Go programs of the ecosystem read theirs.
+
+`-flag`, `--flag`, `-flag=value`, `-flag value`; booleans bare or `=true`/`=false`; flags may follow positional words;
+`--` ends them. Plain classes and no import: this module is loaded on every start.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
+FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
+
+
+class UsageError(Exception):
+    """The words of a command line make no sense; `summary` and `detail` as in a diagnostic."""
+
+    def __init__(self, summary: str, detail: str = "") -> None:
+        super().__init__(summary)
+        self.summary = summary
+        self.detail = detail
+
+
+class Flag:
+    """One flag. `kind` is bool, string, int, duration (seconds), list (may be repeated) or ordered (repeated, and kept
+    with the flag's name in the order of the command line, for -var and -var-file). `value` is the word that stands for
+    its value in help texts; a flag without `help` is accepted and not shown."""
+
+    __slots__ = ("default", "help", "kind", "name", "value")
+
+    def __init__(self, name: str, kind: str, help: str = "", default: Any = None, value: str = "") -> None:
+        self.name = name
+        self.kind = kind
+        self.help = help
+        self.value = value
+        if default is None and kind in ("list", "ordered"):
+            default = ()
+        elif default is None and kind == "bool":
+            default = False
+        elif default is None and kind == "string":
+            default = ""
+        self.default = default
+
+
+COMMON = (
+    Flag("no-color", "bool", "Print without colours."),
+    Flag("compact-warnings", "bool", "When there are only warnings, show their titles alone."),
+    Flag("consolidate-warnings", "bool", "", True),
+    Flag("consolidate-errors", "bool", ""),
+    Flag("concise", "bool", ""),
+    Flag("deprecation", "string", ""),
+)
+"""Flags of every command."""
+
+
+class Arguments:
+    """What the words said: `arguments["out"]` is a flag's value (or default), `given` the names that occurred, `words`
+    the positional words, `ordered` the (flag, value) pairs of ordered flags."""
+
+    __slots__ = ("given", "ordered", "values", "words")
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+        self.given: set[str] = set()
+        self.words: list[str] = []
+        self.ordered: list[tuple[str, str]] = []
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.given
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a flag that this command may not have."""
+        return self.values.get(name, default)
+
+
+def parse(words: list[str], flags: tuple[Flag, ...]) -> Arguments:
+    """Read the words of one command. Raises UsageError for unknown flags and unreadable values."""
+    table = {flag.name: flag for flag in COMMON}
+    table.update((flag.name, flag) for flag in flags)
+    arguments = Arguments({name: flag.default for name, flag in table.items()})
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word == "--":
+            arguments.words += words[at:]
+            break
+        if word == "-" or not word.startswith("-"):
+            arguments.words.append(word)
+            continue
+        name, equals, value = word.lstrip("-").partition("=")
+        flag = table.get(name)
+        if flag is None or word.startswith("---"):
+            raise UsageError(f"Unknown option {word.partition('=')[0]}", _did_you_mean(name, table))
+        if not equals and flag.kind == "bool":
+            value = "true"
+        elif not equals:
+            if at == len(words):
+                raise UsageError(f"Option -{name} needs a value", f"Write -{name}={flag.value.upper() or 'VALUE'}.")
+            value = words[at]
+            at += 1
+        arguments.given.add(name)
+        _store(arguments, flag, value)
+    return arguments
+
+
+def _store(arguments: Arguments, flag: Flag, text: str) -> None:
+    values = arguments.values
+    if flag.kind == "list":
+        values[flag.name] = (*values[flag.name], text)
+    elif flag.kind == "ordered":
+        values[flag.name] = (*values[flag.name], text)
+        arguments.ordered.append((flag.name, text))
+    else:
+        values[flag.name] = _value(flag, text)
+
+
+def _value(flag: Flag, text: str) -> Any:
+    if flag.kind == "bool":
+        if text in TRUE:
+            return True
+        if text in FALSE:
+            return False
+        raise UsageError(f"Option -{flag.name} is true or false", f"It was given {text!r}.")
+    if flag.kind == "int":
+        try:
+            return int(text)
+        except ValueError:
+            raise UsageError(f"Option -{flag.name} needs a whole number", f"It was given {text!r}.") from None
+    if flag.kind == "duration":
+        seconds = duration(text)
+        if seconds is None:
+            raise UsageError(
+                f"Option -{flag.name} needs a duration", f"It was given {text!r}; write for example 30s or 1m30s."
+            )
+        return seconds
+    return text
+
+
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+
+
+def duration(text: str) -> float | None:
+    """Seconds of a Go duration (`1h2m3.5s`, `300ms`, `0`); None when it is none."""
+    sign = -1.0 if text.startswith("-") else 1.0
+    rest = text.lstrip("+-") if text[:1] in ("+", "-") else text
+    if rest == "0":
+        return 0.0
+    total, found = 0.0, False
+    while rest:
+        end = 0
+        while end < len(rest) and (rest[end].isdigit() or rest[end] == "."):
+            end += 1
+        number, rest = rest[:end], rest[end:]
+        end = 0
+        while end < len(rest) and not (rest[end].isdigit() or rest[end] == "."):
+            end += 1
+        unit, rest = rest[:end], rest[end:]
+        if unit not in _UNITS or number.count(".") > 1 or not number.strip("."):
+            return None
+        total += float(number) * _UNITS[unit]
+        found = True
+    return sign * total if found else None
+
+
+def nearest(name: str, candidates: Any) -> str | None:
+    """The candidate most like a mistyped name, if any is near."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, sorted(candidates), n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def _did_you_mean(name: str, table: dict[str, Flag]) -> str:
+    hit = nearest(name, [flag.name for flag in table.values() if flag.help])
+    return f"Did you mean -{hit}?" if hit else ""

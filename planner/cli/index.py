@@ -1,0 +1,67 @@
+"""The commands: name, one line about each, and the module that runs it. Nothing is imported until a command runs."""
+
+from __future__ import annotations
+
+MAIN = ("init", "validate", "plan", "apply", "destroy")
+"""the everyday commands, listed first"""
+
+COMMANDS = {
+    "init": "Prepare the directory: install modules, select providers",
+    "validate": "Check the configuration",
+    "plan": "Show what apply would do",
+    "apply": "Create, change or destroy what the configuration asks for",
+    "destroy": "Destroy everything that is managed here",
+    "console": "Evaluate expressions interactively",
+    "fmt": "Rewrite configuration files in the standard layout",
+    "force-unlock": "Remove a stuck lock of the state",
+    "get": "Install or upgrade modules",
+    "graph": "Draw the graph of an operation",
+    "import": "Bring an existing object under management",
+    "metadata": "Facts about this program for other programs",
+    "metadata functions": "Signatures of the functions of the language",
+    "output": "Show the output values of the root module",
+    "providers": "Show which providers the configuration needs",
+    "providers schema": "Show the schemas of the providers in use",
+    "query": "Ask the derived relations a question",
+    "refresh": "Update the state from the real objects",
+    "show": "Show the state or a saved plan",
+    "state": "Look into the state and edit it",
+    "state list": "List the resource instances in the state",
+    "state mv": "Give an object in the state another address",
+    "state pull": "Print the state",
+    "state push": "Replace the state by a file",
+    "state replace-provider": "Change the provider that objects in the state belong to",
+    "state rm": "Forget objects without destroying them",
+    "state show": "Show one resource instance of the state",
+    "taint": "Mark an object for replacement",
+    "untaint": "Take that mark away",
+    "version": "Show the version",
+    "why": "Explain an edge of the graph, an action or an unknown value",
+    "workspace": "Manage workspaces",
+    "workspace delete": "Delete a workspace",
+    "workspace list": "List the workspaces",
+    "workspace new": "Create a workspace and select it",
+    "workspace select": "Select a workspace",
+    "workspace show": "Show the selected workspace",
+}
+
+ALIASES = {
+    "state ls": "state list",
+    "state remove": "state rm",
+    "state move": "state mv",
+    "env": "workspace",
+    "env list": "workspace list",
+    "env select": "workspace select",
+    "env new": "workspace new",
+    "env delete": "workspace delete",
+}
+
+
+def module_name(command: str) -> str:
+    """The module of a command: `state list` is planner.cli.commands.state_list."""
+    return "planner.cli.commands." + command.replace(" ", "_").replace("-", "_")
+
+
+def subcommands(command: str) -> list[str]:
+    """The commands below a command, for its help."""
+    return [name for name in COMMANDS if name.startswith(f"{command} ")]

@@ -1,0 +1,194 @@
+"""The command line: which command is meant, with which words; and the guard that no traceback passes.
+
+Exit codes: 0 done, 1 any error, 2 only from `plan -detailed-exitcode`, 127 when no command was given.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import ModuleType
+
+from planner.cli import index
+from planner.cli.flags import UsageError, nearest, parse
+from planner.cli.terminal import Terminal
+
+HELP = frozenset(("-h", "-help", "--help"))
+VERSION = frozenset(("-v", "-version", "--version"))
+
+
+def run(argv: list[str]) -> int:
+    """Run one command line (without the program's name) and give the exit code. Never raises."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # names of files need not be UTF-8, and the locale may be plain C
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape")
+    terminal = Terminal()
+    try:
+        code = dispatch(argv, terminal)
+        terminal.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader went away, as `| head` does. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        terminal.err("\nInterrupted.")
+        return 1
+
+
+def dispatch(argv: list[str], terminal: Terminal) -> int:
+    """Find the command, merge the words of the environment, and run it behind the guard."""
+    words = list(argv)
+    while words and words[0].startswith("-"):
+        word = words.pop(0)
+        if word in HELP:
+            return _help(words, terminal)
+        if word in VERSION:
+            words.insert(0, "version")
+            break
+        name, equals, directory = word.lstrip("-").partition("=")
+        if name != "chdir":
+            return _usage_error(terminal, UsageError(f"Unknown global option {word}", "See planner -help."))
+        if not equals or not directory:
+            return _usage_error(terminal, UsageError("Option -chdir needs a directory", "Write -chdir=DIR."))
+        try:
+            os.chdir(directory)
+        except OSError as problem:
+            detail = f"{directory}: {problem.strerror}."
+            return _usage_error(terminal, UsageError("Cannot change to the directory of -chdir", detail))
+    if not words:
+        from planner.cli.help import overview
+
+        terminal.out(overview())
+        return 127
+    command, rest = find(words)
+    if command is None:
+        return _unknown(words, terminal)
+    try:
+        rest = _environment_words(command) + rest
+    except UsageError as problem:
+        return _usage_error(terminal, problem)
+    if any(word in HELP for word in _before_end(rest)):
+        return _help([*command.split(), *rest], terminal)
+    return guarded(command, rest, terminal)
+
+
+def find(words: list[str]) -> tuple[str | None, list[str]]:
+    """The command that the first one or two words name, and the remaining words."""
+    for count in (2, 1):
+        if len(words) < count:
+            continue
+        name = " ".join(words[:count])
+        name = index.ALIASES.get(name, name)
+        if name in index.COMMANDS:
+            return name, words[count:]
+    return None, words
+
+
+def guarded(command: str, words: list[str], terminal: Terminal) -> int:
+    """Run a command. Usage errors and Failures become diagnostics; so does any exception that should not be."""
+    module: ModuleType | None = None
+    try:
+        module = _load(command)
+        arguments = parse(words, module.FLAGS)
+        terminal.set_colour(not arguments["no-color"])
+        terminal.compact_warnings = arguments["compact-warnings"]
+        terminal.consolidate = {
+            "warning": arguments["consolidate-warnings"],
+            "error": arguments["consolidate-errors"],
+        }
+        terminal.concise = arguments["concise"]
+        return int(module.run(arguments, terminal))
+    except UsageError as problem:
+        if any(word.lstrip("-") in ("no-color", "no-color=true") for word in words):
+            terminal.set_colour(False)
+        json_errors = getattr(module, "usage_error", None)
+        if json_errors is not None and any(word in ("-json", "--json", "-json=true") for word in words):
+            return int(json_errors(problem, terminal))
+        return _usage_error(terminal, problem, command)
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except Exception as problem:
+        return _failed(problem, terminal)
+
+
+def _load(command: str) -> ModuleType:
+    name = index.module_name(command)
+    __import__(name)
+    return sys.modules[name]
+
+
+def _failed(problem: Exception, terminal: Terminal) -> int:
+    """An exception that reached the top: Failures say what they mean, anything else is our own mistake."""
+    from planner.cli.render_diagnostics import show
+    from planner.vocabulary.diagnostic import Failure, error
+
+    if isinstance(problem, Failure):
+        show(problem.diagnostics, terminal)
+        return 1
+    if os.environ.get("PLANNER_DEBUG") or os.environ.get("TF_LOG"):
+        import traceback
+
+        terminal.err("".join(traceback.format_exception(problem)))
+    what = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+    show(
+        [
+            error(
+                "cli.internal_error",
+                "Internal error",
+                f"{what}\n\nThis is a mistake in planner, not in your configuration: please report it. "
+                "Run again with PLANNER_DEBUG=1 to see where it happened.",
+            )
+        ],
+        terminal,
+    )
+    return 1
+
+
+def _usage_error(terminal: Terminal, problem: UsageError, command: str = "") -> int:
+    from planner.cli.render_diagnostics import show
+    from planner.vocabulary.diagnostic import error
+
+    show([error("cli.usage", problem.summary, problem.detail)], terminal)
+    if command:
+        terminal.err(f"\nTo see all options of this command:\n  planner {command} -help")
+    return 1
+
+
+def _unknown(words: list[str], terminal: Terminal) -> int:
+    name = words[0]
+    hit = nearest(" ".join(words[:2]), index.COMMANDS) if len(words) > 1 else None
+    hit = nearest(name, [c for c in index.COMMANDS if " " not in c]) or hit
+    detail = f"Did you mean {hit}?\n" if hit else ""
+    detail += "The commands are listed by:\n  planner -help"
+    return _usage_error(terminal, UsageError(f"There is no command {name}", detail))
+
+
+def _help(words: list[str], terminal: Terminal) -> int:
+    from planner.cli.help import command_help, overview
+
+    command, _ = find([word for word in words if not word.startswith("-")])
+    if command is None:
+        terminal.out(overview())
+        return 0
+    terminal.out(command_help(command, _load(command)))
+    return 0
+
+
+def _before_end(words: list[str]) -> list[str]:
+    return words[: words.index("--")] if "--" in words else words
+
+
+def _environment_words(command: str) -> list[str]:
+    """What TF_CLI_ARGS_COMMAND and TF_CLI_ARGS add before the words of the command line."""
+    words: list[str] = []
+    for name in (f"TF_CLI_ARGS_{command.replace('-', '_').replace(' ', '_')}", "TF_CLI_ARGS"):
+        text = os.environ.get(name)
+        if text:
+            import shlex
+
+            try:
+                words += shlex.split(text)
+            except ValueError as problem:
+                raise UsageError(f"Cannot read the words in {name}", f"{problem}.") from None
+    return words

@@ -1,0 +1,128 @@
+"""Terminal: where text goes, how wide it may be and whether it may be coloured."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TextIO
+
+DEFAULT_WIDTH = 78
+"""columns assumed when a stream is no terminal"""
+
+_CODES = {
+    "bold": "1",
+    "underline": "4",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "cyan": "36",
+    "grey": "90",
+}
+
+
+class Paint:
+    """Colours text, or leaves it alone when disabled."""
+
+    __slots__ = ("enabled",)
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+
+    def __call__(self, text: str, *styles: str) -> str:
+        """The text in these styles (bold, underline, red, green, yellow, cyan, grey)."""
+        if not self.enabled or not text:
+            return text
+        return f"\x1b[{';'.join(_CODES[s] for s in styles)}m{text}\x1b[0m"
+
+
+class Terminal:
+    """The three streams of a command. Colour only on a terminal, unless NO_COLOR or -no-color says no."""
+
+    def __init__(
+        self,
+        stdin: TextIO | None = None,
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
+        colour: bool = True,
+        width: int | None = None,
+    ) -> None:
+        self.stdin = stdin or sys.stdin
+        self.stdout = stdout or sys.stdout
+        self.stderr = stderr or sys.stderr
+        self.in_automation = os.environ.get("TF_IN_AUTOMATION", "") != ""
+        self._width = width
+        self.compact_warnings = False
+        self.consolidate = {"warning": True, "error": False}
+        self.concise = False
+        self.set_colour(colour)
+
+    def set_colour(self, wanted: bool) -> None:
+        """Switch colours off (False) or to what the streams allow."""
+        allowed = wanted and not os.environ.get("NO_COLOR")
+        self.boxed = wanted and is_terminal(self.stderr)
+        self.paint = Paint(allowed and is_terminal(self.stdout))
+        self.error_paint = Paint(allowed and is_terminal(self.stderr))
+
+    def out(self, text: str = "") -> None:
+        """A line (or several) on standard output."""
+        self.stdout.write(f"{text}\n")
+
+    def err(self, text: str = "") -> None:
+        """A line (or several) on standard error."""
+        self.stdout.flush()
+        self.stderr.write(f"{text}\n")
+        self.stderr.flush()
+
+    @property
+    def width(self) -> int:
+        """Columns of standard output."""
+        return self._width or columns(self.stdout)
+
+    @property
+    def error_width(self) -> int:
+        """Columns of standard error."""
+        return self._width or columns(self.stderr)
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person can be asked."""
+        return is_terminal(self.stdin)
+
+    def rule(self) -> str:
+        """A horizontal line across the terminal."""
+        return self.paint("─" * (self.width - 1), "grey")
+
+
+def is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+def columns(stream: TextIO) -> int:
+    """The width of a terminal, or the default."""
+    if is_terminal(stream):
+        try:
+            return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
+        except (OSError, ValueError, AttributeError):
+            pass
+    return DEFAULT_WIDTH
+
+
+def wrap(text: str, width: int) -> str:
+    """Break long lines at blanks so that none is longer than `width`, where words allow. Indented lines stay."""
+    out = []
+    for line in text.split("\n"):
+        if len(line) <= width or width <= 1 or line.startswith(" "):
+            out.append(line)
+            continue
+        current = ""
+        for word in line.split(" "):
+            if current and len(current) + 1 + len(word) > width:
+                out.append(current)
+                current = word
+            else:
+                current = f"{current} {word}" if current else word
+        out.append(current)
+    return "\n".join(out)
