@@ -73,6 +73,7 @@ class OutputState:
     value: Value
     type: Type
     sensitive: bool = False
+    deprecated: str | None = None
 
 
 @frozen(eq=False)

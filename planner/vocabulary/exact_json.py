@@ -66,8 +66,8 @@ def dumps(value: Any, *, indent: bool = False, escape_html: bool = True) -> byte
     """The JSON text of a value: compact, or indented by two blanks; objects keep the order of their keys.
 
     With `escape_html` the characters < > & and the two Unicode line separators are escaped, as Go's encoder does.
-    Decimals are written in full, without an exponent, unless that took thousands of digits. Raises TypeError for anything that
-    has no JSON form."""
+    Decimals are written in full, without an exponent, unless that took thousands of digits. Raises TypeError for
+    anything that has no JSON form."""
     import orjson
 
     option = orjson.OPT_INDENT_2 if indent else 0
