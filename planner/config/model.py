@@ -15,6 +15,7 @@ from planner.language.constraints import TypeConstraint
 from planner.language.values import Value
 from planner.syntax.body import Body
 from planner.syntax.nodes import Attribute, Block, Expression, Traversal, Variable
+from planner.vocabulary.address import ResourceAddress
 from planner.vocabulary.span import Source, Span
 
 ModulePath: TypeAlias = tuple[str, ...]
@@ -69,6 +70,11 @@ class VariableDecl:
     deprecated: str | None
     span: Span
     default_span: Span | None = None
+    const: bool | None = None
+    """whether static evaluation may use it; None when not said"""
+    verbatim: bool = True
+    """whether text given on the command line or in the environment is the string itself, not an expression"""
+    type_given: bool = False
 
 
 @frozen(eq=False)
@@ -102,6 +108,8 @@ class Provisioner:
     connection: Body | None
     body: Body
     span: Span
+    connection_span: Span | None = None
+    type_span: Span | None = None
 
 
 @frozen(eq=False)
@@ -120,7 +128,8 @@ class Lifecycle:
 
 @frozen(eq=False)
 class ProviderRef:
-    """`provider = aws.west` or the implied local name; `key` is the index expression of `aws.by_region[each.key]`."""
+    """`provider = aws.west` or the implied local name; `key` is the index expression of `aws.by_region[each.key]`.
+    `span` covers the local name."""
 
     name: str
     alias: str | None = None
@@ -152,6 +161,9 @@ class ResourceDecl:
     block: Block
     check: str | None = None
     """the check block that a nested data source belongs to"""
+    connection_span: Span | None = None
+    type_span: Span | None = None
+    """the label with the type"""
 
     @property
     def key(self) -> str:
@@ -181,6 +193,10 @@ class ModuleCall:
     span: Span
     block: Block
     source_span: Span | None = None
+    body: Body | None = None
+    """what stands in the block besides meta-arguments; `inputs` are its attributes"""
+    source_kind: str = "local"
+    """local, registry or remote"""
 
 
 @frozen(eq=False)
@@ -192,6 +208,11 @@ class ProviderDecl:
     for_each: Expr | None
     body: Body
     span: Span
+    name_span: Span | None = None
+    version: str | None = None
+    """the old way to constrain versions"""
+    instances: dict[str, Value] | None = None
+    """with for_each: the value of each.value by key"""
 
     @property
     def key(self) -> str:
@@ -241,6 +262,10 @@ class ImportDecl:
     for_each: Expr | None
     provider: ProviderRef | None
     span: Span
+    target: ResourceAddress | None = None
+    """the resource block that `to` names (no keys)"""
+    instance: ResourceAddress | None = None
+    """the instance that `to` names, when all its keys are constants"""
 
 
 @frozen(eq=False)
@@ -281,6 +306,8 @@ class ModuleConfig:
     imports: tuple[ImportDecl, ...] = ()
     checks: dict[str, CheckDecl] = field(factory=dict)
     backend: BackendDecl | None = None
+    provider_metas: dict[str, Body] = field(factory=dict)
+    """by local provider name"""
     required_version: tuple[tuple[str, Span], ...] = ()
     children: dict[str, ModuleConfig] = field(factory=dict)
 
