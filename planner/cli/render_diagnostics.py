@@ -1,0 +1,126 @@
+"""Diagnostics for people: title, place, the lines concerned with the subject marked, explanation.
+
+On a terminal each stands at a rule in the colour of its severity; elsewhere it is plain text, so that logs and scripts
+find `Error: ` at the start of a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import evolve
+
+from planner.cli.diagnostics_json import diagnostic_json, sort_diagnostics
+from planner.cli.terminal import Paint, Terminal, wrap
+from planner.vocabulary.diagnostic import Diagnostic
+
+
+def show(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> None:
+    """Print diagnostics: errors on standard error, warnings on standard output, repeated ones together."""
+    shown = sort_diagnostics(diagnostics)
+    for severity, wanted in terminal.consolidate.items():
+        if wanted:
+            shown = consolidate(shown, severity)
+    if not shown:
+        return
+    if terminal.compact_warnings and not any(d.is_error for d in shown):
+        terminal.out(compact(shown, terminal.paint))
+        return
+    for diagnostic in shown:
+        paint = terminal.error_paint if diagnostic.is_error else terminal.paint
+        text = render(diagnostic, paint, terminal.error_width, terminal.boxed)
+        (terminal.err if diagnostic.is_error else terminal.out)(text)
+
+
+def render(diagnostic: Diagnostic, paint: Paint, width: int, boxed: bool) -> str:
+    """One diagnostic as text of several lines, without a final line break."""
+    colour = "red" if diagnostic.is_error else "yellow"
+    title = "Error" if diagnostic.is_error else "Warning"
+    lines = [paint(f"{title}: ", "bold", colour) + paint(_visible(diagnostic.summary), "bold"), ""]
+    lines += place(diagnostic, paint)
+    if diagnostic.detail:
+        lines += wrap(_visible(diagnostic.detail), width - 3 if boxed else width - 1).split("\n")
+    while lines and not lines[-1]:
+        lines.pop()
+    if not boxed:
+        return "\n" + "\n".join(lines)
+    rule = paint("│", colour)
+    body = [f"{rule} {line}" if line else rule for line in lines]
+    return "\n".join([paint("╷", colour), *body, paint("╵", colour)])
+
+
+def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
+    """The lines that say where: address, file and line, the code, and what the operands were."""
+    lines = []
+    if diagnostic.address:
+        lines.append(f"  with {diagnostic.address},")
+    if diagnostic.subject is not None:
+        answer = diagnostic_json(diagnostic)
+        snippet, where = answer["snippet"], answer["range"]
+        context = f", in {snippet['context']}" if snippet["context"] else ""
+        lines.append(f"  on {_visible(where['filename'])} line {where['start']['line']}{context}:")
+        for number, line in enumerate(_marked(snippet, paint), snippet["start_line"]):
+            lines.append(f"{number:4}: {line}")
+        if snippet["values"]:
+            lines.append(paint("    ├────────────────", "grey"))
+            for value in snippet["values"]:
+                bar = paint("    │", "grey")
+                lines.append(f"{bar} {paint(value['traversal'], 'bold')} {_visible(value['statement'])}")
+    if lines:
+        lines.append("")
+    return lines
+
+
+def _marked(snippet: dict[str, object], paint: Paint) -> list[str]:
+    """The lines of the snippet, the subject underlined."""
+    code = str(snippet["code"]).encode("utf-8", "surrogatepass")
+    start, end = int(str(snippet["highlight_start_offset"])), int(str(snippet["highlight_end_offset"]))
+    before, subject, after = (
+        _visible(part.decode("utf-8", "replace")) for part in (code[:start], code[start:end], code[end:])
+    )
+    marked = "\n".join(paint(line, "underline") for line in subject.split("\n"))
+    return (before + marked + after).split("\n")
+
+
+def consolidate(diagnostics: list[Diagnostic], severity: str) -> list[Diagnostic]:
+    """Keep the first of several diagnostics of this severity with the same title that have a place; it tells how many
+    more there are and where."""
+    groups: dict[str, list[Diagnostic]] = {}
+    out: list[Diagnostic | str] = []
+    for d in diagnostics:
+        if d.severity != severity or d.subject is None:
+            out.append(d)
+            continue
+        if d.summary not in groups:
+            groups[d.summary] = []
+            out.append(d.summary)
+        groups[d.summary].append(d)
+    return [_together(groups[d]) if isinstance(d, str) else d for d in out]
+
+
+def _together(group: list[Diagnostic]) -> Diagnostic:
+    first, *others = group
+    if not others:
+        return first
+    noun = first.severity if len(others) == 1 else f"{first.severity}s"
+    places = ", ".join(str(d.subject) for d in others[:3]) + (", ..." if len(others) > 3 else "")
+    note = f"(and {len(others)} more similar {noun}: {places})"
+    return evolve(first, detail=f"{first.detail}\n\n{note}" if first.detail else note)
+
+
+def compact(diagnostics: list[Diagnostic], paint: Paint) -> str:
+    """Only the titles of warnings."""
+    lines = [paint("Warnings:", "bold", "yellow"), ""]
+    for d in diagnostics:
+        lines.append(f"- {d.summary}")
+        if d.subject is not None:
+            lines.append(f"  on {d.subject.filename} line {d.subject.line}")
+    lines += ["", "The full text of these warnings is shown without -compact-warnings."]
+    return "\n" + "\n".join(lines)
+
+
+def _visible(text: str) -> str:
+    """The text with control characters shown as their pictures, so that it cannot steer the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(chr(0x2400 + ord(c)) if ord(c) < 32 and c not in "\n\t" else "␡" if c == "\x7f" else c for c in text)

@@ -1,0 +1,134 @@
+"""The block of a file that a place is in, as diagnostics name it: `resource "terraform_data" "a"`."""
+
+from __future__ import annotations
+
+from planner.vocabulary.span import Source
+
+_OPEN, _CLOSE = "{[(", "}])"
+
+
+def enclosing_block(source: Source, offset: int) -> str | None:
+    """The header of the outermost block of a native syntax file that contains the offset; None outside of blocks and
+    in other files. Works on files that do not parse: it only looks at brackets, strings and comments."""
+    if offset < 0 or source.filename.endswith(".json"):
+        return None
+    text = source.text
+    start, at = 0, 0
+    while at < len(text) and start <= offset:
+        at = _skip_blank(text, at)
+        start = at
+        end = _item_end(text, at)
+        if start <= offset < end:
+            return _header(text, start, end)
+        at = max(end, at + 1)
+    return None
+
+
+def _skip_blank(text: str, at: int) -> int:
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+        elif text[at] == "#" or text.startswith("//", at):
+            at = _line_end(text, at)
+        elif text.startswith("/*", at):
+            end = text.find("*/", at + 2)
+            at = len(text) if end < 0 else end + 2
+        else:
+            break
+    return at
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _item_end(text: str, at: int) -> int:
+    """Where the block or attribute that begins here ends: at the end of its line, brackets closed."""
+    depth = 0
+    while at < len(text):
+        char = text[at]
+        if char == "\n" and depth <= 0:
+            return at
+        if char == '"':
+            at = _string_end(text, at)
+            continue
+        if text.startswith("<<", at):
+            at = _heredoc_end(text, at)
+            continue
+        if char == "#" or text.startswith("//", at):
+            at = _line_end(text, at)
+            continue
+        if text.startswith("/*", at):
+            end = text.find("*/", at + 2)
+            at = len(text) if end < 0 else end + 2
+            continue
+        if char in _OPEN:
+            depth += 1
+        elif char in _CLOSE:
+            depth -= 1
+            if depth == 0 and char == "}":
+                return at + 1
+        at += 1
+    return at
+
+
+def _string_end(text: str, at: int) -> int:
+    """Behind the closing quote; interpolations may hold strings of their own. A string ends with its line."""
+    at += 1
+    depth = 0
+    while at < len(text) and text[at] != "\n":
+        if text[at] == "\\" and not depth:
+            at += 2
+            continue
+        if text.startswith(("${", "%{"), at):
+            depth += 1
+            at += 2
+            continue
+        if depth and text[at] == '"':
+            at = _string_end(text, at)
+            continue
+        if depth and text[at] == "}":
+            depth -= 1
+        elif text[at] == '"':
+            return at + 1
+        at += 1
+    return at
+
+
+def _heredoc_end(text: str, at: int) -> int:
+    """At the end of the closing marker's line; behind `<<` when no heredoc begins here."""
+    start = at + (3 if text.startswith("<<-", at) else 2)
+    line = _line_end(text, start)
+    marker = text[start:line].strip()
+    if not marker.isidentifier():
+        return start
+    while line < len(text):
+        begin = line + 1
+        line = _line_end(text, begin)
+        if text[begin:line].strip() == marker:
+            return line
+    return len(text)
+
+
+def _header(text: str, start: int, end: int) -> str | None:
+    """`type "label" ...` of a block; None for an attribute."""
+    words: list[str] = []
+    at = start
+    while at < end:
+        if text[at] in " \t":
+            at += 1
+        elif text[at] == '"':
+            close = _string_end(text, at)
+            words.append(text[at:close])
+            at = close
+        elif text[at] == "{":
+            return " ".join(words) if words else None
+        elif text[at].isalnum() or text[at] in "_-":
+            begin = at
+            while at < end and (text[at].isalnum() or text[at] in "_-"):
+                at += 1
+            words.append(text[begin:at] if not words else f'"{text[begin:at]}"')
+        else:
+            return None
+    return None
