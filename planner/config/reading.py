@@ -1,0 +1,345 @@
+"""Reading meta-arguments: constants, references, keywords and lists taken from syntax without evaluating anything else.
+
+In JSON syntax a reference or expression that is read for its shape stands in a string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from attrs import frozen
+
+from planner.config.model import Expr, Reference
+from planner.language.values import UNKNOWN, Value, is_null
+from planner.syntax import nodes
+from planner.syntax.body import Body, BodySchema, Content
+from planner.syntax.nodes import Attribute, Expression
+from planner.vocabulary.address import AddressError, Step, scan_traversal
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.span import Source, Span
+
+BAD_NAME = "A name begins with a letter or underscore and has only letters, digits, underscores and dashes."
+
+
+class Problems(list[Diagnostic]):
+    """The diagnostics of a piece of work, in the order they were found."""
+
+    def error(self, code: str, summary: str, detail: str, subject: Span | None = None, **more: Any) -> None:
+        self.append(error(f"config.{code}", summary, detail, subject, **more))
+
+    def warning(self, code: str, summary: str, detail: str, subject: Span | None = None, **more: Any) -> None:
+        self.append(warning(f"config.{code}", summary, detail, subject, **more))
+
+    @property
+    def has_errors(self) -> bool:
+        return has_errors(self)
+
+
+@frozen(eq=False)
+class Piece:
+    """An expression read for its shape: `json` says that strings in it are verbatim (and may hold expressions)."""
+
+    node: Expression
+    source: Source
+    json: bool = False
+
+    @property
+    def span(self) -> Span:
+        return Span(self.source, self.node.start, self.node.end)
+
+    @property
+    def start_span(self) -> Span:
+        """Where an expression begins: what diagnostics about its type point at."""
+        return start_span(self.node, self.source)
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether it is a quoted string (or template) of native syntax."""
+        node = self.node
+        return not self.json and (
+            isinstance(node, nodes.Template) or (isinstance(node, nodes.Literal) and node.value.__class__ is str)
+        )
+
+
+def read(body: Body, schema: BodySchema, problems: Problems) -> Content:
+    """The body's content; what the schema does not know is reported."""
+    content = body.content(schema)
+    problems.extend(content.diagnostics)
+    return content
+
+
+def read_some(body: Body, schema: BodySchema, problems: Problems) -> tuple[Content, Body]:
+    """What the schema names, and the body without it."""
+    content, rest = body.partial_content(schema)
+    problems.extend(content.diagnostics)
+    return content, rest
+
+
+def expr_of(attribute: Attribute, problems: Problems) -> Expr:
+    """The attribute's expression; one that cannot be parsed (templates in JSON strings) becomes unknown."""
+    try:
+        return Expr(attribute.expr, attribute.source)
+    except Failure as failure:
+        problems.extend(failure.diagnostics)
+        return Expr(nodes.Literal(UNKNOWN, attribute.start, attribute.end), attribute.source)
+
+
+def piece(attribute: Attribute) -> Piece:
+    return Piece(attribute.literal, attribute.source, attribute.is_json)
+
+
+# ---------------------------------------------------------------- constants
+
+
+def constant(expr: Piece, problems: Problems) -> Value | None:
+    """The value of an expression that may not refer to anything; None when there is none (reported)."""
+    before = len(problems)
+    for node in _dynamic_parts(expr.node):
+        span = Span(expr.source, node.start, node.end)
+        if isinstance(node, nodes.Call):
+            problems.error("functions_not_allowed", "Function calls not allowed", "No function may be called here.", span)
+        else:
+            detail = "The value here must be a constant: it may not refer to anything."
+            problems.error("variables_not_allowed", "Variables not allowed", detail, span)
+    if len(problems) > before:
+        return None
+    if isinstance(expr.node, nodes.Literal):
+        return expr.node.value
+    from planner.language.evaluate import Scope, evaluate
+
+    try:
+        value, diagnostics = evaluate(expr.node, expr.source, Scope())
+    except Failure as failure:
+        value, diagnostics = None, failure.diagnostics
+    problems.extend(diagnostics)
+    return None if has_errors(diagnostics) else value
+
+
+def _dynamic_parts(node: Expression) -> list[Any]:
+    """Function calls and references outside them, in source order."""
+    from planner.syntax.references import variables
+
+    calls: list[nodes.Call] = []
+    _outer_calls(node, calls)
+    found: list[Any] = [*calls]
+    if not isinstance(node, nodes.Literal):
+        found += [v for v in variables(node) if not any(c.start <= v.start < c.end for c in calls)]
+    return sorted(found, key=lambda n: n.start)
+
+
+def _outer_calls(node: Any, found: list[nodes.Call]) -> None:
+    if isinstance(node, nodes.Call):
+        found.append(node)
+        return
+    for child in children(node):
+        _outer_calls(child, found)
+
+
+def children(node: Any) -> Iterator[nodes.Node]:
+    """The direct parts of a syntax node that are nodes themselves."""
+    for name in node.__slots__:
+        part = getattr(node, name)
+        if isinstance(part, nodes.Node):
+            yield part
+        elif isinstance(part, tuple):
+            yield from (p for p in part if isinstance(p, nodes.Node))
+
+
+def constant_of_type(attribute: Attribute, want: str, problems: Problems) -> Any:
+    """A constant string or bool (converted when another primitive); None when it is none (reported)."""
+    from planner.language.convert import ConversionError, convert
+    from planner.language.types import PRIMITIVES
+
+    expr = piece(attribute)
+    value = constant(expr, problems)
+    if value is None:
+        return None
+    try:
+        value = convert(value, PRIMITIVES[want])
+        if is_null(value):
+            raise ConversionError(f"a {want} is required, not null")
+    except ConversionError as problem:
+        detail = f"The value of {attribute.name} does not fit: {problem}."
+        problems.error("unsuitable_value", "Unsuitable value type", detail, expr.start_span, context=expr.span)
+        return None
+    return value
+
+
+def constant_string(attribute: Attribute, problems: Problems) -> str | None:
+    value: str | None = constant_of_type(attribute, "string", problems)
+    return value
+
+
+def constant_bool(attribute: Attribute, problems: Problems) -> bool | None:
+    value: bool | None = constant_of_type(attribute, "bool", problems)
+    return value
+
+
+# ---------------------------------------------------------------- shapes
+
+
+def elements(expr: Piece, problems: Problems) -> list[Piece] | None:
+    """The items of a list written out; None when it is none (reported)."""
+    if isinstance(expr.node, nodes.Tuple):
+        return [Piece(item, expr.source, expr.json) for item in expr.node.items]
+    problems.error("list_required", "Invalid expression", "A list in brackets is required here.", expr.start_span)
+    return None
+
+
+def pairs(expr: Piece) -> list[tuple[Piece, Piece, bool]] | None:
+    """The keys and values of an object written out, and whether the key is a bare name; None when it is none."""
+    if not isinstance(expr.node, nodes.Object):
+        return None
+    found = []
+    for item in expr.node.items:
+        key = Piece(item.key, expr.source, expr.json)
+        found.append((key, Piece(item.value, expr.source, expr.json), item.bare))
+    return found
+
+
+def keyword(expr: Piece) -> str:
+    """The single name that the expression is, or an empty text."""
+    node = traversal_node(expr)
+    return node.name if isinstance(node, nodes.Variable) else ""
+
+
+def traversal_node(expr: Piece, bare: bool = False) -> nodes.Traversal | nodes.Variable | None:
+    """The constant traversal that an expression is, else None. `bare`: the expression is a bare object key."""
+    node = expr.node
+    if isinstance(node, nodes.Traversal | nodes.Variable):
+        return node
+    if isinstance(node, nodes.Literal):
+        if bare:
+            return nodes.Variable(node.value, node.start, node.end)
+        if expr.json and node.value.__class__ is str:
+            return traversal_from_text(node.value, node.start, node)
+        if not expr.json and (node.value is True or node.value is False or is_null(node.value)):
+            name = "null" if is_null(node.value) else str(node.value).lower()
+            return nodes.Variable(name, node.start, node.end)
+    if isinstance(node, nodes.Relative) and not expr.json:
+        source = traversal_node(Piece(node.source, expr.source))
+        if source is not None:
+            return _traversal(steps_of(source), node.steps, node.start, node.end)
+    return None
+
+
+def traversal_from_text(text: str, offset: int, inside: nodes.Node) -> nodes.Traversal | nodes.Variable | None:
+    """The traversal that a string holds; `offset` is where the text begins, and the string's end bounds positions."""
+    try:
+        steps = scan_traversal(text)
+    except AddressError:
+        return None
+
+    def place(at: int) -> int:
+        return min(offset + at, inside.end)
+
+    shifted = [Step(s.value, s.is_index, place(s.start), place(s.end)) for s in steps]
+    return _traversal(shifted, (), place(steps[0].start), place(steps[-1].end))
+
+
+def _traversal(
+    head: Iterable[Step], tail: tuple[nodes.Step, ...], start: int, end: int
+) -> nodes.Traversal | nodes.Variable:
+    root, *rest = head
+    steps: list[nodes.Step] = []
+    for step in rest:
+        steps.append((nodes.GetIndex if step.is_index else nodes.GetAttr)(step.value, step.start, step.end))  # type: ignore[arg-type]
+    steps.extend(tail)
+    if not steps:
+        return nodes.Variable(str(root.value), start, end)
+    return nodes.Traversal(str(root.value), root.end, tuple(steps), start, end)
+
+
+def steps_of(node: nodes.Traversal | nodes.Variable) -> list[Step]:
+    """A traversal as the steps that addresses are made of."""
+    if isinstance(node, nodes.Variable):
+        return [Step(node.name, False, node.start, node.end)]
+    steps = [Step(node.root, False, node.start, node.root_end)]
+    for step in node.steps:
+        if isinstance(step, nodes.GetAttr):
+            steps.append(Step(step.name, False, step.start, step.end))
+        else:
+            key = step.key if step.key.__class__ in (str, int) else float(step.key)
+            steps.append(Step(key, True, step.start, step.end))
+    return steps
+
+
+def reference(expr: Piece, problems: Problems, unquote: bool = False) -> Reference | None:
+    """A constant traversal; None when it is none (reported). `unquote`: a quoted one is taken, with a warning."""
+    if unquote:
+        expr = unquoted(expr, problems)
+    node = traversal_node(expr)
+    if node is not None:
+        return Reference(node, expr.source)
+    detail = "A plain reference is required here: names, dots and constant keys, without any computation."
+    problems.error("reference_required", "Invalid expression", detail, expr.span)
+    return None
+
+
+def references(attribute: Attribute, problems: Problems) -> tuple[Reference, ...]:
+    """The references of a list such as depends_on."""
+    items = elements(piece(attribute), problems) or []
+    found = [reference(item, problems, unquote=True) for item in items]
+    return tuple(r for r in found if r is not None)
+
+
+def unquoted(expr: Piece, problems: Problems, what: str = "references") -> Piece:
+    """The traversal in a quoted string of native syntax, with a warning that the quotes are old style."""
+    if not expr.is_quoted or not isinstance(expr.node, nodes.Literal):
+        return expr
+    text = expr.node.value
+    node = traversal_from_text(text, expr.node.start + 1, expr.node)
+    if node is None:
+        try:
+            scan_traversal(text)
+        except AddressError as bad:
+            at = expr.node.start + 1 + bad.start
+            problems.error("malformed_reference", bad.summary, bad.detail, Span(expr.source, at, at + 1))
+    detail = f"Quotes around {what} are an old form that may stop working; leave them out."
+    problems.warning("quoted_reference", f"Quoted {what} are deprecated", detail, expr.span)
+    if node is None:
+        return expr
+    # The warning's range, quotes included, is also the range of the reference.
+    if isinstance(node, nodes.Variable):
+        return Piece(nodes.Variable(node.name, expr.node.start, expr.node.end), expr.source)
+    return Piece(
+        nodes.Traversal(node.root, node.root_end, node.steps, expr.node.start, expr.node.end), expr.source
+    )
+
+
+def native(expr: Piece, problems: Problems) -> Piece | None:
+    """The expression itself, or the one that a JSON string holds; None when it holds none (reported)."""
+    if not expr.json:
+        return expr
+    if not isinstance(expr.node, nodes.Literal) or expr.node.value.__class__ is not str:
+        detail = "In JSON syntax this is a string that holds an expression."
+        problems.error("string_required", "Expected string expression", detail, expr.span)
+        return None
+    from planner.syntax.parse import parse_expression
+
+    node, diagnostics = parse_expression(expr.node.value, expr.source, expr.node.start)
+    problems.extend(diagnostics)
+    return None if node is None or has_errors(diagnostics) else Piece(node, expr.source)
+
+
+def start_span(node: Expression, source: Source) -> Span:
+    """The first part of an expression, which diagnostics about its value's type point at."""
+    start, end = node.start, node.end
+    if isinstance(node, nodes.Conditional):
+        return start_span(node.condition, source)
+    if isinstance(node, nodes.Binary):
+        return start_span(node.left, source)
+    if isinstance(node, nodes.Tuple | nodes.Object | nodes.For):
+        end = start + 1
+    elif isinstance(node, nodes.Call):
+        end = node.open + 1
+    elif isinstance(node, nodes.Index):
+        start, end = node.bracket, node.bracket + 1
+    elif isinstance(node, nodes.Splat):
+        start, end = node.marker_start, node.marker_end
+    elif isinstance(node, nodes.Template) and node.parts:
+        return start_span(node.parts[0], source)
+    elif isinstance(node, nodes.Literal) and node.value.__class__ is str and source.text[start : start + 1] == '"':
+        start, end = start + 1, end - 1
+    return Span(source, start, end)

@@ -1,0 +1,36 @@
+"""The command line to facts: the predicates of rules/inputs/command.dl."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import frozen
+
+from planner.datalog.fact_base import FactBuilder
+from planner.vocabulary.address import Address, ModuleAddress
+
+
+@frozen
+class CommandLine:
+    """An argument of the command line, as written."""
+
+    argument: str
+
+
+def from_command(facts: FactBuilder, walk: str, targets: Iterable[Address], excludes: Iterable[Address]) -> None:
+    """Add the kind of walk and the limits that the command line sets."""
+    facts.add("walk", walk, source=CommandLine(walk))
+    for predicate, addresses in (("target", targets), ("exclude", excludes)):
+        for address in addresses:
+            row = (str(address), _form(address), str(address.config))
+            facts.add(predicate, *row, source=CommandLine(f"-{predicate}={address}"))
+
+
+def _form(address: Address) -> str:
+    """How much the address says: a whole module or resource of the configuration, or instances only."""
+    keyed = any(key is not None for _, key in address.module.steps)
+    if isinstance(address, ModuleAddress):
+        return "module_instance" if keyed else "module"
+    if address.key is not None:
+        return "instance"
+    return "resource_instance" if keyed else "resource"

@@ -1,0 +1,174 @@
+"""Configuration to facts: one function for each predicate of rules/inputs/config.dl."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from planner.config.model import Config, ModuleConfig, ProviderRef
+from planner.datalog.fact_base import FactBuilder
+from planner.facts import mentions
+from planner.facts.mentions import Mention
+from planner.facts.subjects import subject
+from planner.language.schema import BlockSchema
+from planner.vocabulary.address import join
+from planner.vocabulary.span import Span
+
+
+class SchemaLookup(Protocol):
+    """What the facts need to know of providers: what of a body is an argument."""
+
+    def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None: ...
+    def provider_schema(self, provider: str) -> BlockSchema | None: ...
+    def provisioner_schemas(self) -> dict[str, BlockSchema]: ...
+
+
+def module_address(module: ModuleConfig) -> str:
+    """`module.a.module.b`, "" for the root."""
+    return ".".join(f"module.{name}" for name in module.path)
+
+
+def from_config(facts: FactBuilder, config: Config, schemas: SchemaLookup) -> None:
+    """Add what the configuration declares and mentions, every fact with the span that says so."""
+    for module in config.root.walk():
+        address = module_address(module)
+        _module_call(facts, module, address)
+        _variables(facts, module, address)
+        _locals(facts, module, address)
+        _outputs(facts, module, address)
+        _resources(facts, module, address, schemas)
+        _checks(facts, module, address)
+        _provider_blocks(facts, module, address, schemas)
+        _requires_provider(facts, module, address)
+        _passes_provider(facts, module, address, config)
+    _imports(facts, config)
+
+
+def _references(facts: FactBuilder, predicate: str, object: str, module: str, found: Iterable[Mention]) -> None:
+    add = facts.add
+    for node, source, path in found:
+        named = subject(node, module)
+        if named is None:
+            continue
+        target, general = named
+        span = Span(source, node.start, node.end)
+        add(predicate, object, target, path, source=span)
+        if general is not None:
+            add("without_key", target, general, source=span)
+
+
+def _module_call(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
+    call = module.call
+    if call is None:
+        return
+    parent = ".".join(f"module.{name}" for name in module.path[:-1])
+    facts.add("module_call", address, parent, source=call.span)
+    _references(facts, "reference", address, parent, mentions.of_call(call))
+    for name in module.variables:
+        attribute = call.inputs.get(name)
+        if attribute is not None:
+            found = mentions.in_expression(attribute.expr, attribute.source, name)
+            _references(facts, "reference", f"{address}.var.{name}", parent, found)
+
+
+def _variables(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
+    for name, variable in module.variables.items():
+        object = join(address, f"var.{name}")
+        facts.add("variable", object, address, name, source=variable.span)
+        if variable.validations:
+            facts.add("validated", object, source=variable.validations[0].span)
+            found = mentions.in_rules(variable.validations, "validation")
+            _references(facts, "validation_reference", object, address, found)
+
+
+def _locals(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
+    for name, local in module.locals.items():
+        object = join(address, f"local.{name}")
+        facts.add("local", object, address, source=local.span)
+        _references(facts, "reference", object, address, mentions.in_expr(local.expr, "value"))
+
+
+def _outputs(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
+    for name, output in module.outputs.items():
+        object = join(address, f"output.{name}")
+        facts.add("output", object, address, name, source=output.span)
+        _references(facts, "reference", object, address, mentions.of_output(output))
+
+
+def _resources(facts: FactBuilder, module: ModuleConfig, address: str, schemas: SchemaLookup) -> None:
+    provisioners = schemas.provisioner_schemas()
+    for key, resource in module.resources.items():
+        object = join(address, key)
+        facts.add("resource", object, address, resource.mode, source=resource.span)
+        schema = schemas.resource_schema(module.provider_source(resource.provider_name), resource.mode, resource.type)
+        _references(facts, "reference", object, address, mentions.of_resource(resource, schema, provisioners))
+        lifecycle = resource.lifecycle
+        if lifecycle.prevent_destroy is not None:
+            found = mentions.in_expr(lifecycle.prevent_destroy, "lifecycle.prevent_destroy")
+            _references(facts, "destroy_reference", object, address, found)
+        if lifecycle.preconditions or lifecycle.postconditions:
+            first = (lifecycle.preconditions or lifecycle.postconditions)[0]
+            facts.add("has_conditions", object, source=first.span)
+        if lifecycle.create_before_destroy:
+            facts.add("create_before_destroy", object, source=lifecycle.span or resource.span)
+
+
+def _checks(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
+    for name, check in module.checks.items():
+        object = join(address, f"check.{name}")
+        facts.add("check", object, address, source=check.span)
+        _references(facts, "reference", object, address, mentions.in_rules(check.assertions, "assert"))
+        if check.data is not None:
+            facts.add("check_data", join(address, check.data.key), object, source=check.data.span)
+
+
+def configuration_address(module: str, provider: str, alias: str | None) -> str:
+    """`module.a.provider["host/ns/type"].alias`."""
+    text = f'provider["{provider}"]'
+    return join(module, f"{text}.{alias}" if alias else text)
+
+
+def _provider_blocks(facts: FactBuilder, module: ModuleConfig, address: str, schemas: SchemaLookup) -> None:
+    for block in module.providers.values():
+        provider = module.provider_source(block.name)
+        configuration = configuration_address(address, provider, block.alias)
+        facts.add("provider_block", configuration, address, provider, block.alias or "", source=block.span)
+        _references(facts, "reference", configuration, address, mentions.in_expr(block.for_each, "for_each"))
+        schema = schemas.provider_schema(provider)
+        if schema is not None:
+            _references(facts, "reference", configuration, address, mentions.in_body(block.body, schema))
+        default_configuration(facts, provider, block.span)
+
+
+def default_configuration(facts: FactBuilder, provider: str, source: object) -> None:
+    facts.add("default_configuration", provider, configuration_address("", provider, None), source=source)
+
+
+def _requires_provider(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
+    for key, resource in module.resources.items():
+        provider = module.provider_source(resource.provider_name)
+        alias = resource.provider.alias if resource.provider else None
+        span = resource.provider.span if resource.provider and resource.provider.span else resource.span
+        facts.add("requires_provider", join(address, key), address, provider, alias or "", source=span)
+        default_configuration(facts, provider, span)
+
+
+def _passes_provider(facts: FactBuilder, module: ModuleConfig, address: str, config: Config) -> None:
+    call = module.call
+    parent = config.root.descendant(module.path[:-1])
+    if call is None or parent is None:
+        return
+    for inner, outer in call.providers:
+        span = outer.span or inner.span or call.span
+        row = (_provider(module, inner), inner.alias or "", _provider(parent, outer), outer.alias or "")
+        facts.add("passes_provider", address, *row, source=span)
+        default_configuration(facts, _provider(parent, outer), span)
+
+
+def _provider(module: ModuleConfig, reference: ProviderRef) -> str:
+    return module.provider_source(reference.name)
+
+
+def _imports(facts: FactBuilder, config: Config) -> None:
+    for target, (node, source, path) in mentions.of_imports(config.root):
+        _references(facts, "import_reference", target, "", [(node, source, path)])

@@ -1,0 +1,76 @@
+"""State to facts: the predicates of rules/inputs/state.dl. The source of each is a StateEntry."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from planner.datalog.fact_base import FactBuilder
+from planner.state.model import InstanceKey, State
+from planner.vocabulary.address import format_key, format_resource, join
+
+
+@frozen
+class StateEntry:
+    """A place in the state: the address of an instance or output."""
+
+    address: str
+
+
+def module_path(instance: str) -> str:
+    """A module instance address without its keys."""
+    if "[" not in instance:
+        return instance
+    from planner.vocabulary.address import parse_module
+
+    return str(parse_module(instance).config)
+
+
+def add_instance(
+    facts: FactBuilder, module: str, mode: str, type: str, name: str, key: InstanceKey, source: object
+) -> str:
+    """Add the `instance` fact of a resource instance and return its address."""
+    path = module_path(module)
+    object = format_resource(path, mode, type, name)
+    suffix = format_key(key)
+    address = (object if module == path else format_resource(module, mode, type, name)) + suffix
+    facts.add("instance", address, object, object + suffix, module, path, source=source)
+    return address
+
+
+def from_state(facts: FactBuilder, state: State) -> None:
+    """Add what the state records."""
+    add = facts.add
+    for resource in state.resources.values():
+        parts = (resource.module, resource.mode, resource.type, resource.name)
+        for instance in resource.instances.values():
+            entry = StateEntry(resource.address + format_key(instance.key))
+            address = add_instance(facts, *parts, instance.key, entry)
+            add("state_provider", address, resource.provider, source=entry)
+            if instance.current is not None:
+                add("in_state", address, source=entry)
+                for dependency in instance.current.dependencies:
+                    add("state_depends_on", address, dependency, source=entry)
+                if instance.current.create_before_destroy:
+                    add("state_create_before_destroy", address, source=entry)
+            for deposed in instance.deposed:
+                add("deposed", address, deposed, source=entry)
+        if resource.module:
+            path = module_path(resource.module)
+            while path:
+                add("state_module", path, source=StateEntry(resource.address))
+                path = path.rpartition(".module.")[0] if ".module." in path else ""
+        _implied_provider(facts, resource.provider, resource.address)
+    for name in state.outputs:
+        add("state_output", join("", f"output.{name}"), name, source=StateEntry(f"output.{name}"))
+
+
+def _implied_provider(facts: FactBuilder, configuration: str, address: str) -> None:
+    """Whatever the state needs has a default configuration in the root module, written or implied."""
+    provider = provider_of(configuration)
+    facts.add("default_configuration", provider, f'provider["{provider}"]', source=StateEntry(address))
+
+
+def provider_of(configuration: str) -> str:
+    """The provider of a configuration address: `module.a.provider["h/n/t"].x` -> `h/n/t`."""
+    start = configuration.find('provider["') + len('provider["')
+    return configuration[start : configuration.find('"]', start)]

@@ -1,0 +1,59 @@
+"""Derived relations to Graph: no decision here, only the lift from tuples to values."""
+
+from __future__ import annotations
+
+from planner.datalog.evaluate import Database
+from planner.graph.model import Graph, Node
+
+_NAMED = {"root_variable", "variable_reference", "module_variable", "local", "output", "output_destroy"}
+"""kinds whose object is told by its bare name"""
+
+WANTED = (
+    "node",
+    "edge",
+    "reduced_edge",
+    "in_cycle",
+    "instance_node",
+    "deposed_node",
+    "forced_create_before_destroy",
+    "data_waits",
+    "data_waits_for_module",
+    "provider_missing",
+    "provider_unresolved",
+    "target_unmatched",
+    "link_base",
+    "resource_of",
+)
+"""the relations that a walk needs of the rules"""
+
+
+def read_graph(database: Database) -> Graph:
+    """The graph that the relations describe, everything sorted."""
+    places = {row[0]: row[3] for row in database["instance"]}
+    instance_of = dict(database["instance_node"])
+    deposed = dict(database["deposed_node"])
+    nodes: dict[str, Node] = {}
+    for name, kind, module, object in sorted(database["node"]):
+        if name in instance_of:
+            instance = instance_of[name]
+            nodes[name] = Node(name, kind, places[instance], instance, deposed.get(name, ""))
+        else:
+            nodes[name] = Node(name, kind, module, _local_name(kind, module, object))
+    return Graph(
+        nodes, _adjacency(nodes, database["edge"]), _adjacency(nodes, database["reduced_edge"]), database=database
+    )
+
+
+def _local_name(kind: str, module: str, object: str) -> str:
+    """What the object is called inside its module."""
+    if kind in ("module_expand", "module_close", "provider", "provider_close", "root"):
+        return object
+    relative = object[len(module) + 1 :] if module else object
+    return relative.split(".", 1)[1] if kind in _NAMED or kind.startswith("check_") else relative
+
+
+def _adjacency(nodes: dict[str, Node], edges: set[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {name: [] for name in nodes}
+    for dependent, dependency in edges:
+        found[dependent].append(dependency)
+    return {name: tuple(sorted(dependencies)) for name, dependencies in found.items()}
