@@ -187,7 +187,7 @@ class _Reader:
     def key(self, instance: dict[str, Any], address: str) -> InstanceKey:
         key = instance.get("index_key")
         if key is None or key.__class__ is str or key.__class__ is int:
-            return key  # type: ignore[no-any-return]
+            return key
         if not isinstance(key, bool) and isinstance(key, float) and key.is_integer():
             return int(key)
         raise _MalformedError(f"{address} has the instance key {key!r}, which is neither a string nor a whole number")
@@ -369,7 +369,7 @@ def _in_order(instances: dict[InstanceKey, InstanceState]) -> dict[InstanceKey, 
 
 def _object(raw: Any, place: str) -> dict[str, Any]:
     if raw.__class__ is dict:
-        return raw  # type: ignore[no-any-return]
+        return raw
     raise _MalformedError(f"{place} must be an object")
 
 
@@ -378,7 +378,7 @@ def _list(raw: dict[str, Any], key: str, place: str) -> list[Any]:
     if value is None:
         return []
     if value.__class__ is list:
-        return value  # type: ignore[no-any-return]
+        return value
     raise _MalformedError(f'"{key}" of {place} must be a list')
 
 
@@ -387,7 +387,7 @@ def _text(raw: dict[str, Any], key: str, place: str) -> str:
     if value is None:
         return ""
     if value.__class__ is str:
-        return value  # type: ignore[no-any-return]
+        return value
     raise _MalformedError(f'"{key}" of {place} must be a string')
 
 
@@ -396,7 +396,7 @@ def _whole(raw: dict[str, Any], key: str, place: str) -> int:
     if value is None:
         return 0
     if value.__class__ is int and value >= 0:
-        return value  # type: ignore[no-any-return]
+        return value
     raise _MalformedError(f'"{key}" of {place} must be a whole number')
 
 

@@ -1,0 +1,252 @@
+"""States kept in local files: one store for each file, and the local backend with a file for each workspace.
+
+A file is replaced as a whole (written beside it, flushed to disk, renamed), so a crash leaves the old state or the new.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from attrs import evolve, frozen
+
+from planner.state.file import read_state, same_content, write_state
+from planner.state.lock import FileLock
+from planner.state.model import State
+from planner.vocabulary.diagnostic import Diagnostic, error
+
+DEFAULT_PATH = "terraform.tfstate"
+DEFAULT_WORKSPACE_DIRECTORY = "terraform.tfstate.d"
+DEFAULT_WORKSPACE = "default"
+
+
+class StateStore:
+    """The state in one file. Reads from `read_path` (the same file unless given) until the first write; keeps the
+    state that was there before the first write in `backup_path` ("" keeps none)."""
+
+    def __init__(self, path: str, read_path: str | None = None, backup_path: str | None = None) -> None:
+        self.path = path
+        self.read_path = read_path or path
+        self.backup_path = f"{path}.backup" if backup_path is None else backup_path
+        self.lock_file = FileLock(path)
+        self.current: State | None = None
+        """what was last read or written"""
+        self._read = False
+        self._backed_up = False
+
+    # ------------------------------------------------------------ lock
+
+    def lock(
+        self,
+        operation: str,
+        timeout: float = 0.0,
+        on_wait: Callable[[], None] | None = None,
+        stop: Any = None,
+    ) -> list[Diagnostic]:
+        """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds."""
+        return self.lock_file.acquire(operation, timeout, on_wait=on_wait, stop=stop)
+
+    def unlock(self) -> list[Diagnostic]:
+        return self.lock_file.release()
+
+    # ------------------------------------------------------------ read and write
+
+    def read(self) -> tuple[State | None, list[Diagnostic]]:
+        """The state in the file; None when there is no file yet, or an error."""
+        try:
+            data = self._bytes(self.read_path)
+        except OSError as e:
+            return None, [_problem("read", self.read_path, e)]
+        state, diagnostics = read_state(data, self.read_path)
+        self.current, self._read = state, True
+        return state, diagnostics
+
+    def write(self, state: State) -> tuple[State, list[Diagnostic]]:
+        """Save a state, and return it with its new serial. The serial grows only when the content differs from what
+        was last read or written; a new file gets a lineage of its own."""
+        if not self._read:
+            _, diagnostics = self.read()
+            if diagnostics:
+                return state, diagnostics
+        before = self.current
+        changed = before is None or not same_content(before, state)
+        serial = (before.serial if before else 0) + (1 if changed else 0)
+        lineage = (before.lineage if before else "") or state.lineage or new_lineage()
+        return self.put(evolve(state, serial=serial, lineage=lineage))
+
+    def put(self, state: State) -> tuple[State, list[Diagnostic]]:
+        """Save a state with exactly the serial and lineage that it has."""
+        data = write_state(state)
+        try:
+            before = self._bytes(self.path)
+            if data != before:
+                self._back_up(before, state)
+                self._replace(self.path, data)
+        except OSError as e:
+            return state, [_problem("write", self.path, e)]
+        self.read_path = self.path
+        self.current, self._read = state, True
+        return state, []
+
+    def _bytes(self, path: str) -> bytes:
+        descriptor = self.lock_file.descriptor
+        if descriptor is not None and path == self.path:
+            parts, at = [], 0
+            while part := os.pread(descriptor, 1 << 24, at):
+                parts.append(part)
+                at += len(part)
+            return b"".join(parts)
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return b""
+
+    def _back_up(self, before: bytes, state: State) -> None:
+        if self._backed_up or not before or not self.backup_path:
+            return
+        old, diagnostics = read_state(before, self.path)
+        if diagnostics or not same_content(old, state):
+            with open(self.backup_path, "wb") as file:
+                file.write(before)
+            self._backed_up = True
+
+    def _replace(self, path: str, data: bytes) -> None:
+        """Put the bytes in place of the file at once. Where the folder takes no new files, write in place."""
+        target = os.path.realpath(path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        beside = f"{target}.{os.getpid()}.tmp"
+        try:
+            descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        except PermissionError:
+            self._overwrite(target, data)
+            return
+        kept = False
+        try:
+            _write_all(descriptor, data)
+            if os.path.exists(target):
+                os.fchmod(descriptor, os.stat(target).st_mode & 0o7777)
+            os.fsync(descriptor)
+            if self.lock_file.held:
+                self.lock_file.follow(descriptor)
+                kept = True
+            os.replace(beside, target)
+        except BaseException:
+            if os.path.exists(beside):
+                os.remove(beside)
+            raise
+        finally:
+            if not kept:
+                os.close(descriptor)
+        _sync_directory(os.path.dirname(target))
+
+    def _overwrite(self, path: str, data: bytes) -> None:
+        held = self.lock_file.descriptor
+        descriptor = held if held is not None else os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            _write_all(descriptor, data)
+            os.ftruncate(descriptor, len(data))
+            os.fsync(descriptor)
+        finally:
+            if held is None:
+                os.close(descriptor)
+
+
+def new_lineage() -> str:
+    """A name for the history of a new state."""
+    import uuid
+
+    return str(uuid.uuid4())
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _sync_directory(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass  # some file systems cannot; the rename itself has happened
+    finally:
+        os.close(descriptor)
+
+
+def _problem(verb: str, path: str, e: OSError) -> Diagnostic:
+    return error("state.file", f"Cannot {verb} the state file", f"{path}: {e.strerror or e}.")
+
+
+# ---------------------------------------------------------------- the local backend
+
+
+@frozen
+class LocalBackend:
+    """`backend "local"`: the state of the default workspace in `path`, of any other in a folder of its own."""
+
+    path: str = DEFAULT_PATH
+    workspace_directory: str = DEFAULT_WORKSPACE_DIRECTORY
+
+    def state_path(self, workspace: str = DEFAULT_WORKSPACE) -> str:
+        if workspace in (DEFAULT_WORKSPACE, ""):
+            return self.path
+        return os.path.join(self.workspace_directory, workspace, DEFAULT_PATH)
+
+    def store(
+        self, workspace: str = DEFAULT_WORKSPACE, state: str = "", state_out: str = "", backup: str = ""
+    ) -> StateStore:
+        """The store of a workspace; `-state`, `-state-out` and `-backup` ("-": none) take precedence."""
+        read_path = state or self.state_path(workspace)
+        path = state_out or read_path
+        return StateStore(path, read_path, "" if backup == "-" else backup or f"{path}.backup")
+
+    def workspaces(self) -> list[str]:
+        """The names of all workspaces: the default one first, the others sorted. Raises OSError."""
+        try:
+            names = sorted(e.name for e in os.scandir(self.workspace_directory) if e.is_dir())
+        except FileNotFoundError:
+            names = []
+        return [DEFAULT_WORKSPACE, *names]
+
+    def create_workspace(self, workspace: str) -> None:
+        """Make the folder of a workspace. Raises OSError."""
+        os.makedirs(os.path.join(self.workspace_directory, workspace), exist_ok=True)
+
+    def delete_workspace(self, workspace: str) -> None:
+        """Remove a workspace and its state. Raises OSError."""
+        import shutil
+
+        shutil.rmtree(os.path.join(self.workspace_directory, workspace))
+
+
+def open_backend(type: str, settings: dict[str, Any]) -> tuple[LocalBackend | None, list[Diagnostic]]:
+    """The backend of a type with the settings of its block (absent and None mean the default)."""
+    if type != "local":
+        return None, [
+            error(
+                "state.unsupported_backend",
+                "Backend not supported yet",
+                f'State in the backend "{type}" is not supported yet. Use backend "local", or no backend block at all.',
+            )
+        ]
+    found: list[Diagnostic] = []
+    for name, value in settings.items():
+        if name not in ("path", "workspace_dir"):
+            found.append(
+                error("state.backend_setting", "Invalid backend configuration", f'"local" has no setting "{name}".')
+            )
+        elif value is not None and not isinstance(value, str):
+            found.append(error("state.backend_setting", "Invalid backend configuration", f'"{name}" must be a string.'))
+        elif value == "":
+            found.append(
+                error("state.backend_setting", "Invalid backend configuration", f'"{name}" must not be empty.')
+            )
+    if found:
+        return None, found
+    return LocalBackend(
+        settings.get("path") or DEFAULT_PATH, settings.get("workspace_dir") or DEFAULT_WORKSPACE_DIRECTORY
+    ), []
