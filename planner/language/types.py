@@ -5,6 +5,7 @@ Primitive types are singletons: STRING, NUMBER, BOOL and DYNAMIC (the type of a 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 
@@ -39,7 +40,7 @@ class _Collection:
         self._hash = hash((self.kind, element))
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (other.__class__ is self.__class__ and self.element == other.element)  # type: ignore[attr-defined]
+        return self is other or (other.__class__ is self.__class__ and self.element == other.element)
 
     def __hash__(self) -> int:
         return self._hash
@@ -120,12 +121,20 @@ class ObjectType:
         return (ObjectType, (self.attributes, self.optional))
 
 
+def collection_type(kind: str, element: Type) -> ListType | SetType | MapType:
+    """`kind` is list, set or map."""
+    if kind == "list":
+        return ListType(element)
+    return SetType(element) if kind == "set" else MapType(element)
+
+
 Type: TypeAlias = Primitive | ListType | SetType | MapType | TupleType | ObjectType
 
 EMPTY_OBJECT = ObjectType({})
 EMPTY_TUPLE = TupleType(())
 
 
+@lru_cache(4096)
 def without_optional(t: Type) -> Type:
     """The type with no attribute optional at any depth: what values of a type constraint really have."""
     if isinstance(t, Primitive):
@@ -138,9 +147,10 @@ def without_optional(t: Type) -> Type:
         elements = tuple(without_optional(e) for e in t.elements)
         return t if all(a is b for a, b in zip(elements, t.elements, strict=True)) else TupleType(elements)
     element = without_optional(t.element)
-    return t if element is t.element else type(t)(element)
+    return t if element is t.element else collection_type(t.kind, element)
 
 
+@lru_cache(4096)
 def has_dynamic(t: Type) -> bool:
     """Whether the dynamic type occurs in the type at any depth."""
     if isinstance(t, Primitive):
@@ -183,7 +193,7 @@ def type_from_json(j: Any) -> Type:
     if isinstance(j, list) and len(j) >= 2:
         kind, arg = j[0], j[1]
         if kind in ("list", "set", "map"):
-            return {"list": ListType, "set": SetType, "map": MapType}[kind](type_from_json(arg))
+            return collection_type(kind, type_from_json(arg))
         if kind == "tuple" and isinstance(arg, list):
             return TupleType(tuple(type_from_json(e) for e in arg))
         if kind == "object" and isinstance(arg, dict):

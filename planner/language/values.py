@@ -44,7 +44,7 @@ class Null:
         self.type = type
 
     def __eq__(self, other: object) -> bool:
-        return other.__class__ is Null and self.type == other.type  # type: ignore[attr-defined]
+        return other.__class__ is Null and self.type == other.type
 
     def __hash__(self) -> int:
         return hash(("null", self.type))
@@ -106,7 +106,7 @@ class Unknown:
         self.refinement = refinement
 
     def __eq__(self, other: object) -> bool:
-        return other.__class__ is Unknown and self.type == other.type and self.refinement == other.refinement  # type: ignore[attr-defined]
+        return other.__class__ is Unknown and self.type == other.type and self.refinement == other.refinement
 
     def __hash__(self) -> int:
         return hash(("unknown", self.type, self.refinement))
@@ -132,7 +132,7 @@ class Marked:
         self.marks = marks
 
     def __eq__(self, other: object) -> bool:
-        return other.__class__ is Marked and self.marks == other.marks and self.value == other.value  # type: ignore[attr-defined]
+        return other.__class__ is Marked and self.marks == other.marks and self.value == other.value
 
     def __hash__(self) -> int:
         return hash((self.value, self.marks))
@@ -152,7 +152,7 @@ class _Sequence:
         self.items = items
 
     def __eq__(self, other: object) -> bool:
-        return other.__class__ is self.__class__ and self.element == other.element and self.items == other.items  # type: ignore[attr-defined]
+        return other.__class__ is self.__class__ and self.element == other.element and self.items == other.items
 
     def __hash__(self) -> int:
         return hash((self.__class__.__name__, self.items))
@@ -189,7 +189,7 @@ class Map:
         self.items = items
 
     def __eq__(self, other: object) -> bool:
-        return other.__class__ is Map and self.element == other.element and self.items == other.items  # type: ignore[attr-defined]
+        return other.__class__ is Map and self.element == other.element and self.items == other.items
 
     def __hash__(self) -> int:
         return hash(("map", frozenset(self.items)))
