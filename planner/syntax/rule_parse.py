@@ -301,7 +301,13 @@ class _Reader:
         if kind == "VARIABLE" and "NAME" in expected:
             detail = f"{word} begins like a variable. Names of predicates, types and columns begin with a small letter."
             return error("rules.syntax", "Expected a name", detail, Span(self.source, start, end))
-        names = {"NAME": "a name", "VARIABLE": "a variable", "STRING": "a string", "NUMBER": "a number", "$END": "the end"}
+        names = {
+            "NAME": "a name",
+            "VARIABLE": "a variable",
+            "STRING": "a string",
+            "NUMBER": "a number",
+            "$END": "the end",
+        }
         options = sorted({names.get(k) or words.get(k, k) for k in expected})
         what = "the end of the text" if kind == "$END" else word
         if len(options) > 7:

@@ -295,9 +295,7 @@ class Want(Statement):
 
     __slots__ = ("atoms", "none")
 
-    def __init__(
-        self, atoms: tuple[Atom, ...], none: tuple[Name, ...], source: Source, start: int, end: int
-    ) -> None:
+    def __init__(self, atoms: tuple[Atom, ...], none: tuple[Name, ...], source: Source, start: int, end: int) -> None:
         self.atoms, self.none, self.source, self.start, self.end = atoms, none, source, start, end
 
 

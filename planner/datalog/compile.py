@@ -1,0 +1,405 @@
+"""Rules to Python: each rule becomes a function that is one set comprehension.
+
+    edge(A, B) :- reference(A, B, _), not pruned(A), A != B.
+
+becomes, with predicates, variables and indexes as numbers (no text of a rule file is ever part of the code but its
+constants, by `repr`):
+
+    def f3(R, I, D):
+        r1 = R[1]
+        r2 = R[2]
+        return {(v0, v1) for v0, v1, _ in r1 if (v0,) not in r2 if v0 != v1}
+
+A recursive rule has one function for each of its atoms in the component; that atom ranges over `D`, the tuples that the
+last round found (semi-naive evaluation: Bancilhon, Ramakrishnan 1986).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from planner.datalog import functions
+from planner.datalog.checks import assigned
+from planner.datalog.functions import FUNCTIONS
+from planner.datalog.model import Predicate, Rule, Stratum, inner_variables, outer_names
+from planner.datalog.order import join_order
+from planner.datalog.types import RuleTypes
+from planner.datalog.values import FALSE, TRUE, Fraction
+from planner.syntax.rule_syntax import (
+    Aggregate,
+    Atom,
+    Call,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    Term,
+    Test,
+    Variable,
+    Wildcard,
+)
+
+
+class Index(NamedTuple):
+    """The rows of a predicate by some columns (`keys`): a dictionary to the list of the others that are used (`rest`),
+    or, when none is used, a set of keys. One column stands for itself, several as a tuple."""
+
+    predicate: int
+    arity: int
+    keys: tuple[int, ...]
+    rest: tuple[int, ...]
+
+
+class Function(NamedTuple):
+    """A compiled rule: `f<number>(R, I, D)`. `head` is the predicate it derives, `delta` the one that D belongs to (-1:
+    none), `needs` the indexes it reads."""
+
+    number: int
+    rule: int
+    head: int
+    delta: int
+    needs: tuple[int, ...]
+
+
+class Step(NamedTuple):
+    """A stratum, compiled. `native` is the operator's name or empty, then `inputs` are its predicates."""
+
+    predicates: tuple[int, ...]
+    is_recursive: bool
+    functions: tuple[Function, ...]
+    native: str
+    inputs: tuple[int, ...]
+
+
+class Compiled(NamedTuple):
+    """The program as code: `source` defines the functions f0, f1... and the index builders x0, x1..."""
+
+    source: str
+    steps: list[Step]
+    indexes: list[Index]
+
+
+_COMPARISONS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_HELPERS = {
+    "<": "less",
+    "<=": "less_or_equal",
+    ">": "greater",
+    ">=": "greater_or_equal",
+    "++": "join",
+    "+": "add",
+    "-": "subtract",
+    "*": "multiply",
+    "/": "divide",
+    "%": "remainder",
+}
+_PARTIAL = frozenset("before after before_last after_last replace substring to_number / %".split())
+
+
+def namespace() -> dict[str, object]:
+    """The globals of the generated code: the functions of functions.py and three constants."""
+    found: dict[str, object] = {n: getattr(functions, n) for n in dir(functions) if n.islower() and n[0] != "_"}
+    return {**found, "E": (), "ONE": (0,), "Fraction": Fraction, "TRUE": TRUE, "FALSE": FALSE, "defaultdict": None}
+
+
+def tuple_code(parts: list[str]) -> str:
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def key_code(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+class Indexes:
+    """The indexes of a program, numbered as they are asked for."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Index, int] = {}
+
+    def number(self, index: Index) -> int:
+        return self.numbers.setdefault(index, len(self.numbers))
+
+
+class BodyCompiler:
+    """Compiles one rule. `indexes` None: relations are tiny, join them by nested loops over the whole."""
+
+    def __init__(self, rule: Rule, predicates: Mapping[str, Predicate], indexes: Indexes | None) -> None:
+        self.rule, self.predicates, self.indexes = rule, predicates, indexes
+        self.outer = outer_names(rule.head, rule.body)
+        self.types = RuleTypes(rule.head, rule.body, predicates, rule.span)
+        self.names: dict[str, str] = {}
+        self.used = 0
+        self.prelude: dict[str, str] = {}
+        self.needs: set[int] = set()
+
+    def fresh(self) -> str:
+        self.used += 1
+        return f"v{self.used - 1}"
+
+    # -------- values
+
+    def term(self, term: Term, clauses: list[str]) -> str:
+        """The expression of a term. What has to hold for it to have a value goes to `clauses` before."""
+        if isinstance(term, Variable):
+            return self.names[term.name]
+        if isinstance(term, Constant):
+            return constant_code(term.value)
+        assert isinstance(term, Call)
+        arguments = [self.term(a, clauses) for a in term.arguments]
+        bases = [self.base(a) for a in term.arguments]
+        inline = self._inline(term, arguments, bases)
+        if inline is not None:
+            return inline
+        call = f"{_HELPERS.get(term.function, term.function)}({', '.join(arguments)})"
+        wanted = FUNCTIONS[term.function].parameters
+        if term.function not in _PARTIAL and all(w in ("any", b) for w, b in zip(wanted, bases, strict=True)):
+            return call
+        name = self.fresh()
+        clauses += [f"for {name} in ({call},)", f"if {name} is not None"]
+        return name
+
+    def _inline(self, term: Call, arguments: list[str], bases: list[str]) -> str | None:
+        if term.function in ("+", "-") and bases == ["number", "number"]:
+            return f"({arguments[0]} {term.function} {arguments[1]})"
+        # With a constant the text grows by at most that much a rule; two variables may double it, which `join` limits.
+        is_short = any(isinstance(a, Constant) for a in term.arguments)
+        if term.function == "++" and bases == ["symbol", "symbol"] and is_short:
+            return f"({arguments[0]} + {arguments[1]})"
+        return None
+
+    def base(self, term: Term) -> str:
+        kind = self.types.of(term)
+        return kind.base if kind is not None else "any"
+
+    def comparison(self, operator: str, left: str, right: str, bases: tuple[str, str]) -> str:
+        if operator in ("=", "!=") or (bases[0] == bases[1] != "any"):
+            return f"{left} {_COMPARISONS[operator]} {right}"
+        return f"{_HELPERS[operator]}({left}, {right})"
+
+    def test(self, test: Test, clauses: list[str]) -> str:
+        arguments = [self.term(a, clauses) for a in test.arguments]
+        typed = all(self.base(a) == "symbol" for a in test.arguments)
+        negation = "not " if test.negated else ""
+        if typed and test.function == "starts_with":
+            return f"{negation}{arguments[0]}.startswith({arguments[1]})"
+        if typed and test.function == "ends_with":
+            return f"{negation}{arguments[0]}.endswith({arguments[1]})"
+        if typed and test.function == "contains":
+            return f"{arguments[1]} {negation}in {arguments[0]}"
+        if typed and test.function == "matches" and isinstance(test.arguments[1], Constant):
+            name = f"m{len(self.prelude)}"
+            name = self.prelude.setdefault(f"finder({arguments[1]})", name)
+            return f"{name}({arguments[0]}) is {'' if test.negated else 'not '}None"
+        return f"{negation}{test.function}({', '.join(arguments)})"
+
+    # -------- literals
+
+    def relation(self, atom: Atom) -> str:
+        number = self.predicates[atom.predicate].number
+        return self.prelude.setdefault(f"R[{number}]", f"r{number}")
+
+    def index(self, atom: Atom, keys: list[int], rest: list[int]) -> str:
+        assert self.indexes is not None
+        predicate = self.predicates[atom.predicate]
+        number = self.indexes.number(Index(predicate.number, predicate.arity, tuple(keys), tuple(rest)))
+        self.needs.add(number)
+        if rest:
+            return self.prelude.setdefault(f"I[{number}].get", f"i{number}")
+        return self.prelude.setdefault(f"I[{number}]", f"i{number}")
+
+    def is_known(self, term: Term) -> bool:
+        return isinstance(term, Constant) or (isinstance(term, Variable) and term.name in self.names)
+
+    def atom(self, atom: Atom, clauses: list[str], is_delta: bool = False) -> None:
+        """Range over an atom: bind its new variables, require its known ones."""
+        arguments = atom.arguments
+        keys = [i for i, a in enumerate(arguments) if self.is_known(a)]
+        rest = [i for i, a in enumerate(arguments) if isinstance(a, Variable) and i not in keys]
+        scan = is_delta or self.indexes is None or not keys
+        if len(keys) == len(arguments) and not is_delta:
+            row = tuple_code([self.term(a, clauses) for a in arguments]) if arguments else "()"
+            clauses.append(f"if {row} in {self.relation(atom)}")
+            return
+        if not scan:
+            key = key_code([self.term(arguments[i], clauses) for i in keys])
+            if not rest:
+                clauses.append(f"if {key} in {self.index(atom, keys, [])}")
+                return
+        targets, conditions = [], []
+        for i in range(len(arguments)) if scan else rest:
+            argument = arguments[i]
+            if isinstance(argument, Wildcard):
+                targets.append("_")
+            elif self.is_known(argument):
+                targets.append(self.fresh())
+                conditions.append(f"if {targets[-1]} == {self.term(argument, clauses)}")
+            else:
+                assert isinstance(argument, Variable)
+                targets.append(self.fresh())
+                self.names[argument.name] = targets[-1]
+        if scan:
+            source = "D" if is_delta else self.relation(atom)
+            clauses.append(f"for {tuple_code(targets) if targets else '()'} in {source}")
+        else:
+            clauses.append(f"for {key_code(targets)} in {self.index(atom, keys, rest)}({key}, E)")
+        clauses += conditions
+
+    def negation(self, literal: Negation, clauses: list[str]) -> None:
+        arguments = literal.atom.arguments
+        keys = [i for i, a in enumerate(arguments) if not isinstance(a, Wildcard)]
+        parts = [self.term(arguments[i], clauses) for i in keys]
+        if len(keys) == len(arguments):
+            row = tuple_code(parts) if parts else "()"
+            clauses.append(f"if {row} not in {self.relation(literal.atom)}")
+        elif not keys:
+            clauses.append(f"if not {self.relation(literal.atom)}")
+        elif self.indexes is None:
+            targets = [self.fresh() if i in keys else "_" for i in range(len(arguments))]
+            equal = " and ".join(f"{targets[i]} == {p}" for i, p in zip(keys, parts, strict=True))
+            inner = f"1 for {tuple_code(targets)} in {self.relation(literal.atom)} if {equal}"
+            clauses.append(f"if not any({inner})")
+        else:
+            clauses.append(f"if {key_code(parts)} not in {self.index(literal.atom, keys, [])}")
+
+    def compare(self, literal: Comparison, clauses: list[str]) -> None:
+        target = assigned(literal, set(self.names), self.outer)
+        if target is not None:
+            is_left = isinstance(literal.left, Variable) and literal.left.name == target
+            value = self.term(literal.right if is_left else literal.left, clauses)
+            self.names[target] = self.fresh()
+            clauses.append(f"for {self.names[target]} in ({value},)")
+            return
+        left, right = self.term(literal.left, clauses), self.term(literal.right, clauses)
+        bases = (self.base(literal.left), self.base(literal.right))
+        clauses.append(f"if {self.comparison(literal.operator, left, right, bases)}")
+
+    def aggregate(self, literal: Aggregate, clauses: list[str]) -> None:
+        """The value is computed by an inner comprehension. Every assignment is met once: each row of an atom is one
+        assignment to its variables and wildcards, so wildcards count as variables here."""
+        saved = dict(self.names)
+        inner: list[str] = []
+        number = 0
+        body: list[Literal] = []
+        for x in literal.body:
+            if isinstance(x, Atom) and any(isinstance(a, Wildcard) for a in x.arguments):
+                arguments: list[Term] = []
+                for a in x.arguments:
+                    if isinstance(a, Wildcard):
+                        number += 1
+                        arguments.append(Variable(f" {number}", a.start, a.end))
+                    else:
+                        arguments.append(a)
+                body.append(Atom(x.predicate, tuple(arguments), x.start, x.end))
+            else:
+                body.append(x)
+        fixed = [v.name for v in inner_variables(literal) if v.name in self.outer]
+        scope = self.outer | {v.name for v in inner_variables(literal)}
+        for ordered in join_order(tuple(body), fixed, scope):
+            self.literal(ordered, inner)
+        value = "1" if literal.expression is None else self.term(literal.expression, inner)
+        self.names = saved
+        if not inner or not inner[0].startswith("for"):
+            inner.insert(0, "for _ in ONE")
+        values = f"[{value} {' '.join(inner)}]"
+        base = self.base(literal.expression) if literal.expression is not None else "number"
+        is_partial = literal.function in ("min", "max") or (literal.function == "sum" and base != "number")
+        if literal.function == "count":
+            code = f"len({values})"
+        elif base == "any":
+            code = f"aggregate({literal.function!r}, {values})"
+        else:
+            code = f"sum({values})" if literal.function == "sum" else f"{literal.function}({values}, default=None)"
+        result = literal.result
+        assert isinstance(result, Variable)
+        if result.name in self.names:
+            clauses.append(f"if {code} == {self.names[result.name]}")
+            return
+        name = self.names[result.name] = self.fresh()
+        clauses.append(f"for {name} in ({code},)")
+        if is_partial:
+            clauses.append(f"if {name} is not None")
+
+    def literal(self, literal: Literal, clauses: list[str]) -> None:
+        if isinstance(literal, Atom):
+            self.atom(literal, clauses)
+        elif isinstance(literal, Negation):
+            self.negation(literal, clauses)
+        elif isinstance(literal, Comparison):
+            self.compare(literal, clauses)
+        elif isinstance(literal, Test):
+            condition = self.test(literal, clauses)
+            clauses.append(f"if {condition}")
+        else:
+            self.aggregate(literal, clauses)
+
+    def comprehension(self, delta: Atom | None = None) -> str:
+        """The whole rule as an expression that gives a new set."""
+        clauses: list[str] = []
+        for literal in join_order(self.rule.body, (), self.outer, delta):
+            if literal is delta:
+                assert isinstance(literal, Atom)
+                self.atom(literal, clauses, is_delta=True)
+            else:
+                self.literal(literal, clauses)
+        head = [self.term(a, clauses) for a in self.rule.head.arguments]
+        row = tuple_code(head) if head else "()"
+        if not clauses:
+            return f"{{{row}}}"
+        if len(clauses) == 1 and clauses[0].startswith(f"for {row} in "):
+            return f"set({clauses[0].removeprefix(f'for {row} in ')})"  # a copy: the rows themselves
+        if not clauses[0].startswith("for"):
+            clauses.insert(0, "for _ in ONE")
+        return f"{{{row} {' '.join(clauses)}}}"
+
+
+def constant_code(value: str | int | float | bool) -> str:
+    if type(value) is bool:
+        return "TRUE" if value else "FALSE"
+    if type(value) is float:
+        return f"Fraction({value!r})"
+    return repr(value)
+
+
+def index_code(number: int, index: Index) -> str:
+    """`x3(rows, d)`: enter rows into an index."""
+    used = {*index.keys, *index.rest}
+    targets = tuple_code([f"c{i}" if i in used else "_" for i in range(index.arity)])
+    key = key_code([f"c{i}" for i in index.keys])
+    if not index.rest:
+        return f"def x{number}(rows, d):\n    d.update({{{key} for {targets} in rows}})\n"
+    rest = key_code([f"c{i}" for i in index.rest])
+    return f"def x{number}(rows, d):\n    for {targets} in rows:\n        d[{key}].append({rest})\n"
+
+
+def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], strata: list[Stratum]) -> Compiled:
+    indexes = Indexes()
+    parts: list[str] = []
+    steps: list[Step] = []
+    count = 0
+    for stratum in strata:
+        members = set(stratum.predicates)
+        found: list[Function] = []
+        for number in stratum.rules:
+            rule = rules[number]
+            recursive = [x for x in rule.body if isinstance(x, Atom) and x.predicate in members]
+            for delta in recursive or [None]:
+                compiler = BodyCompiler(rule, predicates, indexes)
+                expression = compiler.comprehension(delta)
+                prelude = "".join(f"    {name} = {code}\n" for code, name in compiler.prelude.items())
+                parts.append(f"def f{count}(R, I, D):\n{prelude}    return {expression}\n")
+                head = predicates[rule.head.predicate].number
+                source = predicates[delta.predicate].number if delta is not None else -1
+                found.append(Function(count, number, head, source, tuple(sorted(compiler.needs))))
+                count += 1
+        native = predicates[stratum.predicates[0]]
+        steps.append(
+            Step(
+                tuple(predicates[p].number for p in stratum.predicates),
+                stratum.is_recursive,
+                tuple(found),
+                native.operator or "",
+                tuple(predicates[p].number for p in native.inputs),
+            )
+        )
+    parts += [index_code(number, index) for index, number in indexes.numbers.items()]
+    return Compiled("\n".join(parts), steps, list(indexes.numbers))

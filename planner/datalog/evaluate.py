@@ -1,0 +1,177 @@
+"""Derive everything that follows: semi-naive, bottom up, one stratum at a time."""
+
+from __future__ import annotations
+
+import gc
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from time import perf_counter
+from typing import Any
+
+from planner.datalog.compile import Step
+from planner.datalog.fact_base import FactBase
+from planner.datalog.native import OPERATORS
+from planner.datalog.program import Program
+from planner.datalog.values import Row, sorted_rows
+
+Relation = set[Row]
+
+
+class Database(Mapping[str, Relation]):
+    """What holds: `database["edge"]` is the set of rows of a predicate, given or derived. Nobody changes the sets.
+
+    `facts` is what was given. A predicate that was not asked for (`want`) is missing: KeyError."""
+
+    def __init__(self, program: Program, facts: FactBase, relations: dict[str, Relation]) -> None:
+        self.program, self.facts = program, facts
+        self._relations = relations
+        # rounds[p]: for a predicate of a recursive component, the rows found in each round, first to last
+        self.rounds: dict[str, list[Relation]] = {}
+        # seconds[rule number], and rows that the rule's evaluations gave (before those known already are taken out)
+        self.seconds: dict[int, float] = {}
+        self.produced: dict[int, int] = {}
+        self._ranks: dict[str, dict[Row, int]] = {}
+
+    def __getitem__(self, predicate: str) -> Relation:
+        return self._relations[predicate]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._relations)
+
+    def __len__(self) -> int:
+        return len(self._relations)
+
+    def sorted(self, predicate: str) -> list[Row]:
+        return sorted_rows(self._relations[predicate])
+
+    def rank(self, predicate: str, row: Row) -> int:
+        """The round in which a row of a recursive predicate was found; a row rests on rows of lower rank, within its
+        component. 0 for predicates that are not recursive."""
+        ranks = self._ranks.get(predicate)
+        if ranks is None:
+            ranks = {row: n for n, rows in enumerate(self.rounds.get(predicate, ())) for row in rows}
+            self._ranks[predicate] = ranks
+        return ranks.get(row, 0)
+
+
+def evaluate(program: Program, facts: FactBase, want: Iterable[str] | None = None) -> Database:
+    """Derive the predicates in `want` and what they need (None: all).
+
+    Facts may be given for any predicate, derived ones too; they hold beside what rules derive. Raises KeyError for an
+    unknown predicate in `want`, ValueError for facts that do not fit their declaration, Failure when a computed value
+    grows beyond all bounds."""
+    needed = program.needed(want)
+    check_facts(program, facts, needed)
+    paused = gc.isenabled()
+    gc.disable()  # millions of tuples and no cycles: collecting would take half of the time
+    try:
+        return _Evaluation(program, facts, needed).run()
+    finally:
+        if paused:
+            gc.enable()
+
+
+_BASES = {"symbol": {str}, "number": {int}}
+
+
+def check_facts(program: Program, facts: FactBase, needed: frozenset[int]) -> None:
+    """Facts have the columns that their predicate declares, of the right base types."""
+    for predicate in program.predicates.values():
+        if predicate.number not in needed:
+            continue
+        rows = facts.relation(predicate.name)
+        if not rows:
+            continue
+        if set(map(len, rows)) != {predicate.arity}:
+            wrong = next(row for row in rows if len(row) != predicate.arity)
+            raise ValueError(f"the fact {predicate.name}{wrong!r} does not fit {predicate.declaration}")
+        for column, values in zip(predicate.columns, zip(*rows, strict=True), strict=True):
+            allowed = _BASES.get(column.type.base)
+            if allowed is not None and not set(map(type, values)) <= allowed:
+                wrong = next(v for v in values if type(v) not in allowed)
+                raise ValueError(f"{wrong!r} in the column {column.name} does not fit {predicate.declaration}")
+
+
+class _Evaluation:
+    def __init__(self, program: Program, facts: FactBase, needed: frozenset[int]) -> None:
+        self.program, self.facts, self.needed = program, facts, needed
+        self.functions = program.functions
+        self.indexes: list[Any] = [None] * len(program.compiled.indexes)
+        self.names = list(program.predicates)
+        # A relation that was given is shared with the fact base until something is derived for it.
+        self.relations: list[Relation] = [facts.relation(name) for name in self.names]
+        self.database = Database(program, facts, {})
+
+    def run(self) -> Database:
+        for step in self.program.compiled.steps:
+            if step.predicates[0] in self.needed:
+                self.step(step)
+        found = {self.names[n]: self.relations[n] for n in sorted(self.needed)}
+        self.database._relations = found
+        return self.database
+
+    def step(self, step: Step) -> None:
+        if step.native:
+            (number,) = step.predicates
+            inputs = [self.relations[n] for n in step.inputs]
+            self.relations[number] = OPERATORS[step.native].function(*inputs) | self.relations[number]
+            return
+        fresh: set[int] = set()
+        for function in step.functions:
+            if function.delta >= 0:
+                continue
+            rows = self.call(function.number, function.rule, function.needs, None)
+            head = function.head
+            if head in fresh:
+                self.relations[head] |= rows
+            else:
+                self.relations[head] = rows | self.relations[head] if self.relations[head] else rows
+                fresh.add(head)
+        if step.is_recursive:
+            self.fixpoint(step)
+
+    def call(self, number: int, rule: int, needs: tuple[int, ...], delta: Relation | None) -> Relation:
+        begin = perf_counter()
+        indexes = self.indexes
+        for need in needs:
+            if indexes[need] is None:
+                self.build(need)
+        rows: Relation = self.functions[f"f{number}"](self.relations, indexes, delta)
+        database = self.database
+        database.seconds[rule] = database.seconds.get(rule, 0.0) + perf_counter() - begin
+        database.produced[rule] = database.produced.get(rule, 0) + len(rows)
+        return rows
+
+    def build(self, number: int) -> None:
+        index = self.program.compiled.indexes[number]
+        self.indexes[number] = made = defaultdict(list) if index.rest else set()
+        self.functions[f"x{number}"](self.relations[index.predicate], made)
+
+    def fixpoint(self, step: Step) -> None:
+        """Rounds: each joins what the last one found with all that is known, until nothing new is found."""
+        relations, members = self.relations, step.predicates
+        used = {n for f in step.functions for n in f.needs if self.program.compiled.indexes[n].predicate in members}
+        own: dict[int, list[int]] = {n: [] for n in members}
+        for number in used:
+            own[self.program.compiled.indexes[number].predicate].append(number)
+        delta = {n: relations[n] for n in members}
+        rounds: dict[int, list[Relation]] = {n: [relations[n]] for n in members}
+        for n in members:
+            relations[n] = set(relations[n])
+        recursive = [f for f in step.functions if f.delta >= 0]
+        while any(delta.values()):
+            found: dict[int, Relation] = {n: set() for n in members}
+            for function in recursive:
+                if delta[function.delta]:
+                    rows = self.call(function.number, function.rule, function.needs, delta[function.delta])
+                    found[function.head] |= rows
+            for n in members:
+                found[n] -= relations[n]
+                relations[n] |= found[n]
+                rounds[n].append(found[n])
+                for number in own[n]:
+                    if self.indexes[number] is not None and found[n]:
+                        self.functions[f"x{number}"](found[n], self.indexes[number])
+            delta = found
+        for n in members:
+            self.database.rounds[self.names[n]] = rounds[n]

@@ -1,0 +1,89 @@
+"""FactBase: what is asserted, with where it comes from. It does not change; FactBuilder makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from planner.datalog.values import Row, encode, sorted_rows
+
+_PLAIN = frozenset((str, int))
+
+
+class FactBase:
+    """Predicate name to set of rows, and for some rows a source: any object that says where the fact comes from.
+
+    Nobody changes the sets it hands out."""
+
+    __slots__ = ("_relations", "_sources")
+
+    def __init__(self, relations: dict[str, set[Row]], sources: dict[str, dict[Row, Any]]) -> None:
+        self._relations, self._sources = relations, sources
+
+    @classmethod
+    def build(cls, relations: Mapping[str, Iterable[Row]]) -> FactBase:
+        """A fact base without sources, for example `FactBase.build({"edge": [("a", "b")]})`."""
+        builder = FactBuilder()
+        for predicate, rows in relations.items():
+            for row in rows:
+                builder.add(predicate, *row)
+        return builder.build()
+
+    @property
+    def predicates(self) -> list[str]:
+        """The names that have at least one row, sorted."""
+        return sorted(name for name, rows in self._relations.items() if rows)
+
+    def relation(self, predicate: str) -> set[Row]:
+        """The rows of a predicate; empty if nothing was asserted."""
+        return self._relations.get(predicate, _NOTHING)
+
+    def sorted(self, predicate: str) -> list[Row]:
+        return sorted_rows(self.relation(predicate))
+
+    def source(self, predicate: str, row: Row) -> Any | None:
+        """Where a fact comes from: the object given when it was first asserted."""
+        return self._sources.get(predicate, {}).get(row)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._relations.values()))
+
+    def __repr__(self) -> str:
+        return f"FactBase({len(self)} facts of {len(self.predicates)} predicates)"
+
+
+_NOTHING: set[Row] = set()
+
+
+class FactBuilder:
+    """Collects facts: `builder.add("edge", "a", "b", source=span)`, then `builder.build()`.
+
+    With `base`, begins with its facts and leaves it as it is."""
+
+    __slots__ = ("_relations", "_sources")
+
+    def __init__(self, base: FactBase | None = None) -> None:
+        self._relations: dict[str, set[Row]] = {n: set(r) for n, r in base._relations.items()} if base else {}
+        self._sources: dict[str, dict[Row, Any]] = {n: dict(s) for n, s in base._sources.items()} if base else {}
+
+    def add(self, predicate: str, *columns: Any, source: Any = None) -> None:
+        """Assert a fact. Of several sources for one fact the first stays. Raises TypeError for a value that cannot be
+        in a column."""
+        for column in columns:
+            if type(column) not in _PLAIN:
+                columns = tuple(map(encode, columns))
+                break
+        relation = self._relations.get(predicate)
+        if relation is None:
+            relation = self._relations[predicate] = set()
+        relation.add(columns)
+        if source is not None:
+            sources = self._sources.get(predicate)
+            if sources is None:
+                sources = self._sources[predicate] = {}
+            sources.setdefault(columns, source)
+
+    def build(self) -> FactBase:
+        """The facts so far. The builder may go on; the fact base does not see it."""
+        relations = {name: set(rows) for name, rows in self._relations.items()}
+        return FactBase(relations, {name: dict(sources) for name, sources in self._sources.items()})

@@ -1,0 +1,171 @@
+"""The words of the engine: Column, Predicate, Rule, Stratum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from planner.syntax.rule_syntax import (
+    Aggregate,
+    Atom,
+    Call,
+    Comparison,
+    Literal,
+    Negation,
+    Node,
+    Term,
+    Test,
+    Variable,
+)
+from planner.vocabulary.span import Span
+
+
+@frozen
+class ColumnType:
+    """A type of columns. `ancestors` are the type itself, then its bases up to symbol, number or any."""
+
+    name: str
+    ancestors: tuple[str, ...]
+    doc: str | None = None
+
+    @property
+    def base(self) -> str:
+        """symbol, number or any."""
+        return self.ancestors[-1]
+
+    def meet(self, other: ColumnType) -> ColumnType | None:
+        """The narrower of two types of which one is a kind of the other; None for unrelated ones. `any` goes with
+        every type."""
+        if other.name in self.ancestors or other.name == "any":
+            return self
+        return other if self.name in other.ancestors or self.name == "any" else None
+
+
+SYMBOL = ColumnType("symbol", ("symbol",), "A string.")
+NUMBER = ColumnType("number", ("number",), "A whole number.")
+ANY = ColumnType("any", ("any",), "Any value.")
+BASE_TYPES = {t.name: t for t in (SYMBOL, NUMBER, ANY)}
+
+
+@frozen
+class Column:
+    name: str
+    type: ColumnType
+
+
+@frozen
+class Predicate:
+    """A declared relation. `is_input`: facts are given, no rule derives it. `is_output`: read from outside the rules.
+    `is_open`: users' rules may add to it. `operator` and `inputs`: a native operator computes it from these."""
+
+    number: int
+    name: str
+    columns: tuple[Column, ...]
+    doc: str
+    span: Span
+    is_input: bool
+    is_output: bool
+    is_open: bool
+    is_core: bool
+    operator: str | None = None
+    inputs: tuple[str, ...] = ()
+
+    @property
+    def arity(self) -> int:
+        return len(self.columns)
+
+    @property
+    def declaration(self) -> str:
+        """`edge(dependent: node, dependency: node)`."""
+        return f"{self.name}({', '.join(f'{c.name}: {c.type.name}' for c in self.columns)})"
+
+
+@frozen
+class Rule:
+    """A rule or (without body) a fact written in a rule file. `name` is stable: `graph/references.2`, or given. `reason`
+    is a line that may name variables in braces; empty if none was given. `text` is the rule on one line."""
+
+    number: int
+    name: str
+    head: Atom
+    body: tuple[Literal, ...]
+    reason: str
+    text: str
+    span: Span
+    is_core: bool
+
+    @property
+    def file(self) -> str:
+        return self.span.filename
+
+    @property
+    def line(self) -> int:
+        return self.span.line
+
+
+@frozen
+class Stratum:
+    """Predicates that depend on each other (or one alone), and the rules that derive them. Strata stand in an order in
+    which every one depends on earlier ones only."""
+
+    predicates: tuple[str, ...]
+    rules: tuple[int, ...]
+    is_recursive: bool
+
+
+# ---------------------------------------------------------------- walking
+
+
+def variables(node: Node) -> Iterator[Variable]:
+    """The variables of a term or literal in textual order, each occurrence once."""
+    if isinstance(node, Variable):
+        yield node
+    elif isinstance(node, Atom | Call | Test):
+        for argument in node.arguments:
+            yield from variables(argument)
+    elif isinstance(node, Negation):
+        yield from variables(node.atom)
+    elif isinstance(node, Comparison):
+        yield from variables(node.left)
+        yield from variables(node.right)
+    elif isinstance(node, Aggregate):
+        yield from variables(node.result)
+        yield from inner_variables(node)
+
+
+def inner_variables(aggregate: Aggregate) -> Iterator[Variable]:
+    """The variables between the braces of an aggregate and in its expression."""
+    if aggregate.expression is not None:
+        yield from variables(aggregate.expression)
+    for literal in aggregate.body:
+        yield from variables(literal)
+
+
+def names(node: Node) -> set[str]:
+    return {v.name for v in variables(node)}
+
+
+def outer_names(head: Atom | None, body: tuple[Literal, ...]) -> set[str]:
+    """The names that stand outside the braces of aggregates: inside they are fixed, all others are local there."""
+    found = names(head) if head is not None else set()
+    for literal in body:
+        found |= names(literal.result) if isinstance(literal, Aggregate) else names(literal)
+    return found
+
+
+def atoms(body: tuple[Literal, ...]) -> Iterator[tuple[Atom, str]]:
+    """The atoms of a body with how they are read: "positive", "negation" or "aggregate"."""
+    for literal in body:
+        if isinstance(literal, Atom):
+            yield literal, "positive"
+        elif isinstance(literal, Negation):
+            yield literal.atom, "negation"
+        elif isinstance(literal, Aggregate):
+            for atom, _ in atoms(literal.body):
+                yield atom, "aggregate"
+
+
+def is_plain(term: Term) -> bool:
+    """Whether a term is a variable, a wildcard or a constant."""
+    return not isinstance(term, Call)
