@@ -1,0 +1,78 @@
+"""The functions of the language. A family is one module; it is imported when one of its functions is first looked up.
+
+    lookup(name)  ->  Function            call(function, arguments, context)  ->  value
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, call
+
+__all__ = ["CallContext", "Function", "FunctionError", "Param", "call", "lookup", "metadata", "names"]
+
+FAMILIES = {
+    "collections": "alltrue anytrue chunklist coalesce coalescelist compact concat contains distinct element flatten "
+    "index keys length list lookup map matchkeys merge one reverse slice sort transpose values zipmap",
+    "conversion": "can ephemeralasnull issensitive nonsensitive sensitive tobool tolist tomap tonumber toset tostring "
+    "try type",
+    "crypto": "base64sha256 base64sha512 bcrypt md5 rsadecrypt sha1 sha256 sha512 uuid uuidv5",
+    "dates": "formatdate plantimestamp timeadd timecmp timestamp",
+    "encoding": "base64decode base64encode base64gunzip base64gzip csvdecode jsondecode jsonencode textdecodebase64 "
+    "textencodebase64 urldecode urlencode",
+    "filesystem": "abspath basename dirname file filebase64 filebase64sha256 filebase64sha512 fileexists filemd5 "
+    "fileset filesha1 filesha256 filesha512 pathexpand",
+    "formatting": "format formatlist",
+    "network": "cidrcontains cidrhost cidrnetmask cidrsubnet cidrsubnets",
+    "numeric": "abs ceil floor log max min parseint pow range signum sum",
+    "patterns": "regex regexall replace",
+    "sets": "setintersection setproduct setsubtract setunion",
+    "strings": "chomp endswith indent join lower split startswith strcontains strrev substr title trim trimprefix "
+    "trimspace trimsuffix upper",
+    "templates": "templatefile templatestring",
+    "yaml": "yamldecode yamlencode",
+}
+FAMILY_OF = {name: family for family, members in FAMILIES.items() for name in members.split()}
+CONSOLE_ONLY = frozenset(["type"])
+NOT_IN_CONSOLE = frozenset(["plantimestamp"])
+REMOVED = frozenset(["list", "map"])  # only there to say what replaced them
+CORE = "core::"
+
+_loaded: dict[str, Function] = {}
+
+
+def lookup(name: str, console: bool = False) -> Function | None:
+    """The function of this name, with or without `core::`; None when there is none. `console`: as in the console,
+    which has `type` and lacks `plantimestamp`."""
+    if name.startswith(CORE):
+        name = name[len(CORE) :]
+    function = _loaded.get(name)
+    if function is None:
+        family = FAMILY_OF.get(name)
+        if family is None:
+            return None
+        from importlib import import_module
+
+        module = import_module(f"planner.language.functions.{family}")
+        _loaded.update((f.name, f) for f in module.FUNCTIONS)
+        function = _loaded[name]
+    return None if name in (NOT_IN_CONSOLE if console else CONSOLE_ONLY) else function
+
+
+def names(console: bool = False) -> list[str]:
+    """All function names, sorted, each also under `core::`."""
+    hidden = NOT_IN_CONSOLE if console else CONSOLE_ONLY
+    plain = [name for name in FAMILY_OF if name not in hidden]
+    return sorted(plain + [CORE + name for name in plain])
+
+
+def metadata() -> dict[str, Any]:
+    """The signatures of all functions in the ecosystem's JSON form (`metadata functions -json`, format 1.0)."""
+    from planner.language.functions.signatures import signature
+
+    signatures = {}
+    for name in names():
+        function = lookup(name)
+        if function is not None and function.name not in REMOVED:
+            signatures[name] = signature(function)
+    return {"format_version": "1.0", "function_signatures": signatures}

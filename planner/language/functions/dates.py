@@ -1,0 +1,257 @@
+"""Dates and times: RFC 3339 timestamps and durations, with years beyond those of Python's datetime."""
+
+from __future__ import annotations
+
+import re
+
+from planner.language.functions.arguments import text
+from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function, unknown
+from planner.language.types import NUMBER, STRING
+from planner.language.values import Value
+
+FUNCTIONS: list[Function] = []
+
+MONTHS = ("January February March April May June July August September October November December").split()
+WEEKDAYS = ("Sunday Monday Tuesday Wednesday Thursday Friday Saturday").split()
+_SECOND = 1_000_000_000
+_DAY = 86_400
+_UNITS = {
+    "ns": 1,
+    "us": 1_000,
+    "\u00b5s": 1_000,
+    "\u03bcs": 1_000,
+    "ms": 1_000_000,
+    "s": _SECOND,
+    "m": 60 * _SECOND,
+    "h": 3600 * _SECOND,
+}
+_STRICT = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?(?:Z|([+-])([0-9]{2}):([0-9]{2}))",
+    re.ASCII,
+)
+_LENIENT = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?"
+    r"(?:Z|([+-])([0-9]{2}):([0-9]{2}))",
+    re.ASCII,
+)
+
+
+class Moment:
+    """A point in time: nanoseconds since 1970 (UTC), and the offset from UTC in seconds it is written with."""
+
+    __slots__ = ("nanoseconds", "offset")
+
+    def __init__(self, nanoseconds: int, offset: int) -> None:
+        self.nanoseconds = nanoseconds
+        self.offset = offset
+
+    @property
+    def fields(self) -> tuple[int, int, int, int, int, int, int]:
+        """Year, month, day, hour, minute, second and weekday (0 is Sunday), in its own offset."""
+        days, second = divmod(self.nanoseconds // _SECOND + self.offset, _DAY)
+        year, month, day = _date(days)
+        return year, month, day, second // 3600, second // 60 % 60, second % 60, (days + 4) % 7
+
+    def zone(self, colon: str = ":") -> str:
+        """The offset as +hh:mm."""
+        minutes = abs(self.offset) // 60
+        return f"{'-' if self.offset < 0 else '+'}{minutes // 60:02}{colon}{minutes % 60:02}"
+
+    def __str__(self) -> str:
+        year, month, day, hour, minute, second, _ = self.fields
+        written = f"{year:04}" if year >= 0 else f"-{-year:04}"
+        zone = self.zone() if self.offset else "Z"
+        return f"{written}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{zone}"
+
+
+def _days(year: int, month: int, day: int) -> int:
+    """Days since 1970-01-01 of a Gregorian date (H. Hinnant, chrono-compatible low-level date algorithms)."""
+    year -= month <= 2
+    era, of_era = divmod(year, 400)
+    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+
+
+def _date(days: int) -> tuple[int, int, int]:
+    """The Gregorian date that `_days` counts."""
+    era, of_era = divmod(days + 719_468, 146_097)
+    year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted = (5 * of_year + 2) // 153
+    month = shifted + (3 if shifted < 10 else -9)
+    return year_of_era + era * 400 + (month <= 2), month, of_year - (153 * shifted + 2) // 5 + 1
+
+
+def parse_timestamp(written: str, argument: int | None = None, strict: bool = True) -> Moment:
+    """The moment that an RFC 3339 timestamp denotes. Not strict: an hour of one digit, a decimal comma, and any two
+    digits in the offset pass as well. Raises FunctionError."""
+    match = (_STRICT if strict else _LENIENT).fullmatch(written)
+    if match:
+        year, month, day, hour, minute, second = map(int, match.groups()[:6])
+        if 1 <= month <= 12 and 1 <= day <= _month_days(year, month) and hour < 24 and minute < 60 and second < 60:
+            offset = 0
+            if match[8]:
+                hours, minutes = int(match[9]), int(match[10])
+                offset = (hours * 60 + minutes) * (-60 if match[8] == "-" else 60)
+                if hours > (23 if strict else 24) or minutes > (59 if strict else 60):
+                    match = None
+            if match:
+                seconds = _days(year, month, day) * _DAY + hour * 3600 + minute * 60 + second - offset
+                return Moment(seconds * _SECOND + int(f"{match[7] or '0':0<9}"[:9]), offset)
+    raise FunctionError(f'"{written}" is not a timestamp in the form of RFC 3339, like 2006-01-02T15:04:05Z.', argument)
+
+
+def _month_days(year: int, month: int) -> int:
+    if month == 2:
+        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    return 30 if month in (4, 6, 9, 11) else 31
+
+
+def parse_duration(written: str) -> int:
+    """A duration like 1h30m or -1.5s in nanoseconds. Raises FunctionError; also when it does not fit into 64 bits."""
+    wrong = FunctionError(f'"{written}" is not a duration, like 90s or 1h30m.')
+    negative = written.startswith("-")
+    rest = written[1:] if written[:1] in ("-", "+") else written
+    if rest == "0":
+        return 0
+    if not rest:
+        raise wrong
+    total = 0
+    while rest:
+        match = re.match(r"([0-9]*)(?:(\.)([0-9]*))?([^0-9.]*)", rest, re.ASCII)
+        assert match is not None
+        whole, point, fraction, unit = match.groups()
+        if not (whole or fraction) or unit not in _UNITS:
+            raise wrong
+        value = int(whole or 0) * _UNITS[unit]
+        if fraction:
+            value += _fraction(fraction, _UNITS[unit])
+        total += value
+        if int(whole or 0) > 2**63 or total > 2**63:
+            raise wrong
+        rest = rest[match.end() :]
+    if total > 2**63 - 1 and not negative:
+        raise wrong
+    return -total if negative else total
+
+
+def _fraction(digits: str, unit: int) -> int:
+    """A fraction of a unit, cut to whole nanoseconds: digits beyond what 63 bits hold do not count."""
+    value, scale = 0, 1.0
+    for digit in digits:
+        if value > (2**63 - 1) // 10 or value * 10 + int(digit) > 2**63:
+            break
+        value = value * 10 + int(digit)
+        scale *= 10
+    return int(float(value) * (float(unit) / scale))
+
+
+@function(
+    Param("format", STRING, "The form: letters like YYYY, MM, DD, hh, mm, ss, Z; other text between apostrophes."),
+    Param("time", STRING, "The timestamp, in the form of RFC 3339."),
+    result=STRING,
+    into=FUNCTIONS,
+)
+def formatdate(form: str, timestamp: str) -> Value:
+    """Writes a timestamp in another form."""
+    moment = parse_timestamp(timestamp, 1)
+    out: list[str] = []
+    position = 0
+    while position < len(form):
+        character = form[position]
+        end = position + 1
+        if character == "'":
+            end = _quote_end(form, position)
+            quoted = form[position:end]
+            if quoted == "'" or quoted[-1] != "'":
+                raise FunctionError("A text between apostrophes is not closed.", 0)
+            out.append("'" if quoted == "''" else quoted[1:-1].replace("''", "'"))
+        elif character.isascii() and character.isalpha():
+            while end < len(form) and form[end] == character:
+                end += 1
+            out.append(_date_part(form[position:end], moment))
+        else:
+            out.append(character)
+        position = end
+    return text("".join(out))
+
+
+def _quote_end(form: str, start: int) -> int:
+    """Where a text between apostrophes ends; a doubled apostrophe stands for one, also all alone."""
+    if form.startswith("''", start):
+        return start + 2
+    position = start + 1
+    while position < len(form):
+        if form[position] == "'":
+            if not form.startswith("''", position):
+                return position + 1
+            position += 1
+        position += 1
+    return len(form)
+
+
+def _date_part(verb: str, moment: Moment) -> str:
+    year, month, day, hour, minute, second, weekday = moment.fields
+    numbers = {"M": month, "D": day, "h": hour, "H": hour % 12 or 12, "m": minute, "s": second}
+    letter, length = verb[0], len(verb)
+    if letter in numbers and length <= 2:
+        return f"{numbers[letter]:0{length}}"
+    if letter == "Y" and length in (2, 4):
+        return f"{year if length == 4 else year % 100:0{length}}"
+    half_day = "AM" if hour < 12 else "PM"
+    zone = moment.zone("")
+    named = {
+        "MMM": MONTHS[month - 1][:3],
+        "MMMM": MONTHS[month - 1],
+        "EEE": WEEKDAYS[weekday][:3],
+        "EEEE": WEEKDAYS[weekday],
+        "AA": half_day,
+        "aa": half_day.lower(),
+        "Z": moment.zone() if moment.offset else "Z",
+        "ZZZ": "UTC" if zone == "+0000" else zone,
+        "ZZZZ": zone,
+        "ZZZZZ": moment.zone(),
+    }
+    if verb not in named:
+        raise FunctionError(f'"{verb}" stands for no part of a date; write text between apostrophes.', 0)
+    return named[verb]
+
+
+@function(result=STRING, not_null=False, into=FUNCTIONS)
+def plantimestamp(*, context: CallContext) -> Value:
+    """Gives the time at which the plan was made, in UTC. It stays the same when the plan is applied."""
+    return unknown(STRING) if context.plan_timestamp is None else context.plan_timestamp
+
+
+@function(
+    Param("timestamp", STRING, "The timestamp, in the form of RFC 3339."),
+    Param("duration", STRING, "The duration, like 1h30m or -10s."),
+    result=STRING,
+    not_null=False,
+    into=FUNCTIONS,
+)
+def timeadd(timestamp: str, duration: str) -> Value:
+    """Adds a duration to a timestamp."""
+    moment = parse_timestamp(timestamp)
+    return str(Moment(moment.nanoseconds + parse_duration(duration), moment.offset))
+
+
+@function(
+    Param("timestamp_a", STRING, "A timestamp, in the form of RFC 3339."),
+    Param("timestamp_b", STRING, "Another one."),
+    result=NUMBER,
+    into=FUNCTIONS,
+)
+def timecmp(first: str, second: str) -> Value:
+    """Compares two timestamps: -1 when the first is earlier, 1 when it is later, 0 when they are the same moment."""
+    a = parse_timestamp(first, 0, strict=False).nanoseconds
+    b = parse_timestamp(second, 1, strict=False).nanoseconds
+    return (a > b) - (a < b)
+
+
+@function(result=STRING, impure=True, into=FUNCTIONS)
+def timestamp() -> Value:
+    """Gives the time of the call, in UTC."""
+    import time
+
+    return str(Moment(time.time_ns(), 0))

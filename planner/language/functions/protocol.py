@@ -1,0 +1,292 @@
+"""How a function is declared and called.
+
+The rules are those of the language's type system (go-cty, package function): arguments are converted to the types of
+their parameters, null is refused, unknown arguments make an unknown result of the declared type, marks of the arguments
+go to the result; a parameter's `allow_...` flags hand each of these matters to the implementation instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from planner.language.refine import NOTHING, not_null, refined
+from planner.language.types import DYNAMIC, Type
+from planner.language.values import (
+    NO_MARKS,
+    NOT_NULL,
+    UNKNOWN,
+    Mark,
+    Marked,
+    Null,
+    Refinement,
+    Unknown,
+    Value,
+    mark,
+    unmark_deep,
+)
+
+
+class FunctionError(Exception):
+    """A call that failed.
+
+    `argument` is the index of the argument at fault, None when it is the call as a whole. `kind` tells where to point:
+    `missing` (too few arguments: at the closing parenthesis), `surplus` (at the first argument too many), `argument`
+    (at that argument) or `call` (at the function's name). `also` are further errors, of other arguments.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        argument: int | None = None,
+        kind: str | None = None,
+        also: Sequence[FunctionError] = (),
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.argument = argument
+        self.kind = kind or ("call" if argument is None else "argument")
+        self.also = tuple(also)
+
+
+class Param:
+    """A parameter. `allow_dynamic`: the type of the result can be told although this argument's type is not known."""
+
+    __slots__ = ("allow_dynamic", "allow_marked", "allow_null", "allow_unknown", "description", "name", "type")
+
+    def __init__(
+        self,
+        name: str,
+        type: Type,
+        description: str = "",
+        *,
+        allow_null: bool = False,
+        allow_unknown: bool = False,
+        allow_marked: bool = False,
+        allow_dynamic: bool = False,
+    ) -> None:
+        self.name = name
+        self.type = type
+        self.description = description
+        self.allow_null = allow_null
+        self.allow_unknown = allow_unknown
+        self.allow_marked = allow_marked
+        self.allow_dynamic = allow_dynamic
+
+
+class CallContext:
+    """What a call knows of its surroundings.
+
+    `base_dir`: directory that relative file names start from. `planning`: impure functions (timestamp, uuid, bcrypt)
+    give unknown values. `plan_timestamp`: RFC 3339 text, None while validating. `depth`: how many templatefile calls
+    this one stands in. `evaluate_template(source, file name, variables, context)` renders a template with nothing but
+    these variables in scope and raises Failure. `evaluating`: the functions of a template are called with a context
+    one deeper."""
+
+    __slots__ = ("base_dir", "depth", "evaluate_template", "plan_timestamp", "planning")
+
+    def __init__(
+        self,
+        base_dir: str = ".",
+        planning: bool = False,
+        plan_timestamp: str | None = None,
+        depth: int = 0,
+        evaluate_template: Callable[[str, str, dict[str, Value], CallContext], Value] | None = None,
+    ) -> None:
+        self.base_dir = base_dir
+        self.planning = planning
+        self.plan_timestamp = plan_timestamp
+        self.depth = depth
+        self.evaluate_template = evaluate_template
+
+    def deeper(self) -> CallContext:
+        """The context for the calls inside a template file."""
+        return CallContext(self.base_dir, self.planning, self.plan_timestamp, self.depth + 1, self.evaluate_template)
+
+
+class Function:
+    """A function: its signature, its result type (or a function of the arguments that tells it) and what it does.
+
+    The implementation takes the arguments by position; it gets `result_type` or `context` when it has a keyword-only
+    parameter of that name. `not_null`: the result is never null, also while unknown. `impure`: the same arguments may
+    give another result. `lazy`: the arguments are functions without parameters that evaluate an expression."""
+
+    __slots__ = (
+        "description",
+        "impl",
+        "impure",
+        "lazy",
+        "name",
+        "not_null",
+        "params",
+        "result",
+        "variadic",
+        "wants",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        params: Sequence[Param],
+        variadic: Param | None,
+        result: Any,
+        impl: Callable[..., Value],
+        description: str = "",
+        *,
+        not_null: bool = True,
+        impure: bool = False,
+        lazy: bool = False,
+    ) -> None:
+        self.name = name
+        self.params = tuple(params)
+        self.variadic = variadic
+        self.result = result
+        self.impl = impl
+        self.description = description
+        self.not_null = not_null
+        self.impure = impure
+        self.lazy = lazy
+        code = impl.__code__  # type: ignore[attr-defined]
+        first = code.co_argcount
+        self.wants = code.co_varnames[first : first + code.co_kwonlyargcount]
+
+    @property
+    def return_type(self) -> Type:
+        """The type of the result as far as the signature alone tells it."""
+        if self.lazy:
+            return self.result  # type: ignore[no-any-return]
+        arguments = [Unknown(p.type) for p in (*self.params, *filter(None, [self.variadic]))]
+        return self.result_type(arguments)[0]
+
+    def result_type(self, values: Sequence[Value]) -> tuple[Type, bool]:
+        """The type of the result for these arguments (already converted), and whether it cannot be told because the
+        type of one is not known. Raises FunctionError for null and for types that do not fit."""
+        if _check_values(self, values):
+            return DYNAMIC, True
+        return self.result(*values) if callable(self.result) else self.result, False
+
+    def param(self, index: int) -> Param | None:
+        """The parameter that the argument of this index goes to."""
+        return self.params[index] if index < len(self.params) else self.variadic
+
+    def __repr__(self) -> str:
+        return f"Function({self.name})"
+
+
+def function(
+    *params: Param,
+    variadic: Param | None = None,
+    result: Any,
+    name: str = "",
+    not_null: bool = True,
+    impure: bool = False,
+    lazy: bool = False,
+    into: list[Function],
+) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+    """Declares the decorated implementation as a function of a family (`into`); its docstring is the description."""
+
+    def declare(impl: Callable[..., Value]) -> Callable[..., Value]:
+        description = " ".join((impl.__doc__ or "").split())
+        own_name = name or impl.__name__.strip("_")
+        into.append(
+            Function(
+                own_name, params, variadic, result, impl, description, not_null=not_null, impure=impure, lazy=lazy
+            )
+        )
+        return impl
+
+    return declare
+
+
+def unknown(type: Type, refinement: Refinement | None = None) -> Value:
+    """An unknown value of a type, or the value that a refinement of it leaves."""
+    return Unknown(type) if refinement is None and type is not DYNAMIC else refined(type, refinement or NOTHING)
+
+
+def call(function: Function, arguments: Sequence[Value], context: CallContext) -> Value:
+    """Calls a function. For a lazy one the arguments are callables that evaluate them. Raises FunctionError."""
+    count, required = len(arguments), len(function.params)
+    if count < required:
+        missing = function.params[count]
+        least = "at least " if function.variadic else ""
+        raise FunctionError(
+            f"The function {function.name} takes {least}{_plural(required)}; there is none for {missing.name}.",
+            kind="missing",
+        )
+    if count > required and function.variadic is None:
+        raise FunctionError(f"The function {function.name} takes only {_plural(required)}.", required, "surplus")
+    if function.lazy:
+        return function.impl(*arguments)
+    values, marks, is_unknown = _prepare(function, arguments)
+    result_type, is_dynamic = function.result_type(values)
+    if is_dynamic:
+        return mark(UNKNOWN, marks)
+    if is_unknown or (function.impure and context.planning):
+        return mark(unknown(result_type, NOT_NULL if function.not_null else None), marks)
+    wants = function.wants
+    if not wants:
+        result = function.impl(*values)
+    else:
+        extra = {name: result_type if name == "result_type" else context for name in wants}
+        result = function.impl(*values, **extra)
+    if function.not_null:
+        result = not_null(result)
+    return mark(result, marks) if marks else result
+
+
+def _prepare(function: Function, arguments: Sequence[Value]) -> tuple[list[Value], frozenset[Mark], bool]:
+    """The arguments converted to their parameters' types and freed of marks, those marks, and whether one is unknown
+    whose parameter does not take that."""
+    params, fixed = function.params, len(function.params)
+    values: list[Value] = []
+    errors: list[FunctionError] = []
+    marks, is_unknown = NO_MARKS, False
+    for index, value in enumerate(arguments):
+        param = params[index] if index < fixed else function.variadic
+        assert param is not None
+        if param.type is not DYNAMIC:
+            try:
+                value = _convert(value, param.type)
+            except ValueError as problem:
+                errors.append(FunctionError(str(problem), index))
+                continue
+        if not param.allow_marked:
+            value, found = unmark_deep(value)
+            marks |= found
+        bare = value.value if value.__class__ is Marked else value
+        if bare.__class__ is Unknown and not param.allow_unknown:
+            is_unknown = True
+        values.append(value)
+    if errors:
+        first = errors[0]
+        raise FunctionError(first.message, first.argument, also=errors[1:])
+    return values, marks, is_unknown
+
+
+def _check_values(function: Function, values: Sequence[Value]) -> bool:
+    """Refuses null where it is not allowed; true when an argument's type is not known and the result's therefore
+    neither (arguments after that one are not checked)."""
+    params, fixed = function.params, len(function.params)
+    for index, value in enumerate(values):
+        cls = value.__class__
+        if cls is Marked:
+            value = value.value
+            cls = value.__class__
+        if cls is Null or cls is Unknown:
+            param = params[index] if index < fixed else function.variadic
+            assert param is not None
+            if cls is Null and not param.allow_null:
+                raise FunctionError("It must not be null.", index)
+            if value.type is DYNAMIC and not param.allow_dynamic:
+                return True
+    return False
+
+
+def _convert(value: Value, type: Type) -> Value:
+    from planner.language.convert import convert
+
+    return convert(value, type)
+
+
+def _plural(count: int) -> str:
+    return "no arguments" if count == 0 else f"{count} argument{'s' if count > 1 else ''}"

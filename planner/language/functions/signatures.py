@@ -1,0 +1,28 @@
+"""The signatures of functions in the ecosystem's JSON form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.language.functions.protocol import Function, Param
+from planner.language.types import type_to_json
+
+
+def signature(function: Function) -> dict[str, Any]:
+    """Description, return type and parameters of a function; what is empty is left out."""
+    out: dict[str, Any] = {"description": function.description, "return_type": type_to_json(function.return_type)}
+    if function.params:
+        out["parameters"] = [_parameter(p) for p in function.params]
+    if function.variadic is not None:
+        out["variadic_parameter"] = _parameter(function.variadic)
+    return out
+
+
+def _parameter(param: Param) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": param.name}
+    if param.description:
+        out["description"] = param.description
+    if param.allow_null:
+        out["is_nullable"] = True
+    out["type"] = type_to_json(param.type)
+    return out
