@@ -260,8 +260,9 @@ def _form(rule: Rule, node: Node, is_head: bool, inside: bool) -> Iterator[Diagn
             given, wanted = len(node.arguments), len(signature.parameters)
             detail = f"{node.function} takes {counted(wanted, 'argument')}, here are {given}."
             yield error("rules.function", "Wrong number of arguments", detail, at(rule, node))
-        elif node.function == "matches" and isinstance(pattern := node.arguments[1], Constant):
-            if isinstance(pattern.value, str) and finder(pattern.value) is None:
+        elif node.function == "matches":
+            pattern = node.arguments[1]
+            if isinstance(pattern, Constant) and isinstance(pattern.value, str) and finder(pattern.value) is None:
                 detail = "The pattern is not a valid regular expression of RE2 (no back references, no look-around)."
                 yield error("rules.pattern", "Invalid pattern", detail, at(rule, pattern))
         for argument in node.arguments:

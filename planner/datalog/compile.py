@@ -93,7 +93,7 @@ _HELPERS = {
     "/": "divide",
     "%": "remainder",
 }
-_PARTIAL = frozenset("before after before_last after_last replace substring to_number / %".split())
+_PARTIAL = frozenset(["before", "after", "before_last", "after_last", "replace", "substring", "to_number", "/", "%"])
 
 
 def namespace() -> dict[str, object]:
@@ -381,7 +381,7 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
         found: list[Function] = []
         for number in stratum.rules:
             rule = rules[number]
-            recursive = [x for x in rule.body if isinstance(x, Atom) and x.predicate in members]
+            recursive: list[Atom | None] = [x for x in rule.body if isinstance(x, Atom) and x.predicate in members]
             for delta in recursive or [None]:
                 compiler = BodyCompiler(rule, predicates, indexes)
                 expression = compiler.comprehension(delta)

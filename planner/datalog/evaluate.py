@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from time import perf_counter
 from typing import Any
 
@@ -71,7 +72,7 @@ def evaluate(program: Program, facts: FactBase, want: Iterable[str] | None = Non
             gc.enable()
 
 
-_BASES = {"symbol": {str}, "number": {int}}
+_BASES: dict[str, type] = {"symbol": str, "number": int}
 
 
 def check_facts(program: Program, facts: FactBase, needed: frozenset[int]) -> None:
@@ -85,11 +86,11 @@ def check_facts(program: Program, facts: FactBase, needed: frozenset[int]) -> No
         if set(map(len, rows)) != {predicate.arity}:
             wrong = next(row for row in rows if len(row) != predicate.arity)
             raise ValueError(f"the fact {predicate.name}{wrong!r} does not fit {predicate.declaration}")
-        for column, values in zip(predicate.columns, zip(*rows, strict=True), strict=True):
-            allowed = _BASES.get(column.type.base)
-            if allowed is not None and not set(map(type, values)) <= allowed:
-                wrong = next(v for v in values if type(v) not in allowed)
-                raise ValueError(f"{wrong!r} in the column {column.name} does not fit {predicate.declaration}")
+        for number, column in enumerate(predicate.columns):
+            base = _BASES.get(column.type.base)
+            if base is not None and set(map(type, map(itemgetter(number), rows))) != {base}:
+                values = sorted(repr(row[number]) for row in rows if type(row[number]) is not base)
+                raise ValueError(f"{values[0]} in the column {column.name} does not fit {predicate.declaration}")
 
 
 class _Evaluation:
@@ -144,7 +145,8 @@ class _Evaluation:
 
     def build(self, number: int) -> None:
         index = self.program.compiled.indexes[number]
-        self.indexes[number] = made = defaultdict(list) if index.rest else set()
+        made: Any = defaultdict(list) if index.rest else set()
+        self.indexes[number] = made
         self.functions[f"x{number}"](self.relations[index.predicate], made)
 
     def fixpoint(self, step: Step) -> None:

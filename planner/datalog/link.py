@@ -191,7 +191,7 @@ class Linker:
 
     def _rule(self, statement: RuleSyntax, default_name: str) -> None:
         given: dict[str, str] = {}
-        for key, text in statement.annotations:
+        for key, value in statement.annotations:
             if key.text not in ("name", "reason"):
                 detail = f"A rule has a @name and a @reason, not a @{key.text}."
                 self._error("rules.annotation", "Unknown annotation", detail, statement.within(key))
@@ -199,13 +199,13 @@ class Linker:
                 detail = f"The rule has two annotations @{key.text}."
                 self._error("rules.annotation", "Annotation given twice", detail, statement.within(key))
             else:
-                given[key.text] = str(text.value)
+                given[key.text] = str(value.value)
         body = tuple(_linked(literal) for literal in statement.body)
         head = statement.head
         text = f"{head}." if not body else f"{head} :- {', '.join(map(str, body))}."
         span = Span(statement.source, head.start, statement.end)
-        name, reason = given.get("name", default_name), given.get("reason", "")
         core = self.is_core(statement.source.filename)
+        name, reason = given.get("name", default_name), given.get("reason", "")
         self.rules.append(Rule(len(self.rules), name, head, body, reason, text, span, core))
 
     def drop_unlinked(self) -> None:

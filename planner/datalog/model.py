@@ -83,8 +83,8 @@ class Predicate:
 
 @frozen
 class Rule:
-    """A rule or (without body) a fact written in a rule file. `name` is stable: `graph/references.2`, or given. `reason`
-    is a line that may name variables in braces; empty if none was given. `text` is the rule on one line."""
+    """A rule or (without body) a fact written in a rule file. `name` is stable: `graph/references.2`, or given.
+    `reason` is a line that may name variables in braces; empty if none was given. `text` is the rule on one line."""
 
     number: int
     name: str

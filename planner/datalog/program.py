@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from types import CodeType
 from typing import Any
 
@@ -30,8 +30,8 @@ class Program:
     def load(
         cls, files: Sequence[tuple[str, str]], core: Collection[str] | None = None
     ) -> tuple[Program | None, list[Diagnostic]]:
-        """Parse, check and stratify rule files given as (name, text). Names are as diagnostics print them; without `.dl`
-        they begin the names of rules (`graph/references.dl` gives `graph/references.1`...).
+        """Parse, check and stratify rule files given as (name, text). Names are as diagnostics print them; without
+        `.dl` they begin the names of rules (`graph/references.dl` gives `graph/references.1`...).
 
         `core` are the names of the files that belong to the product: other files may not change what those declare,
         except by adding rules to predicates declared `.open`. None: all files are equal.
@@ -99,8 +99,8 @@ class Program:
         return self._functions
 
     def needed(self, want: Iterable[str] | None) -> frozenset[int]:
-        """The numbers of the predicates that have to be known to derive those in `want` (None: all). Raises KeyError for
-        a name that is not declared."""
+        """The numbers of the predicates that have to be known to derive those in `want` (None: all). Raises KeyError
+        for a name that is not declared."""
         key = None if want is None else frozenset(want)
         known = self._needed.get(key)
         if known is None:
@@ -133,6 +133,3 @@ def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
     unique = {(d.code, d.detail, place(d)): d for d in diagnostics}
     return sorted(unique.values(), key=place)
-
-
-Builder = Callable[[Any, Any], None]

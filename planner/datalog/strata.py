@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
+from itertools import pairwise
 from typing import TypeVar
 
 from planner.datalog.model import Predicate, Rule, Stratum, atoms
@@ -68,8 +69,8 @@ class Dependency:
 
 
 def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict[str, dict[str, Dependency]]:
-    """Predicate -> predicate that it reads -> why. A read that needs the complete relation (negation, aggregate, native)
-    is kept rather than a positive one."""
+    """Predicate -> predicate that it reads -> why. A read that needs the complete relation (negation, aggregate,
+    native) is kept rather than a positive one."""
     graph: dict[str, dict[str, Dependency]] = {}
     for predicate in predicates:
         row = graph.setdefault(predicate.name, {})
@@ -123,9 +124,7 @@ def _unstratified(graph: dict[str, dict[str, Dependency]], members: set[str], p:
     while path[-1] != q:
         path.append(came_from[path[-1]])
     cycle = [p, *reversed(path)]
-    steps = [
-        f"  {a} {_WORDS[graph[a][b].how]} {b} ({graph[a][b].span})" for a, b in zip(cycle, cycle[1:], strict=False)
-    ]
+    steps = [f"  {a} {_WORDS[graph[a][b].how]} {b} ({graph[a][b].span})" for a, b in pairwise(cycle)]
     detail = (
         f"{p} {_WORDS[graph[p][q].how]} {q}, so {q} has to be complete first, but {q} depends on {p}:\n"
         + "\n".join(steps)

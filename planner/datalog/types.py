@@ -62,11 +62,10 @@ class RuleTypes:
                                 self.bound[target.name] = kind
                                 self.where[target.name] = str(literal)
                 elif isinstance(literal, Aggregate) and isinstance(literal.result, Variable):
-                    if literal.result.name not in self.bound:
-                        kind = NUMBER if literal.function in ("count", "sum") else self.of(literal.expression)
-                        if kind is not None:
-                            self.bound[literal.result.name] = kind
-                            self.where[literal.result.name] = str(literal)
+                    kind = NUMBER if literal.function in ("count", "sum") else self.of(literal.expression)
+                    if kind is not None and literal.result.name not in self.bound:
+                        self.bound[literal.result.name] = kind
+                        self.where[literal.result.name] = str(literal)
 
     def _bind_atom(self, atom: Atom) -> None:
         for argument, column in zip(atom.arguments, self.predicates[atom.predicate].columns, strict=True):
@@ -148,7 +147,7 @@ class RuleTypes:
         related = left.meet(right) if literal.operator in ("=", "!=") else left.base == right.base
         if not related and "any" not in (left.base, right.base):
             self._error(
-                f"{literal.left} is a {left.name} and {literal.right} a {right.name}: the comparison is always the same.",
+                f"{literal.left} is a {left.name} and {literal.right} a {right.name}: the outcome is always the same.",
                 literal,
             )
 

@@ -1,7 +1,7 @@
 """Values of columns: `str` (symbol), `int` (number), and in columns of type any also truth values and fractions.
 
-Python holds 1, True and 1.0 for equal, so a set of tuples would merge them. Inside the engine truth values and fractions
-are therefore wrapped: `encode` on the way in, `decode` on the way out. Strings and whole numbers stay as they are.
+Python holds 1, True and 1.0 for equal, so a set of tuples would merge them. Inside the engine truth values and
+fractions are therefore wrapped: `encode` on the way in, `decode` on the way out. Strings and whole numbers stay.
 """
 
 from __future__ import annotations

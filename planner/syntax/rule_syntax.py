@@ -76,14 +76,17 @@ _BINDING = {"++": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3}
 
 
 class Call(Node):
-    """A function of values: `length(S)`, or an operator with two arguments (`+`, `-`, `*`, `/`, `%`, `++`)."""
+    """A function of values: `length(S)`, or an operator with two arguments (`+`, `-`, `*`, `/`, `%`, `++`).
+    `depth` is how deep calls nest in it."""
 
-    __slots__ = ("arguments", "function")
+    __slots__ = ("arguments", "depth", "function")
     function: str
     arguments: tuple[Term, ...]
+    depth: int
 
     def __init__(self, function: str, arguments: tuple[Term, ...], start: int, end: int) -> None:
         self.function, self.arguments, self.start, self.end = function, arguments, start, end
+        self.depth = 1 + max((a.depth for a in arguments if isinstance(a, Call)), default=0)
 
     def __str__(self) -> str:
         level = _BINDING.get(self.function)
