@@ -43,7 +43,7 @@ def validate_json(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
 
 
 def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Warnings before errors (the last thing printed is what stopped us), those without a place first, then by place."""
+    """Warnings before errors (the last thing printed is what stopped us); without a place first, then by place."""
     return sorted(diagnostics, key=_order)
 
 

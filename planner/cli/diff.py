@@ -1,0 +1,513 @@
+"""What changes inside an object: two values to a tree of differences, which render_diff turns into text.
+
+Absent and null are told apart the way readers expect: an attribute of an object that is null counts as absent, an
+element of a list or map that is null is there. Where the schema says nothing about a type (`dynamic`), values are
+compared by their shape, lists by their longest common subsequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from planner.cli.sequence_match import aligned
+from planner.language.types import (
+    BOOL,
+    DYNAMIC,
+    NUMBER,
+    STRING,
+    ListType,
+    MapType,
+    ObjectType,
+    SetType,
+    TupleType,
+    Type,
+)
+from planner.language.values import (
+    SENSITIVE,
+    List,
+    Map,
+    Marked,
+    Null,
+    Set,
+    Unknown,
+    Value,
+)
+
+Path: TypeAlias = tuple[Any, ...]
+
+
+class _Missing:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Any = _Missing()
+"""stands for a value that is not there at all"""
+
+
+class Digits(str):
+    """A number as it was spelled in a JSON text."""
+
+    __slots__ = ()
+
+
+class Paths:
+    """A set of attribute paths, seen from some place in a value: keys and indexes still to go. With `deep`, a path
+    also covers everything below it."""
+
+    __slots__ = ("deep", "paths")
+
+    def __init__(self, paths: Iterable[Path] = (), deep: bool = False) -> None:
+        self.paths = tuple(paths)
+        self.deep = deep
+
+    def child(self, key: Any) -> Paths:
+        if not self.paths:
+            return self
+        inner = [path[1:] for path in self.paths if path and _same_step(path[0], key)]
+        if self.deep and any(not path for path in self.paths):
+            inner.append(())
+        return Paths(inner, self.deep)
+
+    @property
+    def here(self) -> bool:
+        """Whether this very place is in the set."""
+        return any(not path for path in self.paths)
+
+    @property
+    def somewhere(self) -> bool:
+        """Whether this place, or one below it, is in the set."""
+        return bool(self.paths)
+
+
+EVERYWHERE = Paths([()], deep=True)
+NOWHERE = Paths()
+
+
+def _same_step(step: Any, key: Any) -> bool:
+    value = step[1] if isinstance(step, tuple) and len(step) == 2 else step
+    return bool(value == key) or str(value) == str(key)
+
+
+class Change:
+    """A place before and after. `after` may hold unknown values, both may hold marks."""
+
+    __slots__ = ("after", "before", "relevant", "replace")
+
+    def __init__(self, before: Value, after: Value, replace: Paths = NOWHERE, relevant: Paths = EVERYWHERE) -> None:
+        self.before = before
+        self.after = after
+        self.replace = replace
+        self.relevant = relevant
+
+    def child(self, key: Any, before: Value, after: Value) -> Change:
+        """The place below; outside of the relevant paths nothing counts as changed."""
+        relevant = self.relevant.child(key)
+        if not relevant.somewhere:
+            after = before
+        return Change(before, after, self.replace.child(key), relevant)
+
+    def but(self, before: Value, after: Value) -> Change:
+        return Change(before, after, self.replace, self.relevant)
+
+
+class Diff:
+    """What happens at a place: `action` is create, update, delete or no-op; `replace` that it forces replacement."""
+
+    __slots__ = ("action", "replace")
+
+    def __init__(self, action: str, replace: bool = False) -> None:
+        self.action = action
+        self.replace = replace
+
+
+class PrimitiveDiff(Diff):
+    """A string, number, bool or null; MISSING on the side where there is none."""
+
+    __slots__ = ("after", "before")
+
+    def __init__(self, action: str, replace: bool, before: Value, after: Value) -> None:
+        super().__init__(action, replace)
+        self.before = before
+        self.after = after
+
+
+class UnknownDiff(Diff):
+    """Known only after apply; `before` shows what it was."""
+
+    __slots__ = ("before",)
+
+    def __init__(self, action: str, replace: bool, before: Diff | None) -> None:
+        super().__init__(action, replace)
+        self.before = before
+
+
+class SensitiveDiff(Diff):
+    """A hidden value; `was` and `is_now` say on which sides it is sensitive."""
+
+    __slots__ = ("inner", "is_block", "is_now", "was")
+
+    def __init__(self, action: str, replace: bool, inner: Diff, was: bool, is_now: bool, is_block: bool) -> None:
+        super().__init__(action, replace)
+        self.inner = inner
+        self.was = was
+        self.is_now = is_now
+        self.is_block = is_block
+
+
+class WriteOnlyDiff(Diff):
+    """An attribute whose value is never kept."""
+
+    __slots__ = ()
+
+
+class TypeChange(Diff):
+    """One shape before, another after."""
+
+    __slots__ = ("after", "before")
+
+    def __init__(self, action: str, replace: bool, before: Diff, after: Diff) -> None:
+        super().__init__(action, replace)
+        self.before = before
+        self.after = after
+
+
+class SequenceDiff(Diff):
+    """A list, tuple or set; `ordered` ones show the neighbours of a change. `nested` are lists and sets of objects
+    that the schema describes attribute by attribute."""
+
+    __slots__ = ("items", "nested", "ordered")
+
+    def __init__(self, action: str, replace: bool, items: list[Diff], ordered: bool, nested: bool = False) -> None:
+        super().__init__(action, replace)
+        self.items = items
+        self.ordered = ordered
+        self.nested = nested
+
+
+class MappingDiff(Diff):
+    """A map (`quoted` keys) or an object."""
+
+    __slots__ = ("items", "nested", "quoted")
+
+    def __init__(self, action: str, replace: bool, items: dict[str, Diff], quoted: bool, nested: bool = False) -> None:
+        super().__init__(action, replace)
+        self.items = items
+        self.quoted = quoted
+        self.nested = nested
+
+
+class BlockGroup:
+    """All blocks of one type in a block: `label` is the key of a map of blocks, "" otherwise."""
+
+    __slots__ = ("blocks", "is_now", "is_set", "replace", "was")
+
+    def __init__(self, blocks: list[tuple[str, Diff]], replace: bool, was: bool, is_now: bool, is_set: bool) -> None:
+        self.blocks = blocks
+        self.replace = replace
+        self.was = was
+        self.is_now = is_now
+        self.is_set = is_set
+
+
+class BlockDiff(Diff):
+    """A block: attributes, then blocks by type."""
+
+    __slots__ = ("attributes", "blocks")
+
+    def __init__(self, action: str, replace: bool, attributes: dict[str, Diff], blocks: dict[str, BlockGroup]) -> None:
+        super().__init__(action, replace)
+        self.attributes = attributes
+        self.blocks = blocks
+
+
+# ---------------------------------------------------------------- actions
+
+
+def merge(current: str, next: str) -> str:
+    """The action of a container whose parts so far gave `current`."""
+    if next == "no-op":
+        return current
+    return current if current == next else "update"
+
+
+def _absent(value: Value) -> bool:
+    return value is MISSING or value.__class__ is Null
+
+
+def starting_action(before: Value, after: Value) -> str:
+    """The action of a container before its parts are looked at."""
+    gone, new = _absent(bare(after)), _absent(bare(before))
+    if gone and new:
+        return "no-op"
+    return "create" if new else "delete" if gone else "no-op"
+
+
+def own_action(before: Value, after: Value) -> str:
+    """The action of a value that is looked at as a whole."""
+    if before is MISSING:
+        return "no-op" if after is MISSING else "create"
+    if after is MISSING:
+        return "delete"
+    return "no-op" if plain(before) == plain(after) else "update"
+
+
+def bare(value: Value) -> Value:
+    """The value without marks at its top."""
+    return value.value if value.__class__ is Marked else value
+
+
+def is_sensitive(value: Value) -> bool:
+    return value.__class__ is Marked and SENSITIVE in value.marks
+
+
+def is_unknown(value: Value) -> bool:
+    return bare(value).__class__ is Unknown
+
+
+def plain(value: Value) -> Any:
+    """A hashable form without marks, equal for equal values; unknown parts of objects are left out."""
+    cls = value.__class__
+    if cls is str:
+        return value
+    if cls is Marked:
+        return plain(value.value)
+    if cls is bool:
+        return ("bool", value)
+    if cls is Null or cls is Unknown or value is MISSING:
+        return None
+    if cls is dict:
+        return ("object", frozenset((k, plain(v)) for k, v in value.items() if not is_unknown(v)))
+    if cls is Map:
+        return ("object", frozenset((k, plain(v)) for k, v in value.items.items() if not is_unknown(v)))
+    if cls is tuple:
+        return ("array", tuple(map(plain, value)))
+    if cls is List or cls is Set:
+        return ("array", tuple(map(plain, value.items)))
+    if cls is Digits:
+        return ("number", str(value))
+    return ("number", value)
+
+
+def items_of(value: Value) -> Sequence[Value]:
+    """The items of any sequence; nothing for anything else."""
+    value = bare(value)
+    cls = value.__class__
+    if cls is tuple:
+        return value  # type: ignore[no-any-return]
+    return value.items if cls is List or cls is Set else ()
+
+
+def entries_of(value: Value) -> dict[str, Value]:
+    """The entries of an object or map; nothing for anything else."""
+    value = bare(value)
+    cls = value.__class__
+    if cls is dict:
+        return value  # type: ignore[no-any-return]
+    return value.items if cls is Map else {}
+
+
+# ---------------------------------------------------------------- sensitive and unknown
+
+
+def hidden(change: Change, differ: Callable[[Change], Diff], is_block: bool = False) -> Diff | None:
+    """The difference of a place with a sensitive side; None when no side is."""
+    was, is_now = is_sensitive(change.before), is_sensitive(change.after)
+    if not was and not is_now:
+        return None
+    inner = differ(change.but(_reveal(change.before), _reveal(change.after)))
+    action = inner.action
+    both_missing = change.before is MISSING and change.after is MISSING
+    if action == "no-op" and was != is_now and not both_missing:
+        action = "update"
+    return SensitiveDiff(action, change.replace.here, inner, was, is_now, is_block)
+
+
+def _reveal(value: Value) -> Value:
+    if value.__class__ is Marked and SENSITIVE in value.marks:
+        rest = value.marks - {SENSITIVE}
+        return Marked(value.value, rest) if rest else value.value
+    return value
+
+
+def not_yet_known(change: Change, differ: Callable[[Change], Diff], leaves: Iterable[str] = ()) -> Diff | None:
+    """The difference of a place whose value is known after apply; None for others. The parts named in `leaves` are
+    shown as becoming unknown rather than as deleted."""
+    if not is_unknown(change.after):
+        return None
+    if _absent(bare(change.before)):
+        return UnknownDiff("create", change.replace.here, None)
+    after = {name: Unknown() for name in leaves} or MISSING
+    before = differ(Change(change.before, after, NOWHERE, change.relevant))
+    return UnknownDiff("update", change.replace.here, before)
+
+
+# ---------------------------------------------------------------- by type
+
+
+def diff_type(change: Change, type: Type) -> Diff:
+    """The difference of two values of a type."""
+    if type is DYNAMIC:
+        return diff_dynamic(change)
+    found = hidden(change, lambda c: diff_type(c, type)) or not_yet_known(change, lambda c: diff_type(c, type))
+    if found is not None:
+        return found
+    if type is STRING or type is NUMBER or type is BOOL:
+        before, after = bare(change.before), bare(change.after)
+        return PrimitiveDiff(own_action(before, after), change.replace.here, before, after)
+    if isinstance(type, ObjectType):
+        return _object(change, {name: _of_type(t) for name, t in type.attributes.items()})
+    if isinstance(type, MapType):
+        return _map(change, lambda c: diff_type(c, type.element), quoted=True)
+    if isinstance(type, ListType):
+        pair = isinstance(type.element, ObjectType)
+        return _list(change, lambda c: diff_type(c, type.element), lambda a, b: pair or _both_long(a, b))
+    if isinstance(type, SetType):
+        items = [diff_type(c, type.element) for c in set_changes(change)]
+        return SequenceDiff(_combined(change, items), change.replace.here, items, ordered=False)
+    assert isinstance(type, TupleType)
+    items = [diff_type(_position(change, i), t) for i, t in enumerate(type.elements)]
+    return SequenceDiff(_combined(change, items), change.replace.here, items, ordered=True)
+
+
+def _of_type(type: Type) -> Callable[[Change], Diff]:
+    return lambda change: diff_type(change, type)
+
+
+def _combined(change: Change, items: Iterable[Diff]) -> str:
+    action = starting_action(change.before, change.after)
+    for item in items:
+        action = merge(action, item.action)
+    return action
+
+
+def _position(change: Change, index: int) -> Change:
+    before, after = items_of(change.before), items_of(change.after)
+    return change.child(
+        index,
+        before[index] if index < len(before) else MISSING,
+        after[index] if index < len(after) else MISSING,
+    )
+
+
+def null_is_missing(value: Value) -> Value:
+    """Null attributes count as absent."""
+    return MISSING if bare(value).__class__ is Null else value
+
+
+def _object(change: Change, attributes: dict[str, Callable[[Change], Diff]], nested: bool = False) -> Diff:
+    before, after = entries_of(change.before), entries_of(change.after)
+    items: dict[str, Diff] = {}
+    for name, differ in attributes.items():
+        child = change.child(
+            name, null_is_missing(before.get(name, MISSING)), null_is_missing(after.get(name, MISSING))
+        )
+        item = differ(child)
+        if item.action == "no-op" and child.before is MISSING and child.after is MISSING:
+            continue
+        items[name] = item
+    return MappingDiff(_combined(change, items.values()), change.replace.here, items, quoted=False, nested=nested)
+
+
+def _map(change: Change, differ: Callable[[Change], Diff], quoted: bool, nested: bool = False) -> Diff:
+    items = map_diffs(change, differ)
+    return MappingDiff(_combined(change, items.values()), change.replace.here, items, quoted, nested)
+
+
+def map_diffs(change: Change, differ: Callable[[Change], Diff]) -> dict[str, Diff]:
+    """The difference of every key of two maps, by key."""
+    before, after = entries_of(change.before), entries_of(change.after)
+    return {
+        key: differ(change.child(key, before.get(key, MISSING), after.get(key, MISSING)))
+        for key in sorted(before.keys() | after.keys())
+    }
+
+
+def _list(change: Change, differ: Callable[[Change], Diff], pair: Callable[[Value, Value], bool]) -> Diff:
+    before, after = items_of(change.before), items_of(change.after)
+    items = []
+    for i, j in aligned([plain(v) for v in before], [plain(v) for v in after], lambda a, b: pair(before[a], after[b])):
+        where = change.replace.child(i if i is not None else j)
+        items.append(
+            differ(
+                Change(
+                    before[i] if i is not None else MISSING,
+                    after[j] if j is not None else MISSING,
+                    where,
+                )
+            )
+        )
+    return SequenceDiff(_combined(change, items), change.replace.here, items, ordered=True)
+
+
+def _both_long(a: Value, b: Value) -> bool:
+    """Texts of several lines are compared with each other rather than shown twice."""
+    a, b = bare(a), bare(b)
+    return a.__class__ is str and b.__class__ is str and "\n" in a and "\n" in b
+
+
+def set_changes(change: Change) -> list[Change]:
+    """The items of two sets: kept ones as pairs, then what left, in place, then what came."""
+    before, after = items_of(change.before), items_of(change.after)
+    left: dict[Any, list[int]] = {}
+    for j, value in enumerate(after):
+        if not is_unknown(value):
+            left.setdefault((plain(value), is_sensitive(value)), []).append(j)
+    changes, used = [], set()
+    for i, value in enumerate(before):
+        places = left.get((plain(value), is_sensitive(value)))
+        if places:
+            j = places.pop(0)
+            used.add(j)
+            changes.append(Change(value, after[j], change.replace.child(i)))
+        else:
+            changes.append(Change(value, MISSING, change.replace.child(i)))
+    changes += [Change(MISSING, value, change.replace.child(j)) for j, value in enumerate(after) if j not in used]
+    return changes
+
+
+# ---------------------------------------------------------------- by shape
+
+
+def diff_dynamic(change: Change) -> Diff:
+    """The difference of two values of which no type is declared: outputs, dynamic attributes, JSON texts."""
+    found = hidden(change, diff_dynamic) or not_yet_known(change, diff_dynamic)
+    if found is not None:
+        return found
+    before, after = bare(change.before), bare(change.after)
+    was, is_now = shape(before), shape(after)
+    if before is MISSING or after is MISSING or was == is_now:
+        return _shaped(change, was if was != "null" else is_now)
+    old = _shaped(Change(change.before, MISSING, NOWHERE, change.relevant), was)
+    new = _shaped(change.but(MISSING, change.after), is_now)
+    return TypeChange("update", change.replace.here, old, new)
+
+
+def shape(value: Value) -> str:
+    """null, bool, string, number, object or array."""
+    cls = value.__class__
+    if value is MISSING or cls is Null:
+        return "null"
+    if cls is str:
+        return "string"
+    if cls is bool:
+        return "bool"
+    if cls is dict or cls is Map:
+        return "object"
+    return "array" if cls is tuple or cls is List or cls is Set else "number"
+
+
+def _shaped(change: Change, kind: str) -> Diff:
+    if kind == "object":
+        return _map(change, diff_dynamic, quoted=False)
+    if kind == "array":
+        return _list(change, diff_dynamic, _pairs)
+    before, after = bare(change.before), bare(change.after)
+    return PrimitiveDiff(own_action(before, after), change.replace.here, before, after)
+
+
+def _pairs(a: Value, b: Value) -> bool:
+    return (shape(bare(a)) == "object" and shape(bare(b)) == "object") or _both_long(a, b)
