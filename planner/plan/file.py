@@ -1,0 +1,207 @@
+"""Plan files: a zip with the plan, the states it was made from and the configuration as it was read.
+
+Members: `tfplan` (JSON, our own format: see `planner.plan.encoding`), `tfstate` (the state after refresh),
+`tfstate-prev` (before it, when that differs), `tfstate-planned`, and `config/N`, the files of the configuration in the
+order of the list `sources` in `tfplan`. Nothing in a plan file is ever executed, and every mistake in one is a
+diagnostic. Values of sensitive variables and attributes stand in a plan file as they are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.plan.encoding import decode, encode
+from planner.plan.model import CheckResult, Importing, OutputChange, Plan, ResourceChange
+from planner.state.file import read_state, write_state
+from planner.state.model import State
+from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.exact_json import JsonError, dumps, loads
+from planner.vocabulary.version import COMPATIBLE_VERSION
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile
+
+FORMAT = "planner plan"
+VERSION = 1
+RECORDS: dict[str, type] = {c.__name__: c for c in (CheckResult, Importing, OutputChange, ResourceChange)}
+_STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
+_FIXED_TIME = (1980, 1, 1, 0, 0, 0)
+_MODES = ("normal", "destroy", "refresh-only")
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write_plan(path: str, plan: Plan, sources: Mapping[str, bytes]) -> list[Diagnostic]:
+    """Save a plan with the files of its configuration (path as the loader asked for it -> content)."""
+    beside = f"{path}.{os.getpid()}.tmp"
+    try:
+        data = plan_bytes(plan, sources)
+        with open(beside, "wb") as file:
+            file.write(data)
+        os.replace(beside, path)
+    except OSError as e:
+        if os.path.exists(beside):
+            os.remove(beside)
+        return [error("plan_file.write", "Cannot write the plan file", f"{path}: {e.strerror or e}.")]
+    return []
+
+
+def plan_bytes(plan: Plan, sources: Mapping[str, bytes]) -> bytes:
+    """The bytes of a plan file: the same plan gives the same bytes."""
+    import io
+    from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+    out = io.BytesIO()
+    with ZipFile(out, "w", ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, data in _members(plan, sources):
+            info = ZipInfo(name, _FIXED_TIME)
+            info.compress_type = ZIP_DEFLATED
+            info.external_attr = 0o600 << 16
+            archive.writestr(info, data)
+    return out.getvalue()
+
+
+def _members(plan: Plan, sources: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
+    import attrs
+
+    names = sorted(sources)
+    raw = {
+        field.name: encode(getattr(plan, field.name), RECORDS)
+        for field in attrs.fields(Plan)
+        if field.name not in _STATES
+    }
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "terraform_version": COMPATIBLE_VERSION,
+        "sources": names,
+        "plan": raw,
+    }
+    members = [("tfplan", dumps(head)), ("tfstate", write_state(plan.prior_state))]
+    if plan.previous_state is not plan.prior_state:
+        members.append(("tfstate-prev", write_state(plan.previous_state)))
+    if plan.planned_state is not None:
+        members.append(("tfstate-planned", write_state(plan.planned_state)))
+    return members + [(f"config/{i}", bytes(sources[name])) for i, name in enumerate(names)]
+
+
+# ---------------------------------------------------------------- reading
+
+
+def is_plan_file(path: str) -> bool:
+    """Whether a file begins like a zip, as plan files do and state files do not."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"PK\x03\x04"
+    except OSError:
+        return False
+
+
+def read_plan(path: str) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
+    """The plan in a file, the files of its configuration, and what is wrong with the file (then no plan)."""
+    import zlib
+    from zipfile import BadZipFile, LargeZipFile, ZipFile
+
+    try:
+        with ZipFile(path) as archive:
+            return _read(archive, path)
+    except OSError as e:
+        return None, {}, [error("plan_file.read", "Cannot read the plan file", f"{path}: {e.strerror or e}.")]
+    except BadZipFile:
+        return None, {}, [_not_a_plan(path, "it is no zip archive, or a damaged one")]
+    except (LargeZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError) as e:
+        return None, {}, [_not_a_plan(path, f"its archive is damaged ({e})")]
+
+
+def _read(archive: ZipFile, path: str) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
+    members = set(archive.namelist())
+    if "tfplan" not in members:
+        return None, {}, [_not_a_plan(path, "it has no member tfplan")]
+    head, problem = _head(archive.read("tfplan"), path)
+    if problem is not None:
+        return None, {}, [problem]
+    try:
+        names = head["sources"]
+        sources = {str(name): archive.read(f"config/{i}") for i, name in enumerate(names)}
+        fields: dict[str, Any] = {name: decode(raw, RECORDS) for name, raw in head["plan"].items()}
+        for field, member in _STATES.items():
+            if member in members:
+                state, diagnostics = read_state(archive.read(member), f"in {path}")
+                if diagnostics:
+                    return None, {}, diagnostics
+                fields[field] = state
+        fields.setdefault("previous_state", fields.get("prior_state"))
+        fields.setdefault("planned_state", None)
+        plan = Plan(**fields)
+        _check(plan)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as e:
+        return None, {}, [_not_a_plan(path, f"its content is damaged ({type(e).__name__}: {e})")]
+    return plan, sources, []
+
+
+def _head(data: bytes, path: str) -> tuple[dict[str, Any], Diagnostic | None]:
+    try:
+        head = loads(data)
+    except JsonError:
+        return {}, _not_a_plan(
+            path, "another program wrote it. OpenTofu's plan files can be applied by OpenTofu only, and ours by planner"
+        )
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        return {}, _not_a_plan(path, "another program wrote it")
+    if head.get("version") != VERSION:
+        return {}, error(
+            "plan_file.version",
+            "Plan file of another version",
+            f"{path} has format version {head.get('version')!r}, and only {VERSION} can be read. Plan files are meant "
+            "for the version that wrote them: make the plan again.",
+        )
+    return head, None
+
+
+def _check(plan: Plan) -> None:
+    """Refuse what the plan's stages could stumble over."""
+    shapes: tuple[tuple[tuple[Any, ...], type], ...] = (
+        (plan.changes, ResourceChange),
+        (plan.drift, ResourceChange),
+        (plan.outputs, OutputChange),
+        (plan.checks, CheckResult),
+        (plan.targets, str),
+        (plan.excludes, str),
+        (plan.replace, str),
+    )
+    for items, cls in shapes:
+        if items.__class__ is not tuple or any(item.__class__ is not cls for item in items):
+            raise ValueError(f"a list of {cls.__name__} expected")
+    for value in (plan.variables, plan.backend):
+        if value.__class__ is not dict:
+            raise ValueError("an object expected")
+    if plan.mode not in _MODES or plan.errored.__class__ is not bool or plan.timestamp.__class__ is not str:
+        raise ValueError("mode, errored or timestamp")
+    if plan.prior_state.__class__ is not State or plan.previous_state.__class__ is not State:
+        raise ValueError("a state is missing")
+
+
+def _not_a_plan(path: str, why: str) -> Diagnostic:
+    return error("plan_file.invalid", "Not a usable plan file", f"{path} cannot be read as a plan: {why}.")
+
+
+# ---------------------------------------------------------------- staleness
+
+
+def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
+    """Whether the stored state has moved on since the plan was made; then applying it would undo or repeat changes."""
+    before = plan.previous_state
+    if current is None or not current.lineage:
+        return []
+    if before.lineage == current.lineage and before.serial == current.serial:
+        return []
+    what = (
+        f"it was made from serial {before.serial}, and the stored state has serial {current.serial} by now"
+        if before.lineage == current.lineage
+        else "the stored state has another history (lineage)"
+    )
+    detail = f"The plan cannot be applied any more: {what}. Make the plan again."
+    return [error("plan_file.stale", "Saved plan is stale", detail)]
