@@ -1,0 +1,519 @@
+"""Expressions compiled to Python closures: the cases of syntax are told apart once, not at every evaluation.
+
+The meaning of each node follows HCL (hclsyntax/expression.go, expression_ops.go, expression_template.go).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from planner.language.compile_call import compile_call
+from planner.language.compile_for import compile_for, compile_splat, compile_template_for
+from planner.language.conditional import compile_conditional
+from planner.language.convert import ConversionError, convert
+from planner.language.environment import Environment, Run
+from planner.language.operations import (
+    OperationError,
+    add,
+    divide,
+    equals,
+    greater,
+    greater_or_equal,
+    less,
+    less_or_equal,
+    logical_not,
+    multiply,
+    negate,
+    not_equals,
+    remainder,
+    subtract,
+)
+from planner.language.refine import PREFIX_LIMIT, UNKNOWN_BOOL, UNKNOWN_STRING, safe_prefix
+from planner.language.traverse import TraversalError, get_attr, index
+from planner.language.types import BOOL, NUMBER, STRING, Primitive
+from planner.language.values import (
+    NO_MARKS,
+    UNKNOWN,
+    Marked,
+    Null,
+    Refinement,
+    Unknown,
+    Value,
+    mark,
+)
+from planner.syntax import nodes
+from planner.vocabulary.diagnostic import Failure
+
+Reference = nodes.Traversal | nodes.Variable
+
+
+class Program:
+    """A compiled expression. `references`: what it reads from its scope; `lazy`: those that a run may not come to."""
+
+    __slots__ = ("lazy", "references", "run", "slots")
+
+    def __init__(self, run: Run, slots: int, references: list[Reference], lazy: list[Reference]) -> None:
+        self.run = run
+        self.slots = slots
+        self.references = references
+        self.lazy = lazy
+
+
+def compile_expression(node: nodes.Expression) -> Program:
+    """The program of an expression, compiled at first use and kept on the node."""
+    try:
+        return node.compiled  # type: ignore[no-any-return]
+    except AttributeError:
+        compiler = Compiler()
+        run = compiler.compile(node)
+        program = Program(run, compiler.slots, compiler.references, compiler.lazy)
+        node.compiled = program
+        return program
+
+
+class Compiler:
+    """Compiles one expression: knows the local names in scope (each has a slot) while it goes down the tree."""
+
+    def __init__(self) -> None:
+        self.slots = 0
+        self.locals: dict[str, int] = {}
+        self.element = -1  # slot of the innermost splat's element
+        self.laziness = 0
+        self.references: list[Reference] = []
+        self.lazy: list[Reference] = []
+
+    def compile(self, node: Any) -> Run:
+        return COMPILERS[node.__class__](self, node)
+
+    def new_slot(self) -> int:
+        self.slots += 1
+        return self.slots - 1
+
+    def note_reference(self, node: Reference) -> None:
+        self.references.append(node)
+        if self.laziness:
+            self.lazy.append(node)
+
+
+def constant(value: Value) -> Run:
+    """A closure for a value that is always the same."""
+
+    def run(env: Environment) -> Value:
+        return value
+
+    run.constant = value  # type: ignore[attr-defined]
+    return run
+
+
+def _constants(runs: Sequence[Run]) -> list[Value] | None:
+    """The values of closures that are all constant, else None."""
+    try:
+        return [run.constant for run in runs]  # type: ignore[attr-defined]
+    except AttributeError:
+        return None
+
+
+def compile_literal(compiler: Compiler, node: nodes.Literal) -> Run:
+    return constant(node.value)
+
+
+def compile_inner(compiler: Compiler, node: nodes.Parens | nodes.Wrap) -> Run:
+    return compiler.compile(node.expr)
+
+
+# ---------------------------------------------------------------- names and steps
+
+
+def compile_variable(compiler: Compiler, node: nodes.Variable) -> Run:
+    slot = compiler.locals.get(node.name)
+    if slot is not None:
+        return _local(slot)
+    compiler.note_reference(node)
+    return _from_scope(node, [])
+
+
+def compile_traversal(compiler: Compiler, node: nodes.Traversal) -> Run:
+    steps = [_step(s) for s in node.steps]
+    slot = compiler.locals.get(node.root)
+    if slot is not None:
+        return _steps_after(_local(slot), steps)
+    compiler.note_reference(node)
+    return _from_scope(node, steps)
+
+
+def compile_element(compiler: Compiler, node: nodes.Element) -> Run:
+    return _local(compiler.element)
+
+
+def _local(slot: int) -> Run:
+    return lambda env: env.slots[slot]
+
+
+def _from_scope(node: Reference, steps: list[_Step]) -> Run:
+    def run(env: Environment) -> Value:
+        try:
+            value, used = env.scope.resolve(node, env.source)
+        except Failure as failure:
+            env.refused.extend(failure.diagnostics)
+            return UNKNOWN
+        for take, key, start, end in steps[used:] if used else steps:
+            try:
+                value = take(value, key)
+            except TraversalError as problem:
+                env.report("traversal", problem.summary, problem.detail, start, end)
+                return UNKNOWN
+        return value
+
+    return run
+
+
+_Step = tuple[Callable[[Value, Any], Value], Any, int, int]
+
+
+def _step(step: nodes.Step) -> _Step:
+    if isinstance(step, nodes.GetAttr):
+        return get_attr, step.name, step.start, step.end
+    return index, step.key, step.start, step.end
+
+
+def compile_relative(compiler: Compiler, node: nodes.Relative) -> Run:
+    return _steps_after(compiler.compile(node.source), [_step(s) for s in node.steps])
+
+
+def _steps_after(source: Run, steps: list[_Step]) -> Run:
+    def run(env: Environment) -> Value:
+        value = source(env)
+        for take, key, start, end in steps:
+            try:
+                value = take(value, key)
+            except TraversalError as problem:
+                env.report("traversal", problem.summary, problem.detail, start, end)
+                return UNKNOWN
+        return value
+
+    return run
+
+
+def compile_index(compiler: Compiler, node: nodes.Index) -> Run:
+    collection, key = compiler.compile(node.collection), compiler.compile(node.key)
+    start, end = node.bracket, node.end
+
+    def run(env: Environment) -> Value:
+        value, at = collection(env), key(env)
+        try:
+            return index(value, at)
+        except TraversalError as problem:
+            env.report("traversal", problem.summary, problem.detail, start, end)
+            return UNKNOWN
+
+    return run
+
+
+# ---------------------------------------------------------------- constructors
+
+
+def compile_tuple(compiler: Compiler, node: nodes.Tuple) -> Run:
+    items = [compiler.compile(item) for item in node.items]
+    known = _constants(items)
+    if known is not None:
+        return constant(tuple(known))
+    return lambda env: tuple([item(env) for item in items])
+
+
+def compile_object(compiler: Compiler, node: nodes.Object) -> Run:
+    if all(
+        item.bare or (item.key.__class__ is nodes.Literal and _key_value(item).__class__ is str) for item in node.items
+    ):
+        fixed = [(str(_key_value(item)), compiler.compile(item.value)) for item in node.items]
+        known = _constants([value for _, value in fixed])
+        if known is not None:
+            return constant(dict(zip((key for key, _ in fixed), known, strict=True)))
+        return lambda env: {key: value(env) for key, value in fixed}
+    items = [(_compile_key(compiler, item), compiler.compile(item.value), item) for item in node.items]
+
+    def run(env: Environment) -> Value:
+        result: dict[str, Value] = {}
+        marks, complete = NO_MARKS, True
+        for key_run, value_run, item in items:
+            before = len(env.errors)
+            key = key_run(env)
+            failed = len(env.errors) > before
+            value = value_run(env)
+            name, key_marks = (None, NO_MARKS) if failed else _object_key(env, key, item)
+            marks |= key_marks
+            if name is None:
+                complete = False
+            else:
+                result[name] = value
+        return mark(result, marks) if complete else UNKNOWN
+
+    return run
+
+
+def _key_value(item: nodes.ObjectItem) -> Any:
+    assert isinstance(item.key, nodes.Literal)
+    return item.key.value
+
+
+def _compile_key(compiler: Compiler, item: nodes.ObjectItem) -> Run:
+    if item.bare:
+        return constant(_key_value(item))
+    if isinstance(item.key, nodes.Traversal):
+        start, end = item.key.start, item.key.end
+        detail = "Write it in parentheses if it refers to something, in quotes if it is a name with dots."
+
+        def ambiguous(env: Environment) -> Value:
+            env.report("ambiguous_key", "Ambiguous attribute key", detail, start, end)
+            return UNKNOWN
+
+        return ambiguous
+    return compiler.compile(item.key)
+
+
+def _object_key(env: Environment, key: Value, item: nodes.ObjectItem) -> tuple[str | None, frozenset[Any]]:
+    """The name that a key gives, None when there is none, and the key's marks."""
+    marks = NO_MARKS
+    if key.__class__ is Marked:
+        key, marks = key.value, key.marks
+    if key.__class__ is Null:
+        env.report("null_key", "Null value as key", "The key is null.", item.value.start, item.value.end)
+        return None, marks
+    try:
+        name = convert(key, STRING)
+    except ConversionError as e:
+        env.report("key_type", "Incorrect key type", f"The key does not fit: {e}.", item.key.start, item.key.end)
+        return None, marks
+    return (None if name.__class__ is Unknown else name), marks
+
+
+# ---------------------------------------------------------------- operators
+
+_ARITHMETIC = {"+": add, "-": subtract, "*": multiply, "/": divide, "%": remainder}
+_ORDER = {"<": less, ">": greater, "<=": less_or_equal, ">=": greater_or_equal}
+_EQUALITY = {"==": equals, "!=": not_equals}
+
+
+def compile_binary(compiler: Compiler, node: nodes.Binary) -> Run:
+    left, right = compiler.compile(node.left), compiler.compile(node.right)
+    operator = node.operator
+    if operator in _EQUALITY:
+        return _equality(left, right, _EQUALITY[operator])
+    if operator in ("&&", "||"):
+        return _logical(left, right, node)
+    if operator in _ARITHMETIC:
+        return _numeric(left, right, node, _ARITHMETIC[operator], NUMBER)
+    return _numeric(left, right, node, _ORDER[operator], BOOL)
+
+
+def _equality(left: Run, right: Run, compute: Callable[[Value, Value], Value]) -> Run:
+    def run(env: Environment) -> Value:
+        before = len(env.errors)
+        a, b = left(env), right(env)
+        if len(env.errors) > before:
+            return mark(Unknown(BOOL), _top_marks(a, b))
+        return compute(a, b)
+
+    return run
+
+
+def _top_marks(a: Value, b: Value) -> frozenset[Any]:
+    marks = a.marks if a.__class__ is Marked else NO_MARKS
+    return marks | b.marks if b.__class__ is Marked else marks
+
+
+def _numeric(
+    left: Run, right: Run, node: nodes.Binary, compute: Callable[[Value, Value], Value], result: Primitive
+) -> Run:
+    def run(env: Environment) -> Value:
+        before = len(env.errors)
+        a, b = left(env), right(env)
+        if a.__class__ is int and b.__class__ is int:
+            marks = NO_MARKS
+        else:
+            a = _operand(env, a, NUMBER, "left", node.left)
+            b = _operand(env, b, NUMBER, "right", node.right)
+            if a is None or b is None:
+                return Unknown(result)
+            marks = _top_marks(a, b)
+            a = a.value if a.__class__ is Marked else a
+            b = b.value if b.__class__ is Marked else b
+        if len(env.errors) > before:
+            return mark(Unknown(result), marks)
+        try:
+            return mark(compute(a, b), marks)
+        except OperationError as problem:
+            _operation_failed(env, node, problem)
+            return Unknown(result)
+
+    return run
+
+
+def _operand(env: Environment, value: Value, wanted: Primitive, side: str, node: Any) -> Value:
+    """The operand converted; None (reported) when it does not convert."""
+    try:
+        return convert(value, wanted)
+    except ConversionError as e:
+        env.report("operand", "Invalid operand", f"The {side} operand does not fit: {e}.", node.start, node.end)
+        return None
+
+
+def _operation_failed(env: Environment, node: Any, problem: OperationError) -> None:
+    detail = f"The operation {node.operator} is not possible: {problem}."
+    env.report("operation", "Operation failed", detail, node.start, node.end)
+
+
+def _logical(left: Run, right: Run, node: nodes.Binary) -> Run:
+    decisive = node.operator == "||"
+
+    def run(env: Environment) -> Value:
+        before = len(env.errors)
+        a = left(env)
+        left_errors = env.take(before)
+        b = right(env)
+        right_errors = env.take(before)
+        if a.__class__ is bool and b.__class__ is bool and not left_errors and not right_errors:
+            return (a or b) if decisive else (a and b)
+        a = _operand(env, a, BOOL, "left", node.left)
+        b = _operand(env, b, BOOL, "right", node.right)
+        if a is None or b is None:
+            env.errors += left_errors + right_errors
+            return Unknown(BOOL)
+        marks = _top_marks(a, b)
+        a = a.value if a.__class__ is Marked else a
+        b = b.value if b.__class__ is Marked else b
+        forced, errors = _short_circuit(a, b, decisive, left_errors, right_errors)
+        env.errors += errors
+        if forced is not None:
+            return mark(forced, marks)
+        if errors:
+            return mark(Unknown(BOOL), marks)
+        if a.__class__ is Null or b.__class__ is Null:
+            side = "left" if a.__class__ is Null else "right"
+            _operation_failed(env, node, OperationError(f"the {side} operand is null"))
+            return Unknown(BOOL)
+        return mark((a or b) if decisive else (a and b), marks)
+
+    return run
+
+
+def _short_circuit(a: Value, b: Value, decisive: bool, of_a: list[Any], of_b: list[Any]) -> tuple[Value, list[Any]]:
+    """The result that one operand decides, with the errors that count; None when both are needed.
+
+    The decisive value wins on either side; an unknown operand wins over the other value."""
+    unknown_a, unknown_b = a.__class__ is Unknown, b.__class__ is Unknown
+    if unknown_a and unknown_b:
+        return (None, of_a + of_b) if of_a else (UNKNOWN_BOOL, [])
+    if a is decisive:
+        return decisive, of_a
+    if b is decisive:
+        return decisive, of_b
+    if unknown_a and b is not decisive and b.__class__ is bool:
+        return UNKNOWN_BOOL, of_a
+    if unknown_b and a is not decisive and a.__class__ is bool:
+        return UNKNOWN_BOOL, of_b
+    if unknown_a or unknown_b:
+        return None, of_a + of_b
+    return None, of_a + of_b
+
+
+def compile_unary(compiler: Compiler, node: nodes.Unary) -> Run:
+    operand = compiler.compile(node.operand)
+    compute, wanted = (negate, NUMBER) if node.operator == "-" else (logical_not, BOOL)
+
+    def run(env: Environment) -> Value:
+        before = len(env.errors)
+        value = _operand(env, operand(env), wanted, "only", node.operand)
+        if len(env.errors) > before:
+            return Unknown(wanted)
+        try:
+            return compute(value)
+        except OperationError as problem:
+            _operation_failed(env, node, problem)
+            return Unknown(wanted)
+
+    known = _constants([operand])
+    if known is not None and node.operator == "-" and known[0].__class__ not in (str, bool, Null):
+        return constant(negate(known[0]))
+    return run
+
+
+# ---------------------------------------------------------------- templates
+
+
+def compile_template(compiler: Compiler, node: nodes.Template) -> Run:
+    parts = [(compiler.compile(part), part) for part in node.parts]
+
+    def run(env: Environment) -> Value:
+        texts: list[str] = []
+        marks, known = NO_MARKS, True
+        before = len(env.errors)
+        for part, part_node in parts:
+            value = part(env)
+            if value.__class__ is not str:
+                if value.__class__ is Marked:
+                    marks |= value.marks
+                    value = value.value
+                if value.__class__ is Unknown:
+                    known = False
+                    continue
+                text = _part_text(env, value, part_node)
+                if text is None:
+                    continue
+                value = text
+            if known:
+                texts.append(value)
+        whole = "".join(texts)
+        if not whole.isascii():
+            whole = unicodedata.normalize("NFC", whole)
+        if known:
+            return mark(whole, marks) if marks else whole
+        return mark(_unknown_text(whole if len(env.errors) == before else ""), marks)
+
+    return run
+
+
+def _part_text(env: Environment, value: Value, node: Any) -> str | None:
+    summary = "Invalid template interpolation value"
+    if value.__class__ is Null:
+        env.report("template_null", summary, "The value is null; a text cannot hold that.", node.start, node.end)
+        return None
+    try:
+        return convert(value, STRING)  # type: ignore[no-any-return]
+    except ConversionError as e:
+        env.report("template_part", summary, f"The value does not fit into a text: {e}.", node.start, node.end)
+        return None
+
+
+def _unknown_text(prefix: str) -> Value:
+    """An unknown string that starts with the prefix, as far as that is certain."""
+    if not prefix:
+        return UNKNOWN_STRING
+    if len(prefix) > PREFIX_LIMIT or not prefix.isascii():
+        prefix = prefix.encode("utf-8", "surrogatepass")[:PREFIX_LIMIT].decode("utf-8", "ignore")
+    return Unknown(STRING, Refinement(True, safe_prefix(prefix)))
+
+
+Compile = Callable[[Compiler, Any], Run]
+COMPILERS: dict[type, Compile] = {
+    nodes.Literal: compile_literal,
+    nodes.Parens: compile_inner,
+    nodes.Wrap: compile_inner,
+    nodes.Variable: compile_variable,
+    nodes.Traversal: compile_traversal,
+    nodes.Element: compile_element,
+    nodes.Relative: compile_relative,
+    nodes.Index: compile_index,
+    nodes.Tuple: compile_tuple,
+    nodes.Object: compile_object,
+    nodes.Binary: compile_binary,
+    nodes.Unary: compile_unary,
+    nodes.Conditional: compile_conditional,
+    nodes.Template: compile_template,
+    nodes.TemplateIf: compile_conditional,
+    nodes.TemplateFor: compile_template_for,
+    nodes.For: compile_for,
+    nodes.Splat: compile_splat,
+    nodes.Call: compile_call,
+}

@@ -1,0 +1,76 @@
+"""What a compiled expression runs in, and how it reports problems.
+
+Errors do not stop an evaluation: a part that fails gives an unknown value and adds to the list, so that all problems of
+an expression are reported at once, and whoever does not need the part (a branch not taken, `try`) drops them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planner.language.scope import Scope
+from planner.language.values import Value
+from planner.syntax import nodes
+from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.span import Source, Span
+
+NO_SOURCE = Source("<expression>", "")
+
+
+class Environment:
+    """`errors`: problems found so far. `refused`: references that are wrong in themselves, which nobody may drop.
+    `slots`: the current values of `for` variables and splat elements; each compiled expression knows its own."""
+
+    __slots__ = ("errors", "refused", "scope", "slots", "source")
+
+    def __init__(self, scope: Scope, source: Source | None, slots: int) -> None:
+        self.scope = scope
+        self.source = source or NO_SOURCE
+        self.errors: list[Diagnostic] = []
+        self.refused: list[Diagnostic] = []
+        self.slots: list[Value] = [None] * slots
+
+    def report(self, code: str, summary: str, detail: str, start: int, end: int) -> None:
+        """Adds an error about the text from start to end."""
+        self.errors.append(error(f"language.{code}", summary, detail, Span(self.source, start, end)))
+
+    def take(self, before: int) -> list[Diagnostic]:
+        """Removes and gives the errors added since there were `before`."""
+        errors = self.errors
+        if len(errors) == before:
+            return []
+        taken = errors[before:]
+        del errors[before:]
+        return taken
+
+
+Run = Callable[[Environment], Value]
+
+
+def start_range(node: Any, source: Source) -> tuple[int, int]:
+    """Where an expression begins: what an error about a function's argument points at (HCL's StartRange)."""
+    cls = node.__class__
+    if cls is nodes.Literal and node.value.__class__ is str and source.text.startswith('"', node.start):
+        return node.start + 1, node.end - 1
+    if cls is nodes.Call:
+        return node.start, node.open + 1
+    if cls is nodes.Conditional or cls is nodes.TemplateIf:
+        return start_range(node.condition, source)
+    if cls is nodes.Index:
+        return node.bracket, node.bracket + 1
+    if cls is nodes.Tuple or cls is nodes.Object:
+        return node.start, node.start + 1
+    if cls is nodes.For:
+        return node.start, node.open_end
+    if cls is nodes.Splat:
+        return node.marker_start, node.marker_end
+    if cls is nodes.Template and node.parts:
+        return start_range(node.parts[0], source)
+    if cls is nodes.Binary:
+        return start_range(node.left, source)
+    if cls is nodes.Unary:
+        return node.start, node.start + 1
+    if cls is nodes.Parens:
+        return start_range(node.expr, source)
+    return node.start, node.end

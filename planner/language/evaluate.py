@@ -1,0 +1,82 @@
+"""Evaluation of expressions.
+
+    evaluate(node, scope, source)  ->  value          raises EvaluationError with all problems
+
+The expression is compiled at its first evaluation (planner.language.compile) and the program stays on the node. Spans
+of errors are made with `source`, the file the node stands in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.language.compile import Program, compile_expression
+from planner.language.compile_call import EvaluationError
+from planner.language.environment import Environment
+from planner.language.scope import MappingScope, Scope
+from planner.language.values import Value
+from planner.syntax.nodes import Attribute, Expression
+from planner.vocabulary.diagnostic import Diagnostic, Failure
+from planner.vocabulary.span import Source
+
+__all__ = [
+    "EvaluationError",
+    "MappingScope",
+    "Program",
+    "Scope",
+    "compile_expression",
+    "evaluate",
+    "evaluate_attribute",
+    "try_evaluate",
+]
+
+
+def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Value:
+    """The value of an expression. Raises EvaluationError.
+
+    All references are resolved, also those in parts that are not evaluated (the body of a `for` over nothing): a
+    reference that is wrong in itself is an error wherever it stands, and then the only kind of error reported."""
+    try:
+        program: Program = node.compiled
+    except AttributeError:
+        program = compile_expression(node)
+    env = Environment(scope, source, program.slots)
+    value = program.run(env)
+    if program.lazy:
+        _resolve_rest(env, program)
+    if env.refused or env.errors:
+        raise EvaluationError(_distinct(env.refused) if env.refused else env.errors)
+    return value
+
+
+def try_evaluate(node: Expression, scope: Scope, source: Source | None = None) -> tuple[Value, list[Diagnostic]]:
+    """As `evaluate`, with the problems as values: what the expression gives in spite of them, and they."""
+    program = compile_expression(node)
+    env = Environment(scope, source, program.slots)
+    value = program.run(env)
+    if program.lazy:
+        _resolve_rest(env, program)
+    return value, _distinct(env.refused) if env.refused else env.errors
+
+
+def evaluate_attribute(attribute: Attribute, scope: Scope) -> Value:
+    """The value of an attribute's expression. Raises EvaluationError."""
+    return evaluate(attribute.expr, scope, attribute.source)
+
+
+def _resolve_rest(env: Environment, program: Program) -> None:
+    """Resolves the references that the run may have left out."""
+    for node in program.lazy:
+        try:
+            env.scope.resolve(node, env.source)
+        except Failure as failure:
+            env.refused.extend(failure.diagnostics)
+
+
+def _distinct(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Each problem once, in the order of the text (a reference in a loop is resolved many times)."""
+    seen: dict[Any, Diagnostic] = {}
+    for d in diagnostics:
+        place = (d.subject.filename, d.subject.start, d.subject.end) if d.subject else None
+        seen.setdefault((place, d.summary, d.detail), d)
+    return sorted(seen.values(), key=lambda d: (d.subject.filename, d.subject.start) if d.subject else ("", -1))
