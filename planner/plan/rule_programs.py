@@ -1,0 +1,32 @@
+"""The compiled rules that planning asks: loaded once per process, and only when they are needed."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from planner.assets import rules_path
+from planner.datalog.program import Program
+from planner.vocabulary.diagnostic import Failure
+
+
+@cache
+def program(*names: str) -> Program:
+    """The program of these files of rules/plan (without `.dl`). Raises Failure when a file is broken."""
+    folder = rules_path()
+    files = [("atoms.dl", (folder / "atoms.dl").read_text(encoding="utf-8"))]
+    for name in names:
+        files.append((f"plan/{name}.dl", (folder / "plan" / f"{name}.dl").read_text(encoding="utf-8")))
+    loaded, diagnostics = Program.load(files)
+    if loaded is None:
+        raise Failure([d for d in diagnostics if d.is_error])
+    return loaded
+
+
+def move_program() -> Program:
+    """Implied moves, moves, and errors in move statements."""
+    return program("implied_moves", "moves", "move_errors")
+
+
+def decision_program() -> Program:
+    """The action of one object, and its reason."""
+    return program("object", "actions", "reasons")
