@@ -40,8 +40,8 @@ NUMBERS = [
     third(),
     parse_number("0.1"),
     parse_number("1e-300"),
-    gmpy2.inf(),
-    -gmpy2.inf(),
+    gmpy2.mpfr("inf", 512),
+    gmpy2.mpfr("-inf", 512),
 ]
 TYPES = st.sampled_from([STRING, NUMBER, BOOL, DYNAMIC, ListType(STRING), ObjectType({"a": NUMBER}, frozenset({"a"}))])
 REFINEMENTS = st.builds(
