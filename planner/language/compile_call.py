@@ -92,9 +92,10 @@ def _expand(env: Environment, node: nodes.Call, arguments: list[Run]) -> tuple[l
     value = arguments[-1](env)
     if len(env.errors) > before:
         return None
+    inner: Any
     inner, marks = unmark(value)
     if inner.__class__ in (tuple, List, Set):
-        items: tuple[Value, ...] = inner if inner.__class__ is tuple else inner.items
+        items: tuple[Value, ...] = inner if isinstance(inner, tuple) else inner.items
         place = Span(env.source, last.start, last.end)
         runs = [constant(mark(v, marks)) for v in items]
         return [*arguments[:-1], *runs], [*node.arguments[:-1], *(place for _ in items)]
