@@ -82,9 +82,7 @@ class JoinedBody:
         return self.first.missing_span
 
     def _join(self, schema: BodySchema, first: Content, second: Content) -> Content:
-        attributes, problems = _union(
-            first.attributes, second.attributes, [*first.diagnostics, *second.diagnostics]
-        )
+        attributes, problems = _union(first.attributes, second.attributes, [*first.diagnostics, *second.diagnostics])
         for name, required in schema.attributes.items():
             if required and name not in attributes:
                 detail = f'The argument "{name}" is required and was not set.'

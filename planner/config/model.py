@@ -36,7 +36,7 @@ class Expr:
 
 @frozen(eq=False)
 class Reference:
-    """A bare traversal where only an address may stand (depends_on, ignore_changes, replace_triggered_by, providers)."""
+    """A bare traversal where only an address may stand (depends_on, ignore_changes, providers)."""
 
     node: Traversal | Variable
     source: Source
@@ -243,7 +243,8 @@ class MovedDecl:
 
 @frozen(eq=False)
 class RemovedDecl:
-    """`destroy` is what lifecycle says (default True); provisioners run when the object is destroyed."""
+    """`destroy` is what lifecycle says (without it False: objects are forgotten); provisioners run when the object is
+    destroyed."""
 
     from_: str
     destroy: bool

@@ -5,7 +5,7 @@ In JSON syntax a reference or expression that is read for its shape stands in a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from attrs import frozen
@@ -51,7 +51,9 @@ class Piece:
     @property
     def start_span(self) -> Span:
         """Where an expression begins: what diagnostics about its type point at."""
-        return start_span(self.node, self.source)
+        from planner.language.environment import start_range
+
+        return Span(self.source, *start_range(self.node, self.source))
 
     @property
     def is_quoted(self) -> bool:
@@ -93,57 +95,17 @@ def piece(attribute: Attribute) -> Piece:
 
 
 def constant(expr: Piece, problems: Problems) -> Value | None:
-    """The value of an expression that may not refer to anything; None when there is none (reported)."""
-    before = len(problems)
-    for node in _dynamic_parts(expr.node):
-        span = Span(expr.source, node.start, node.end)
-        if isinstance(node, nodes.Call):
-            problems.error("functions_not_allowed", "Function calls not allowed", "No function may be called here.", span)
-        else:
-            detail = "The value here must be a constant: it may not refer to anything."
-            problems.error("variables_not_allowed", "Variables not allowed", detail, span)
-    if len(problems) > before:
-        return None
+    """The value of an expression that may not refer to anything or call functions; None when there is none
+    (reported)."""
     if isinstance(expr.node, nodes.Literal):
         return expr.node.value
-    from planner.language.evaluate import Scope, evaluate
+    from planner.language.evaluate import Scope, try_evaluate
 
-    try:
-        value, diagnostics = evaluate(expr.node, expr.source, Scope())
-    except Failure as failure:
-        value, diagnostics = None, failure.diagnostics
+    scope = Scope()
+    scope.functions_allowed = False
+    value, diagnostics = try_evaluate(expr.node, scope, expr.source)
     problems.extend(diagnostics)
     return None if has_errors(diagnostics) else value
-
-
-def _dynamic_parts(node: Expression) -> list[Any]:
-    """Function calls and references outside them, in source order."""
-    from planner.syntax.references import variables
-
-    calls: list[nodes.Call] = []
-    _outer_calls(node, calls)
-    found: list[Any] = [*calls]
-    if not isinstance(node, nodes.Literal):
-        found += [v for v in variables(node) if not any(c.start <= v.start < c.end for c in calls)]
-    return sorted(found, key=lambda n: n.start)
-
-
-def _outer_calls(node: Any, found: list[nodes.Call]) -> None:
-    if isinstance(node, nodes.Call):
-        found.append(node)
-        return
-    for child in children(node):
-        _outer_calls(child, found)
-
-
-def children(node: Any) -> Iterator[nodes.Node]:
-    """The direct parts of a syntax node that are nodes themselves."""
-    for name in node.__slots__:
-        part = getattr(node, name)
-        if isinstance(part, nodes.Node):
-            yield part
-        elif isinstance(part, tuple):
-            yield from (p for p in part if isinstance(p, nodes.Node))
 
 
 def constant_of_type(attribute: Attribute, want: str, problems: Problems) -> Any:
@@ -303,9 +265,7 @@ def unquoted(expr: Piece, problems: Problems, what: str = "references") -> Piece
     # The warning's range, quotes included, is also the range of the reference.
     if isinstance(node, nodes.Variable):
         return Piece(nodes.Variable(node.name, expr.node.start, expr.node.end), expr.source)
-    return Piece(
-        nodes.Traversal(node.root, node.root_end, node.steps, expr.node.start, expr.node.end), expr.source
-    )
+    return Piece(nodes.Traversal(node.root, node.root_end, node.steps, expr.node.start, expr.node.end), expr.source)
 
 
 def native(expr: Piece, problems: Problems) -> Piece | None:
@@ -321,25 +281,3 @@ def native(expr: Piece, problems: Problems) -> Piece | None:
     node, diagnostics = parse_expression(expr.node.value, expr.source, expr.node.start)
     problems.extend(diagnostics)
     return None if node is None or has_errors(diagnostics) else Piece(node, expr.source)
-
-
-def start_span(node: Expression, source: Source) -> Span:
-    """The first part of an expression, which diagnostics about its value's type point at."""
-    start, end = node.start, node.end
-    if isinstance(node, nodes.Conditional):
-        return start_span(node.condition, source)
-    if isinstance(node, nodes.Binary):
-        return start_span(node.left, source)
-    if isinstance(node, nodes.Tuple | nodes.Object | nodes.For):
-        end = start + 1
-    elif isinstance(node, nodes.Call):
-        end = node.open + 1
-    elif isinstance(node, nodes.Index):
-        start, end = node.bracket, node.bracket + 1
-    elif isinstance(node, nodes.Splat):
-        start, end = node.marker_start, node.marker_end
-    elif isinstance(node, nodes.Template) and node.parts:
-        return start_span(node.parts[0], source)
-    elif isinstance(node, nodes.Literal) and node.value.__class__ is str and source.text[start : start + 1] == '"':
-        start, end = start + 1, end - 1
-    return Span(source, start, end)

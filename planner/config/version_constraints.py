@@ -10,8 +10,12 @@ import re
 from functools import total_ordering
 from typing import Any
 
-_VERSION = r"v?([0-9]+(?:\.[0-9]+)*?)(?:-([0-9]+[0-9A-Za-z~-]*(?:\.[0-9A-Za-z~-]+)*)|(?:-?([A-Za-z~-]+[0-9A-Za-z~-]*(?:\.[0-9A-Za-z~-]+)*)))?(?:\+([0-9A-Za-z~-]+(?:\.[0-9A-Za-z~-]+)*))?"
-_OPERATORS = ("", "=", "!=", ">", "<", ">=", "<=", "~>")
+_IDENTIFIERS = r"[0-9A-Za-z~-]+(?:\.[0-9A-Za-z~-]+)*"
+_VERSION = (
+    r"v?([0-9]+(?:\.[0-9]+)*?)"
+    r"(?:-([0-9]+[0-9A-Za-z~-]*(?:\.[0-9A-Za-z~-]+)*)|-?([A-Za-z~-][0-9A-Za-z~-]*(?:\.[0-9A-Za-z~-]+)*))?"
+    rf"(?:\+({_IDENTIFIERS}))?"
+)
 
 
 @total_ordering
@@ -33,7 +37,9 @@ class Version:
 
     def __str__(self) -> str:
         core = ".".join(map(str, self.numbers))
-        return core + (f"-{self.prerelease}" if self.prerelease else "") + (f"+{self.metadata}" if self.metadata else "")
+        return (
+            core + (f"-{self.prerelease}" if self.prerelease else "") + (f"+{self.metadata}" if self.metadata else "")
+        )
 
     def _order(self) -> tuple[Any, ...]:
         numbers = self.numbers

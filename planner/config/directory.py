@@ -1,0 +1,62 @@
+"""Which files of a directory make up a module."""
+
+from __future__ import annotations
+
+import os
+
+from attrs import frozen
+
+_EXTENSIONS = (".tf.json", ".tofu.json", ".tf", ".tofu")
+
+
+@frozen
+class ModuleFiles:
+    """File names in lexical order: the normal files, and the override files that are applied after them."""
+
+    normal: tuple[str, ...]
+    override: tuple[str, ...]
+
+
+def module_files(directory: str) -> ModuleFiles:
+    """The configuration files of a directory. A `.tofu` file hides the `.tf` file of the same name; hidden files and
+    editors' backups are left out. Raises OSError."""
+    with os.scandir(directory) as entries:
+        names = sorted(e.name for e in entries if not e.is_dir() and not _ignored(e.name))
+    normal, override = [], []
+    for name in names:
+        stem = _stem(name)
+        if stem is not None:
+            (override if stem == "override" or stem.endswith("_override") else normal).append(name)
+    return ModuleFiles(_without_hidden(normal), _without_hidden(override))
+
+
+def is_module(directory: str) -> bool:
+    """Whether there is any configuration file in the directory."""
+    try:
+        files = module_files(directory)
+    except OSError:
+        return False
+    return bool(files.normal or files.override)
+
+
+def _stem(name: str) -> str | None:
+    for extension in _EXTENSIONS:
+        if name.endswith(extension):
+            return name.removesuffix(extension)
+    return None
+
+
+def _ignored(name: str) -> bool:
+    return name.startswith(".") or name.endswith("~") or (name.startswith("#") and name.endswith("#"))
+
+
+def _without_hidden(names: list[str]) -> tuple[str, ...]:
+    present = set(names)
+    return tuple(n for n in names if not _has_tofu_twin(n, present))
+
+
+def _has_tofu_twin(name: str, present: set[str]) -> bool:
+    for extension in (".tf.json", ".tf"):
+        if name.endswith(extension):
+            return name.removesuffix(extension) + extension.replace(".tf", ".tofu") in present
+    return False

@@ -1,0 +1,213 @@
+"""From the files of a root module to a Config: the module tree with everything that is declared in it."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable
+
+from attrs import evolve
+
+from planner.config.directory import module_files
+from planner.config.file_content import FileContent, read_file
+from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, VariableDecl
+from planner.config.module import ModuleBuilder
+from planner.config.modules_manifest import DATA_DIRECTORY, Manifest, module_key, read_manifest
+from planner.config.provider_checks import check_provider_configurations
+from planner.config.reading import Problems, expr_of
+from planner.config.settings import INCOMPATIBLE
+from planner.config.static import Given, StaticScope
+from planner.config.variables import RawVariables
+from planner.config.version_constraints import parse_constraints
+from planner.language.values import Value
+from planner.vocabulary.diagnostic import Diagnostic
+
+Locate = Callable[[ModulePath, ModuleCall, str, Problems], "str | None"]
+"""The directory of a called module, relative to the root module: given the path and call, the caller's directory, and
+where to report. None when it cannot be had."""
+
+
+def load_config(
+    root_dir: str = ".",
+    *,
+    variables: RawVariables | None = None,
+    manifest: Manifest | None = None,
+    workspace: str = "default",
+    data_dir: str = DATA_DIRECTORY,
+) -> tuple[Config | None, list[Diagnostic]]:
+    """The configuration in a directory, and all that is wrong with it as far as can be said without evaluating.
+
+    `variables` are the values given for root variables (static expressions may use them); `manifest` the installed
+    modules (read from the data directory when not given). File names in diagnostics are relative to the directory.
+    The Config is None when there are errors."""
+    problems = Problems()
+    if manifest is None:
+        manifest, diagnostics = read_manifest(root_dir, data_dir)
+        problems.extend(diagnostics)
+    config, diagnostics = load_tree(
+        root_dir, variables=variables, workspace=workspace, locate=_Installed(manifest, root_dir).locate
+    )
+    problems.extend(diagnostics)
+    return (None if problems.has_errors else config), problems
+
+
+def load_tree(
+    root_dir: str,
+    *,
+    variables: RawVariables | None,
+    workspace: str,
+    locate: Locate,
+) -> tuple[Config, list[Diagnostic]]:
+    """The module tree as far as it can be loaded, `locate` saying where called modules are."""
+    return _Loader(root_dir, variables or {}, workspace, locate).load()
+
+
+class _Installed:
+    """Finds called modules in the manifest that init wrote."""
+
+    def __init__(self, manifest: Manifest, root_dir: str) -> None:
+        self.manifest = manifest
+        self.root_dir = root_dir
+
+    def locate(self, path: ModulePath, call: ModuleCall, parent: str, problems: Problems) -> str | None:
+        record = self.manifest.get(module_key(path))
+        if record is None:
+            detail = f"Module {call.name} is not installed. Run init, which installs all modules."
+            problems.error("module_not_installed", "Module not installed", detail, call.span)
+            return None
+        where = call.source_span or call.span
+        if call.source and call.source != record.source:
+            detail = f"The source changed from {record.source} to {call.source} since init. Run init again."
+            problems.error("module_source_changed", "Module source has changed", detail, where)
+        if call.version and not _fits(call.version, record.version):
+            detail = f"Installed is version {record.version or '(none)'}, wanted {call.version}. Run init again."
+            problems.error("module_version_changed", "Module version requirements have changed", detail, where)
+        if not os.path.isdir(os.path.join(self.root_dir, record.directory)):
+            detail = f"The directory {record.directory} of module {call.name} is gone. Run init again."
+            problems.error("module_not_installed", "Module not installed", detail, call.span)
+            return None
+        return record.directory
+
+
+def _fits(wanted: str, version: str | None) -> bool:
+    try:
+        return version is not None and parse_constraints(wanted).allows(version)
+    except ValueError:
+        return False
+
+
+class _Loader:
+    def __init__(self, root_dir: str, variables: RawVariables, workspace: str, locate: Locate) -> None:
+        self.root_dir = root_dir
+        self.variables = variables
+        self.workspace = workspace
+        self.locate = locate
+        self.files: dict[str, str] = {}
+
+    def load(self) -> tuple[Config, list[Diagnostic]]:
+        problems = Problems()
+        root, scope = self._module((), ".", None, self._given_root, problems)
+        if not problems.has_errors:
+            mine = Problems()
+            root = self._with_children(root, scope, ("",), mine)
+            if not mine.has_errors:
+                check_provider_configurations(root, mine)
+            problems.extend(mine)
+        return Config(root, self.files), problems
+
+    def _given_root(self, variable: VariableDecl, problems: Problems) -> Value | None:
+        raw = self.variables.get(variable.name)
+        if raw is not None:
+            return raw.value(variable.verbatim, problems)
+        if variable.default is None:
+            detail = f"var.{variable.name} has no default, but must be known when modules are loaded: give it a value."
+            problems.error("missing_variable", "No value for required variable", detail, variable.span)
+        return variable.default
+
+    # ------------------------------------------------------------ one module
+
+    def _module(
+        self, path: ModulePath, directory: str, call: ModuleCall | None, given: Given, problems: Problems
+    ) -> tuple[ModuleConfig, StaticScope]:
+        mine = Problems()
+        normal, override = self._read(directory, mine)
+        builder = ModuleBuilder(path, directory, call)
+        builder.add_requirements(normal, override, mine)
+        for file in normal:
+            builder.add(file, mine)
+        for file in override:
+            builder.override(file, mine)
+        scope = StaticScope(builder.module.variables, builder.module.locals, given, directory, ".", self.workspace)
+        module = builder.finish(scope, mine)
+        incompatible = [d for d in mine if d.code == INCOMPATIBLE]
+        problems.extend(incompatible or mine)
+        return module, scope
+
+    def _read(self, directory: str, problems: Problems) -> tuple[list[FileContent], list[FileContent]]:
+        from planner.syntax.files import load_file
+
+        full = os.path.join(self.root_dir, directory)
+        try:
+            files = module_files(full)
+        except OSError:
+            detail = f"The module directory {directory} does not exist or cannot be read."
+            problems.error("unreadable_directory", "Failed to read module directory", detail)
+            return [], []
+        contents: tuple[list[FileContent], list[FileContent]] = ([], [])
+        for into, names, override in ((contents[0], files.normal, False), (contents[1], files.override, True)):
+            for name in names:
+                shown = posixpath.normpath(posixpath.join(directory, name))
+                loaded = load_file(os.path.join(full, name), shown)
+                problems.extend(loaded.diagnostics)
+                if loaded.body is not None:
+                    self.files[shown] = loaded.sha256
+                    into.append(read_file(loaded.body, name, override, problems))
+        return contents
+
+    # ------------------------------------------------------------ the tree
+
+    def _with_children(
+        self, module: ModuleConfig, scope: StaticScope, above: tuple[str, ...], problems: Problems
+    ) -> ModuleConfig:
+        children: dict[str, ModuleConfig] = {}
+        for name in sorted(module.calls):
+            call = module.calls[name]
+            child = self._child(module, scope, call, above, problems)
+            if child is not None:
+                children[name] = child
+        return evolve(module, children=children)
+
+    def _child(
+        self, module: ModuleConfig, scope: StaticScope, call: ModuleCall, above: tuple[str, ...], problems: Problems
+    ) -> ModuleConfig | None:
+        path = (*module.path, call.name)
+        directory = self.locate(path, call, module.directory, problems)
+        if directory is None:
+            return None
+        real = os.path.realpath(os.path.join(self.root_dir, directory))
+        if real in above or real == os.path.realpath(self.root_dir):
+            detail = f"The directory {directory} is already being loaded: the module would contain itself without end."
+            problems.error("cyclic_module", "Module calls itself", detail, call.span)
+            return None
+
+        def given(variable: VariableDecl, found: Problems) -> Value | None:
+            attribute = call.inputs.get(variable.name)
+            if attribute is not None:
+                expr = expr_of(attribute, found)
+                return scope.evaluate(expr, f"var.{variable.name}", attribute.span, found)
+            if variable.default is None:
+                title = "Missing required variable in module call"
+                detail = f"Module {call.name} needs a value for {variable.name}."
+                where = call.body.missing_span if call.body else call.span
+                found.error("missing_input", title, detail, where)
+            return variable.default
+
+        child, child_scope = self._module(path, directory, call, given, problems)
+        child = self._with_children(child, child_scope, (*above, real), problems)
+        if child.backend is not None and child.backend.type != "cloud":
+            detail = "State is kept by the root module's backend; this one has no effect."
+            problems.warning("ignored_backend", "Backend configuration ignored", detail, child.backend.span)
+        if child.imports:
+            detail = f"Imports belong to the root module, not to module {'.'.join(path)}."
+            problems.error("import_in_module", "Invalid import configuration", detail, child.imports[0].span)
+        return child

@@ -1,0 +1,141 @@
+"""`terraform` and `language` blocks: backend, provider requirements, and which versions of the program are wanted."""
+
+from __future__ import annotations
+
+from planner.config.model import BackendDecl, RequiredProvider
+from planner.config.provider_blocks import check_provider_name, required_providers_block, version_constraint
+from planner.config.reading import Problems, elements, keyword, piece, read
+from planner.config.version_constraints import parse_constraints
+from planner.syntax.body import BlockSchema, Body, BodySchema
+from planner.syntax.nodes import Attribute, Block
+from planner.vocabulary.span import Span
+
+COMPATIBLE_VERSION = "1.12.6"
+"""the OpenTofu version whose language this is"""
+
+EDITION = "tofu2024"
+
+_TERRAFORM = BodySchema(
+    {"required_version": False, "experiments": False, "language": False},
+    (
+        BlockSchema("backend", ("type",)),
+        BlockSchema("cloud"),
+        BlockSchema("required_providers"),
+        BlockSchema("provider_meta", ("provider",)),
+        BlockSchema("encryption"),
+    ),
+)
+_LANGUAGE = BodySchema({"edition": False, "experiments": False}, (BlockSchema("compatible_with"),))
+_VERSION_BLOCKS = BodySchema({}, (BlockSchema("terraform"), BlockSchema("language")))
+_REQUIRED_VERSION = BodySchema({"required_version": False})
+_COMPATIBLE_BLOCKS = BodySchema({}, (BlockSchema("compatible_with"),))
+_COMPATIBLE = BodySchema({"opentofu": False})
+
+INCOMPATIBLE = "config.incompatible_module"
+"""code of the diagnostic that makes all others of the module worthless"""
+
+
+class Settings:
+    """What the terraform blocks of one file say."""
+
+    def __init__(self) -> None:
+        self.backends: list[BackendDecl] = []
+        self.clouds: list[BackendDecl] = []
+        self.required_providers: list[tuple[dict[str, RequiredProvider], Span]] = []
+        self.provider_metas: list[tuple[str, Body, Span]] = []
+
+
+def terraform_block(block: Block, settings: Settings, problems: Problems) -> None:
+    """One terraform block. State encryption is refused: ignoring it would write secrets in clear."""
+    for inner in read(block.body, _TERRAFORM, problems).blocks:
+        span = inner.header_span
+        if inner.type == "backend":
+            settings.backends.append(BackendDecl(inner.labels[0].value, inner.body, span))
+        elif inner.type == "cloud":
+            settings.clouds.append(BackendDecl("cloud", inner.body, span))
+        elif inner.type == "required_providers":
+            settings.required_providers.append((required_providers_block(inner, problems), span))
+        elif inner.type == "provider_meta":
+            label = inner.labels[0]
+            if check_provider_name(label.value, Span(inner.source, label.start, label.end), problems):
+                settings.provider_metas.append((label.value, inner.body, span))
+        else:
+            detail = "State and plan files cannot be encrypted by this program. Remove the block to keep them in clear."
+            problems.error("encryption_unsupported", "State encryption is not supported", detail, span)
+
+
+def check_versions(body: Body, filename: str, problems: Problems) -> list[tuple[str, Span]]:
+    """Refuse modules meant for other versions. `required_version` of a terraform block counts only in files that are
+    written for OpenTofu (`.tofu`). Gives the constraints found, with their places."""
+    found: list[tuple[str, Span]] = []
+    content, _ = body.partial_content(_VERSION_BLOCKS)
+    problems.extend(content.diagnostics)
+    for block in content.blocks:
+        if block.type == "language":
+            inner, _ = block.body.partial_content(_COMPATIBLE_BLOCKS)
+            problems.extend(inner.diagnostics)
+            for nested in inner.blocks:
+                _check_version(_compatible_with(nested, problems), found, problems)
+        elif filename.endswith((".tofu", ".tofu.json")):
+            inner, _ = block.body.partial_content(_REQUIRED_VERSION)
+            _check_version(inner.attributes.get("required_version"), found, problems)
+    return found
+
+
+def _check_version(attribute: Attribute | None, found: list[tuple[str, Span]], problems: Problems) -> None:
+    if attribute is None:
+        return
+    text = version_constraint(attribute, problems)
+    if text is None:
+        return
+    constraints = parse_constraints(text)
+    found.append((text, attribute.span))
+    prerelease = [str(c) for c in constraints.items if c.version.prerelease]
+    if prerelease:
+        detail = f"A constraint may not name a prerelease: {', '.join(prerelease)}."
+        problems.error("prerelease_constraint", "Invalid required_version constraint", detail, attribute.span)
+    elif not constraints.allows(COMPATIBLE_VERSION):
+        detail = f"The module wants version {text}; this program is compatible with {COMPATIBLE_VERSION}."
+        problems.error("incompatible_module", "Incompatible module", detail, attribute.span)
+
+
+def _compatible_with(block: Block, problems: Problems) -> Attribute | None:
+    content, _ = block.body.partial_content(_COMPATIBLE)
+    problems.extend(content.diagnostics)
+    return content.attributes.get("opentofu")
+
+
+def language_block(block: Block, override: bool, problems: Problems) -> None:
+    """The language edition and experiments that a module asks for."""
+    if override:
+        detail = "Language settings belong to the normal files, not to override files."
+        problems.error("language_in_override", "Language selections in override file", detail, block.header_span)
+        return
+    content = read(block.body, _LANGUAGE, problems)
+    if "edition" in content.attributes:
+        expr = piece(content.attributes["edition"])
+        word = keyword(expr)
+        if word != EDITION:
+            title = "Unsupported language edition" if word else "Invalid language edition"
+            problems.error("unsupported_edition", title, f"The only edition is {EDITION}.", expr.span)
+    if "experiments" in content.attributes:
+        for item in elements(piece(content.attributes["experiments"]), problems) or ():
+            word = keyword(item)
+            title = "Unknown experiment keyword" if word else "Invalid experiment keyword"
+            problems.error("unknown_experiment", title, "There are no experiments now.", item.span)
+    seen = False
+    for inner in content.blocks:
+        if seen:
+            detail = "A language block has at most one compatible_with block."
+            problems.error("duplicate_compatible_with", "Duplicate compatible_with block", detail, block.header_span)
+            continue
+        mine = Problems()
+        attribute = _compatible_with(inner, mine)
+        text = version_constraint(attribute, mine) if attribute else None
+        problems.extend(mine)
+        if attribute is None or text is None:
+            continue
+        seen = True
+        if parse_constraints(text).allows("1.11.0"):
+            detail = "compatible_with is known since version 1.12.0 only, so the constraint should exclude older ones."
+            problems.warning("ineffective_constraint", "Ineffective version constraint", detail, attribute.span)

@@ -1,0 +1,282 @@
+"""Values of the root module's input variables: collected from everywhere, then made fit for the declarations.
+
+Precedence, later wins: environment (TF_VAR_name), terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and
+*.auto.tfvars.json in lexical order, then -var and -var-file in command line order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from attrs import frozen
+
+from planner.config.model import VariableDecl
+from planner.config.reading import Piece, Problems, constant, piece
+from planner.config.static import marked
+from planner.language.values import EPHEMERAL, Unknown, Value, is_null, unmark_deep
+from planner.syntax.body import BlockSchema, BodySchema
+from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.span import Span
+
+Origin = Literal["environment", "automatic file", "named file", "command line", "input", "default", "plan"]
+
+_PREFIX = "TF_VAR_"
+_DECLARATIONS = BodySchema({}, (BlockSchema("variable", ("name",)),))
+
+
+@frozen(eq=False)
+class RawValue:
+    """A value as given: an expression from a file, or text whose meaning depends on the variable's type."""
+
+    name: str
+    origin: Origin
+    text: str | None = None
+    expr: Piece | None = None
+
+    @property
+    def span(self) -> Span | None:
+        """Where it stands, for values from files."""
+        return self.expr.span if self.expr else None
+
+    def value(self, verbatim: bool, problems: Problems) -> Value | None:
+        """The value before any conversion; None when the expression has none (reported). `verbatim`: text is the
+        string itself."""
+        if self.expr is not None:
+            return constant(self.expr, problems)
+        text = self.text or ""
+        if verbatim:
+            from unicodedata import normalize
+
+            return normalize("NFC", text)
+        from planner.syntax.parse import parse_expression
+        from planner.vocabulary.diagnostic import has_errors
+        from planner.vocabulary.span import Source
+
+        source = Source(f"<value for var.{self.name}>", text)
+        node, diagnostics = parse_expression(text, source)
+        problems.extend(diagnostics)
+        if node is None or has_errors(diagnostics):
+            return None
+        return constant(Piece(node, source), problems)
+
+
+RawVariables = dict[str, RawValue]
+
+
+@frozen(eq=False)
+class RootVariable:
+    """A root variable's final value: converted, defaulted, marked. `raw` is what was given (None: nothing), which is
+    what a saved plan records and compares."""
+
+    value: Value
+    raw: Value | None
+    origin: Origin
+    span: Span | None
+
+
+# ---------------------------------------------------------------- collecting
+
+
+def collect_variables(
+    directory: str,
+    arguments: Sequence[tuple[str, str]] = (),
+    environment: Mapping[str, str] | None = None,
+) -> tuple[RawVariables, list[Diagnostic]]:
+    """All values given for root variables. `arguments` are ("var", "name=value") and ("var-file", path) in the order of
+    the command line; files are found in `directory`; `environment` defaults to the process's."""
+    problems = Problems()
+    found: RawVariables = {}
+    for key, text in sorted((os.environ if environment is None else environment).items()):
+        if key.startswith(_PREFIX):
+            name = key.removeprefix(_PREFIX)
+            found[name] = RawValue(name, "environment", text)
+    for filename in _automatic_files(directory):
+        _add_file(directory, filename, "automatic file", found, problems)
+    for kind, argument in arguments:
+        if kind == "var":
+            _add_argument(argument, found, problems)
+        else:
+            _add_file(directory, argument, "named file", found, problems)
+    return found, problems
+
+
+def _automatic_files(directory: str) -> Iterable[str]:
+    try:
+        names = set(os.listdir(directory or "."))
+    except OSError:
+        return
+    for name in ("terraform.tfvars", "terraform.tfvars.json"):
+        if name in names:
+            yield name
+    yield from sorted(n for n in names if n.endswith((".auto.tfvars", ".auto.tfvars.json")))
+
+
+def _add_argument(argument: str, found: RawVariables, problems: Problems) -> None:
+    name, equals, text = argument.partition("=")
+    if not equals:
+        detail = f'-var {argument!r} has no equals sign; the form is -var="name=value".'
+        problems.error("invalid_var_option", "Invalid -var option", detail)
+    elif name.endswith(" "):
+        detail = f'The name {name!r} ends with a space; the form is -var="{name.strip()}={text.strip()}".'
+        problems.error("invalid_var_option", "Invalid -var option", detail)
+    else:
+        found[name] = RawValue(name, "command line", text)
+
+
+def _add_file(directory: str, filename: str, origin: Origin, found: RawVariables, problems: Problems) -> None:
+    from planner.syntax.files import load_file
+
+    path = os.path.join(directory, filename)
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            head = file.read(4096)
+    except FileNotFoundError:
+        detail = f"The file {filename} does not exist."
+        problems.error("unreadable_variables", "Failed to read variables file", detail)
+        return
+    except OSError as bad:
+        detail = f"The file {filename} cannot be read: {bad.strerror}."
+        problems.error("unreadable_variables", "Failed to read variables file", detail)
+        return
+    as_json = filename.endswith(".json") or (not filename.endswith(".tfvars") and head.strip().startswith("{"))
+    loaded = load_file(path, filename, json=as_json)
+    problems.extend(loaded.diagnostics)
+    mine = Problems(loaded.diagnostics)
+    if loaded.body is None:
+        return
+    declarations, _ = loaded.body.partial_content(_DECLARATIONS)
+    for block in declarations.blocks:
+        name = block.labels[0].value
+        detail = f"This file gives values only: declare {name} in a .tf file, and write {name} = ... here."
+        where = Span(block.source, block.start, block.type_end)
+        problems.error("declaration_in_values", "Variable declaration in .tfvars file", detail, where)
+    if mine.has_errors or declarations.blocks:
+        return
+    attributes, diagnostics = loaded.body.just_attributes()
+    problems.extend(diagnostics)
+    for name, attribute in attributes.items():
+        found[name] = RawValue(name, origin, expr=piece(attribute))
+
+
+# ---------------------------------------------------------------- final values
+
+
+def root_variables(
+    declared: Mapping[str, VariableDecl], given: RawVariables
+) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
+    """The value of every declared root variable, with what is wrong: values that do not fit, required ones missing, and
+    values for names that are not declared (an error on the command line, a warning in files)."""
+    problems = Problems()
+    values: dict[str, RootVariable] = {}
+    for name in sorted(declared):
+        variable = declared[name]
+        raw = given.get(name)
+        if raw is None:
+            if variable.default is None:
+                detail = f"The variable {name} has no default: give it a value with -var, -var-file or TF_VAR_{name}."
+                problems.error("missing_variable", "No value for required variable", detail, variable.span)
+                values[name] = RootVariable(Unknown(variable.constraint.type), None, "default", variable.span)
+            else:
+                values[name] = RootVariable(marked(variable.default, variable), None, "default", variable.span)
+            continue
+        mine = Problems()
+        value = raw.value(variable.verbatim, mine)
+        problems.extend(mine)
+        if value is None or mine.has_errors:
+            continue
+        final = finalize(value, variable, raw.span, problems)
+        values[name] = RootVariable(marked(final, variable), value, raw.origin, raw.span)
+    _report_undeclared(declared, given, problems)
+    return values, problems
+
+
+def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: Problems) -> Value:
+    """A given value converted to the variable's type, with defaults for null where null is not allowed."""
+    from planner.language.convert import ConversionError
+
+    _, marks = unmark_deep(value)
+    if EPHEMERAL in marks and not variable.ephemeral:
+        detail = f"The value is ephemeral, so the variable {variable.name} must be declared with ephemeral = true."
+        where = span or variable.span
+        problems.error("ephemeral_variable", "Variable does not allow ephemeral value", detail, where)
+        return Unknown(variable.constraint.type)
+    try:
+        final = variable.constraint.convert(value)
+    except ConversionError as bad:
+        source = f" given at {span}" if span else ""
+        detail = f"The value of var.{variable.name}{source} does not fit its type: {bad}."
+        problems.error("variable_does_not_fit", "Invalid value for input variable", detail, variable.span)
+        return Unknown(variable.constraint.type)
+    if is_null(final) and not variable.nullable:
+        if variable.default is not None:
+            return variable.default
+        detail = f"var.{variable.name} may not be null."
+        problems.error("null_variable", "Required variable not set", detail, span or variable.span)
+        return Unknown(variable.constraint.type)
+    return final
+
+
+def _report_undeclared(declared: Mapping[str, VariableDecl], given: RawVariables, problems: Problems) -> None:
+    in_files = 0
+    for name in sorted(given):
+        raw = given[name]
+        if name in declared or raw.origin == "environment" or raw.value(True, Problems()) is None:
+            continue
+        if raw.origin == "command line":
+            detail = f"The root module declares no variable {name}. Declare it, or leave the option out."
+            problems.error("undeclared_value", "Value for undeclared variable", detail)
+            continue
+        in_files += 1
+        if in_files <= 2:
+            where = raw.span.filename if raw.span else ""
+            detail = f"{where} gives a value to {name}, but the root module declares no such variable."
+            problems.warning("undeclared_value", "Value for undeclared variable", detail)
+    if in_files > 2:
+        detail = f"{in_files - 2} more values in files are for variables that are not declared."
+        problems.warning("undeclared_values", "Values for undeclared variables", detail)
+
+
+def check_plan_variables(
+    planned: Mapping[str, Value],
+    declared: Mapping[str, VariableDecl],
+    given: RawVariables,
+) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
+    """The variables for applying a saved plan. `planned` are the raw values that the plan recorded (not for ephemeral
+    variables, which have to be given again); what is given now must agree with them."""
+    problems = Problems()
+    for name in sorted(set(planned) - set(declared)):
+        detail = f"The plan has a value for {name}, which the configuration does not declare."
+        problems.error("unknown_plan_variable", "Missing variable in configuration", detail)
+    values: dict[str, RootVariable] = {}
+    for name in sorted(declared):
+        variable, raw = declared[name], given.get(name)
+        now = raw.value(variable.verbatim, problems) if raw else None
+        origin: Origin = raw.origin if raw else "default"
+        if name in planned:
+            if now is not None and not same_value(now, planned[name]):
+                detail = f"The value now given for {name} is not the one that the plan was made with."
+                problems.error("plan_variable_mismatch", "Mismatch between input and plan variable value", detail)
+                continue
+            now, origin = planned[name], "plan"
+        if now is None:
+            if variable.default is None:
+                detail = f"The variable {name} has no default and is not in the plan: give it a value."
+                problems.error("missing_variable", "No value for required variable", detail, variable.span)
+                continue
+            values[name] = RootVariable(marked(variable.default, variable), None, "default", variable.span)
+            continue
+        final = finalize(now, variable, raw.span if raw and origin != "plan" else None, problems)
+        values[name] = RootVariable(marked(final, variable), now, origin, raw.span if raw else None)
+    return values, problems
+
+
+def same_value(left: Value, right: Value) -> bool:
+    """Whether two values are equal, types included; marks do not count. Unknown values equal everything."""
+    left, right = unmark_deep(left)[0], unmark_deep(right)[0]
+    if left.__class__ is Unknown or right.__class__ is Unknown:
+        return True
+    if is_null(left) or is_null(right):
+        return is_null(left) and is_null(right)
+    return left.__class__ is right.__class__ and bool(left == right)
