@@ -9,7 +9,7 @@ holds it does (`source`).
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from planner.vocabulary.span import Source, Span
 
@@ -23,6 +23,10 @@ class Node:
     start: int
     end: int
     compiled: Any
+
+    if TYPE_CHECKING:  # generated for each class by _node
+
+        def __init__(self, *values: Any) -> None: ...
 
     @classmethod
     def fields(cls) -> tuple[str, ...]:
