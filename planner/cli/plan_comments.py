@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.cli.summary import REPLACEMENTS
 from planner.cli.terminal import Paint
 from planner.plan.model import ResourceChange
 from planner.vocabulary.address import format_key
@@ -16,11 +17,6 @@ READ = {
     "read_because_dependency_pending": "(depends on a resource or a module with changes pending)",
     "read_because_check_nested": "(config will be reloaded to verify a check block)",
 }
-
-
-def replaces(action: str) -> bool:
-    """Whether an action puts a new object in the place of the old one."""
-    return action in ("delete-then-create", "create-then-delete", "forget-then-create")
 
 
 def change_comment(change: ResourceChange, drift: bool, paint: Paint) -> list[str]:
@@ -44,7 +40,7 @@ def change_comment(change: ResourceChange, drift: bool, paint: Paint) -> list[st
             lines.append("  # (will be imported first)")
         if change.generated_config:
             lines.append("  # (config will be generated)")
-        if replaces(change.action):
+        if change.action in REPLACEMENTS:
             lines.append(f"  # {paint('Warning: this will destroy the imported resource', 'yellow')}")
     return lines
 
@@ -61,7 +57,7 @@ def _headline(change: ResourceChange, drift: bool, paint: Paint) -> str:
         return "has been deleted" if drift else f"will be {paint('destroyed', 'bold', 'red')}"
     if action == "forget":
         return f"will be removed from the state {paint('but will not be destroyed', 'bold', 'red')}"
-    if replaces(action):
+    if action in REPLACEMENTS:
         before, after = REPLACE.get(change.reason, ("must be ", ""))
         kept = " - the older instance will not be destroyed (lifecycle.destroy = false)"
         end = kept if action == "forget-then-create" else ""

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from planner.cli.diff import EVERYWHERE, Change, Diff, Paths, diff_dynamic, null_is_missing
 from planner.cli.diff_block import diff_object
-from planner.cli.plan_comments import change_comment, replaces
+from planner.cli.plan_comments import change_comment
 from planner.cli.render_diff import DiffText, Style, attribute_name
+from planner.cli.summary import Counts
 from planner.cli.terminal import Terminal, wrap
 from planner.language.values import SENSITIVE, mark
 from planner.plan.model import OutputChange, Plan, ResourceChange
@@ -32,35 +33,6 @@ SYMBOLS = (
     ("forget-then-create", "forget and then create replacement"),
     ("forget", "forget"),
 )
-
-
-class Counts:
-    """How many objects a plan imports, adds, changes, destroys and forgets."""
-
-    __slots__ = ("add", "change", "forget", "imports", "remove")
-
-    def __init__(self, plan: Plan) -> None:
-        self.add = self.change = self.remove = self.forget = self.imports = 0
-        for change in plan.changes:
-            action = change.action
-            if change.mode != "managed" and action == "delete":
-                continue
-            self.imports += change.importing is not None
-            self.add += action == "create" or replaces(action)
-            self.change += action == "update"
-            self.remove += action in ("delete", "delete-then-create", "create-then-delete")
-            self.forget += action in ("forget", "forget-then-create")
-
-    @property
-    def sentence(self) -> str:
-        """`Plan: 1 to add, 0 to change, 0 to destroy.`, with imports and forgotten objects when there are any."""
-        return f"Plan: {self.numbers}."
-
-    @property
-    def numbers(self) -> str:
-        first = f"{self.imports} to import, " if self.imports else ""
-        last = f", {self.forget} to forget" if self.forget else ""
-        return f"{first}{self.add} to add, {self.change} to change, {self.remove} to destroy{last}"
 
 
 class PlanText:
@@ -96,7 +68,7 @@ class PlanText:
                 out()
                 out(self.change(change))
             out()
-            out(f"{self.paint('Plan:', 'bold')} {Counts(plan).numbers}.")
+            out(f"{self.paint('Plan:', 'bold')} {Counts.of_plan(plan).numbers}.")
         if outputs:
             out()
             out("Changes to Outputs:")

@@ -1,0 +1,18 @@
+"""Output values as `output -json` prints them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.language.types import DYNAMIC, type_to_json
+from planner.language.values import type_of, unmark_deep
+from planner.state.model import OutputState
+
+
+def output_json(output: OutputState) -> dict[str, Any]:
+    """sensitive, type and value of one output."""
+    from planner.language.json_codec import to_json
+
+    value, _ = unmark_deep(output.value)
+    type = type_of(value) if output.type is DYNAMIC else output.type
+    return {"sensitive": output.sensitive, "type": type_to_json(type), "value": to_json(value, type)}
