@@ -125,3 +125,24 @@ def parse_constraints(text: str) -> Constraints:
             raise ValueError(f"{piece.strip()!r} is no version constraint")
         items.append(Constraint(match[1], Version(match[2])))
     return Constraints(tuple(items))
+
+
+_PRIORITY = {">": 1, ">=": 2, "=": 3, "~>": 4, "<=": 6, "<": 7, "!=": 8}
+
+
+def normal_constraints(text: str) -> str:
+    """The same constraints without duplicates, by version and then from lower to upper bounds, in the spelling of lock
+    files (`>= 1.2.0, < 2.0.0`, `~> 1.4`, `1.5.0`). A text that cannot be read stays as it is."""
+    try:
+        items = parse_constraints(text).items
+    except ValueError:
+        return text
+    spelled = {}
+    for item in items:
+        version = item.version
+        minor = item.operator == "~>" and version.given < 3
+        numbers = ".".join(map(str, version.numbers[: 2 if minor else None]))
+        extra = str(version)[len(".".join(map(str, version.numbers))) :]
+        shown = f"{numbers}{extra}" if item.operator == "=" else f"{item.operator} {numbers}{extra}"
+        spelled[shown] = (version, version.metadata, _PRIORITY[item.operator] + minor)
+    return ", ".join(sorted(spelled, key=lambda shown: spelled[shown]))
