@@ -164,6 +164,10 @@ def _report(env: Environment, node: nodes.Call, places: Sequence[Any], problem: 
 
 
 def _report_unknown(env: Environment, node: nodes.Call) -> None:
+    if not env.scope.functions_allowed:
+        detail = "No function may be called here."
+        env.report("functions_not_allowed", "Function calls not allowed", detail, node.start, node.end)
+        return
     from planner.language.functions import names
 
     close = _similar(node.name, names())

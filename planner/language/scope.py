@@ -52,6 +52,15 @@ class Scope:
         return self._context
 
 
+class ConstantScope(Scope):
+    """No names and no functions either."""
+
+    functions_allowed = False
+
+    def function(self, name: str) -> Function | None:
+        return None
+
+
 class MappingScope(Scope):
     """Root names from a mapping, functions from a lookup (those of the language when it is not given)."""
 
