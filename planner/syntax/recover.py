@@ -1,0 +1,447 @@
+"""What the parser does at a mistake: find out where it stands, report, and get back in step.
+
+The stack of the tables tells the place: productions that are complete but for what follows are reduced first, so the
+symbol on top says what was read last, and the nearest open bracket below it what that belongs to. Then the rest of
+each open bracket is skipped, from the inside out, and the rest of the line; whatever was whole stays in the tree.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.language.values import UNKNOWN
+from planner.syntax import mistakes
+from planner.syntax.build import Builder
+from planner.syntax.lexer import Token, simple_tokens
+from planner.syntax.nodes import Attribute, Literal, Splat
+from planner.syntax.tables import SYMBOL, Row
+from planner.syntax.template import Sequence
+
+_MOST = 100  # mistakes reported for one source
+_CLOSERS = {
+    "LPAREN": "RPAREN",
+    "LBRACKET": "RBRACKET",
+    "LBRACE": "RBRACE",
+    "LBODY": "RBRACE",
+    "QUOTE_OPEN": "QUOTE_CLOSE",
+    "HEREDOC_OPEN": "HEREDOC_CLOSE",
+    **dict.fromkeys(("INTERPOLATE", "DIRECTIVE_IF", "DIRECTIVE_ELSE", "DIRECTIVE_ENDIF"), "TEMPLATE_CLOSE"),
+    **dict.fromkeys(("DIRECTIVE_FOR", "DIRECTIVE_ENDFOR", "DIRECTIVE_UNKNOWN"), "TEMPLATE_CLOSE"),
+}
+_CLOSING = frozenset(_CLOSERS.values())
+_BRACKETS = ("LPAREN", "LBRACKET", "LBRACE")
+
+# The place for a symbol on top of the stack; where more must be known, _place() has a line for it.
+_PLACES = {
+    "": "body",
+    "items": "body",
+    "header": "header",
+    "LBODY": "line_block",
+    "block": "block_end",
+    "EQUAL": "expression",
+    "QUESTION": "expression",
+    "COLON": "expression",
+    "ARROW": "expression",
+    "IN": "expression",
+    "IF": "expression",
+    "MINUS": "expression",
+    "NOT": "expression",
+    "operator": "expression",
+    "LPAREN": "expression",
+    "LBRACKET": "expression",
+    "LBRACE": "expression",
+    "separator": "expression",
+    "INTERPOLATE": "expression",
+    "DIRECTIVE_IF": "expression",
+    "ELLIPSIS": "expand_end",
+    "STAR": "splat_end",
+    "pairs": "pairs_end",
+    "DOT": "step",
+    "SCOPE": "scope",
+    "function": "scope_call",
+    "FOR": "for_name",
+    "DIRECTIVE_FOR": "for_name",
+    "names": "for_in",
+    "result": "for_end",
+    "iteration": "for_end",
+    "DIRECTIVE_ELSE": "directive_end",
+    "DIRECTIVE_ENDIF": "directive_end",
+    "DIRECTIVE_ENDFOR": "directive_end",
+    "QUOTE_OPEN": "text",
+    "HEREDOC_OPEN": "text",
+    "parts": "text",
+}
+_AFTER_EXPRESSION = {
+    "": "expression_end",
+    "QUESTION": "conditional",
+    "LPAREN": "parens_end",
+    "LBRACKET": "index_end",
+    "INTERPOLATE": "interpolation_end",
+    "DIRECTIVE_IF": "directive_end",
+}
+# Not reduced whatever may follow: what ends the input, and the name of an item that may not be a block's type.
+_NOT_FORCED = {("file", 1), ("file", 2), ("template", 1), ("header", 1)}
+
+
+class Recovery:
+    """Handles the mistakes of one run; states, values and tokens are the run's own lists."""
+
+    def __init__(self, builder: Builder, tokens: list[Token], states: list[Row], values: list[Any]) -> None:
+        self.builder = builder
+        self.tokens = tokens
+        self.states = states
+        self.values = values
+        self.astray = False  # whether what follows may be misread because of an earlier mistake
+        self.silent = False  # whether nothing more can be said with any certainty
+        self.count = 0
+        self.last = (-1, -1)
+
+    def at(self, index: int) -> int:
+        """Deal with the token at an index, which the state on top does not accept. Gives the index of the token to go
+        on with, or -1 to give up."""
+        token = self.tokens[index]
+        parts = simple_tokens(token)
+        if len(parts) > 1 or parts[0][0] != token[0]:  # look for the mistake inside
+            self.tokens[index : index + 1] = parts
+            return index
+        self._reduce()
+        if self._symbol() == "NAME" and token[0] == "QUOTE_OPEN" and "header" in self.states[-2]:
+            self._push("header", self.builder.header([self._pop()]))
+        here = (index, len(self.states))
+        if self.last == here:  # no progress: cannot happen unless this module is wrong
+            self.astray = True
+            return index + 1 if index + 1 < len(self.tokens) else -1
+        self.last = here
+        place = self._place()
+        self._report(place, index)
+        if self.count >= _MOST:
+            return -1
+        return self._resume(place, index)
+
+    # ------------------------------------------------------------ where
+
+    def _symbol(self, depth: int = 0) -> str:
+        """The symbol `depth` below the top of the stack."""
+        position = len(self.states) - 1 - depth
+        return self.states[position][SYMBOL] if position >= 0 else ""  # type: ignore[no-any-return]
+
+    def _reduce(self) -> None:
+        """Reduce all that is complete whatever may follow it."""
+        while True:
+            row = self.states[-1]
+            counts: dict[int, int] = {}
+            reductions: dict[int, tuple[int, Any, str]] = {}
+            for action in row.values():
+                if action.__class__ is tuple and action[0] and (action[2], action[0]) not in _NOT_FORCED:
+                    counts[id(action)] = counts.get(id(action), 0) + 1
+                    reductions[id(action)] = action
+            if not counts:
+                return
+            size, make, origin = reductions[max(counts, key=counts.__getitem__)]
+            children = self.values[-size:]
+            del self.values[-size:], self.states[-size:]
+            self._push(origin, make(self.builder, children) if make else children[0])
+
+    def _pop(self) -> Any:
+        self.states.pop()
+        return self.values.pop()
+
+    def _push(self, symbol: str, value: Any) -> None:
+        self.states.append(self.states[-1][symbol])
+        self.values.append(value)
+
+    def _place(self) -> str:
+        top, below = self._symbol(), self._symbol(1)
+        if top == "expression":
+            if below == "IN":
+                return "for_colon" if self._opening()[0] in _BRACKETS else "directive_end"
+            return _AFTER_EXPRESSION.get(below, "pair_equal")
+        if top == "NAME":
+            return {"LBODY": "line_name", "COMMA": "for_in", "FOR": "for_in", "DIRECTIVE_FOR": "for_in"}.get(
+                below, "name"
+            )
+        if top == "attribute":
+            return "line_end" if below == "LBODY" else "argument_end"
+        if top == "arguments":
+            return "arguments_end" if below == "LPAREN" else "items_end"
+        if top == "NEWLINE":
+            return "expression" if below == "LBRACE" else "body"
+        if top == "COMMA":
+            return "for_second" if below == "NAME" else "expression"
+        if top == "":
+            start = self.states[0]
+            return "body" if "items" in start else "text" if "parts" in start else "expression"
+        return _PLACES[top]
+
+    def _opening(self) -> tuple[str, int]:
+        """The nearest open bracket and its position in the stack; at the bottom ("", 0)."""
+        for position in range(len(self.states) - 1, 0, -1):
+            symbol = self.states[position][SYMBOL]
+            if symbol in _CLOSERS:
+                return symbol, position
+        return "", 0
+
+    # ------------------------------------------------------------ what
+
+    def _report(self, place: str, index: int) -> None:
+        token = self.tokens[index]
+        kind, text, _ = token
+        if kind == "NEWLINE" and not text:
+            kind = "$END"
+        if place == "header" and kind == "QUOTE_OPEN":  # find what is wrong in the label
+            while self.tokens[index + 1][0] == "TEXT":
+                index += 1
+            token = self.tokens[index + 1]
+            kind = token[0]
+            if kind.startswith("DIRECTIVE"):
+                kind = "INTERPOLATE"
+                token = (kind, token[1][: 3 if token[1].startswith("~", 2) else 2], token[2])
+        entry = mistakes.find(place, kind)
+        if self.silent:
+            return
+        # A line that begins with no name, a brace too few, half a directive: most likely what an earlier mistake left.
+        if entry.echo and (self.astray or (self.count and place in ("body", "text"))):
+            return
+        self.count += 1
+        self.silent = kind == "QUOTED_NEWLINE"  # a text over several lines would look wrong line by line
+        if kind == "INVALID":
+            self.builder.report(*mistakes.invalid(text), *_extent(token))
+            return
+        start, end = self._subject(entry.subject, index, token)
+        detail = entry.detail.replace("{token}", mistakes.describe(token))
+        self.builder.report(entry.code, entry.summary, detail, start, end)
+
+    def _subject(self, subject: str, index: int, token: Token) -> tuple[int, int]:
+        if subject == "token":
+            if self._symbol() == "DOT" and self.values[-2].__class__ is Splat:
+                splat = self.values[-2]
+                if splat.kind == "attr":  # the peer points at the star then
+                    return splat.marker_end - 1, splat.marker_end
+            return _extent(token)
+        if subject == "closing":  # the peer points where it goes on
+            index, _ = self._skip(index, "LBRACKET")
+            return _extent(self.tokens[index - 1 if self.tokens[index - 1][0] == "RBRACKET" else index])
+        if subject == "next":
+            following = self.tokens[index + 1]
+            return _extent(simple_tokens(following)[0])
+        if subject in ("name", "top"):
+            return _extent(self.values[-1])
+        if subject == "name_to_token":
+            return self.values[-1][2], _extent(token)[1]
+        _, position = self._opening()
+        opening = self.values[position - 1]
+        if subject == "call":
+            return self.values[position - 2][1], opening[2] + 1
+        if subject == "opening":
+            return opening[2], opening[2] + 1
+        # "text": the first token of the template that the interpolation stands in
+        while self.states[position][SYMBOL] not in ("QUOTE_OPEN", "HEREDOC_OPEN", ""):
+            position -= 1
+        after = self.values[position - 1][2] + len(self.values[position - 1][1]) if position else 0
+        first = next(t for t in self.tokens if t[2] >= after and t[0] != "NEWLINE")
+        return _extent(first)
+
+    # ------------------------------------------------------------ onward
+
+    def _resume(self, place: str, index: int) -> int:
+        kind = self.tokens[index][0]
+        if place == "conditional":  # go on with the condition as the value
+            del self.states[-2:], self.values[-2:]
+            return index
+        if kind == "QUOTED_NEWLINE":
+            return self._end_string(index)
+        if place in ("argument_end", "block_end") and kind == "RBRACE" and self._opening()[0] == "LBODY":
+            if self.tokens[index + 1][0] not in ("NEWLINE", "$END"):
+                self.astray = True
+            self.tokens.insert(index, ("NEWLINE", "", self.tokens[index][2]))  # `a = 1 }`: as if on the next line
+            return index
+        if place == "text":
+            if kind == "DIRECTIVE_UNKNOWN":
+                return self._after(index + 1, "TEMPLATE_CLOSE")
+            if kind == "INVALID":
+                self.astray = True
+                return index + 1
+        clean = True
+        while True:
+            symbol, position = self._opening()
+            if symbol in _BRACKETS:
+                index, closed = self._skip(index, symbol)
+                clean = clean and closed
+                if self.states[position - 1][SYMBOL] in ("function", "term"):
+                    position -= 1
+                self._cut(position)
+            elif symbol in ("QUOTE_OPEN", "HEREDOC_OPEN"):
+                index = self._after(index, _CLOSERS[symbol])
+                self._cut(position)
+            elif symbol in _CLOSERS and symbol != "LBODY":
+                return self._end_sequence(symbol, position, index)
+            else:
+                break
+        self.astray = self.astray or not clean
+        if "items" in self.states[0]:
+            return self._end_item(place, index)
+        return -1
+
+    def _cut(self, position: int) -> None:
+        """Drop the stack from a position on."""
+        del self.states[position:], self.values[position - 1 :]
+
+    def _end_string(self, index: int) -> int:
+        """A string broken off by the end of its line: drop it and what surrounds it on that line. The lexer has gone
+        back to the object or body around it."""
+        while True:
+            symbol, position = self._opening()
+            if symbol in ("", "LBODY", "LBRACE", "HEREDOC_OPEN"):
+                break
+            self._cut(position)
+        if symbol == "LBRACE":
+            while self._symbol() not in ("LBRACE", "NEWLINE", "pairs", "separator"):
+                self.states.pop()
+                self.values.pop()
+            if self._symbol() in ("NEWLINE", "separator") and self.tokens[index + 1][0] == "NEWLINE":
+                return index + 2
+            return index + 1
+        if symbol == "HEREDOC_OPEN":
+            return index + 1
+        return self._end_item("", index + 1) if "items" in self.states[0] else -1
+
+    def _end_sequence(self, symbol: str, position: int, index: int) -> int:
+        """Go on in the template behind the sequence that holds the mistake."""
+        opening = self.values[position - 1]
+        index = self._after(index, "TEMPLATE_CLOSE")
+        closing = self.tokens[index - 1]
+        if closing[0] != "TEMPLATE_CLOSE":
+            closing = ("TEMPLATE_CLOSE", "}", closing[2])
+        named = symbol != "DIRECTIVE_FOR" or self._has_above(position, "IN")
+        self._cut(position)
+        if named:
+            value: Any = _unknown(opening[2])
+            if symbol == "DIRECTIVE_FOR":
+                value = ((None, ""), value)
+            if self._symbol() != "parts":
+                self._push("parts", [])
+            self.values[-1].append(Sequence(opening, value, closing))
+        return index
+
+    def _has_above(self, position: int, symbol: str) -> bool:
+        return any(row[SYMBOL] == symbol for row in self.states[position:])
+
+    def _end_item(self, place: str, index: int) -> int:
+        """Complete what is left of the item of a body, and go to the end of its line."""
+        symbols = [row[SYMBOL] for row in self.states]
+        base = max((i for i, s in enumerate(symbols) if s in ("items", "NEWLINE", "LBODY")), default=0)
+        above = symbols[base + 1 :]
+        if symbols[base] == "LBODY" and (above or place == "line_block"):
+            return self._end_line_block(base, index)
+        if place == "body":
+            return self._bad_item(index)
+        if above[:2] == ["NAME", "EQUAL"]:
+            _, name, at = self.values[base]
+            value = _unknown(at + len(name))
+            self._cut(base + 1)
+            self._push("attribute", Attribute(name, at + len(name), value, self.builder.source, at, value.end))
+        elif above == ["header"]:
+            header = self.values[base]
+            self._cut(base + 1)
+            at = header[0][2]
+            self._push("block", self.builder.make_block(header, [], at, at + len(header[0][1])))
+        elif above == ["NAME"]:
+            self._cut(base + 1)
+            index = self._line_end(index)
+            return index + 1 if self.tokens[index][0] == "NEWLINE" else index
+        index = self._line_end(index)
+        if self.tokens[index][0] == "$END":
+            self.tokens.insert(index, ("NEWLINE", "", self.tokens[index][2]))
+        return index
+
+    def _end_line_block(self, base: int, index: int) -> int:
+        """A block on one line that does not hold one argument: skip to its brace."""
+        opening = self.values[base - 1]
+        items = [v for v in self.values[base:] if v.__class__ is Attribute]
+        index, closed = self._skip(index, "LBODY")
+        self.astray = self.astray or not closed
+        header = self.values[base - 2]
+        self._cut(base - 1)
+        close = self.tokens[index - 1]
+        self._push("block", self.builder.make_block(header, items, opening[2], close[2] + len(close[1])))
+        if self.tokens[index][0] not in ("NEWLINE", "$END"):
+            index = self._line_end(index)
+        if self.tokens[index][0] == "$END":
+            self.tokens.insert(index, ("NEWLINE", "", self.tokens[index][2]))
+        return index
+
+    def _bad_item(self, index: int) -> int:
+        """Something that cannot begin an item: skip its line; at the end of the file close the open blocks."""
+        if self._symbol() != "items":
+            self._push("items", [])
+        token = self.tokens[index]
+        if token[0] == "$END":
+            self.astray = True
+            self.tokens[index:index] = [("RBRACE", "", token[2]), ("NEWLINE", "", token[2])]
+            return index
+        index = self._line_end(index)
+        return index + 1 if self.tokens[index][0] == "NEWLINE" else index
+
+    def _line_end(self, index: int) -> int:
+        """The index of the token that ends the line, brackets opened on the way and all that is in them skipped."""
+        expected: list[str] = []
+        while True:
+            kind = self.tokens[index][0]
+            if kind == "$END" or (kind == "NEWLINE" and not expected):
+                return index
+            if kind in _CLOSERS:
+                expected.append(_CLOSERS[kind])
+            elif kind in _CLOSING:
+                if kind == "RBRACE" and kind not in expected:
+                    self.astray = True
+                while expected and expected.pop() != kind:
+                    pass
+            index += 1
+
+    def _skip(self, index: int, opening: str) -> tuple[int, bool]:
+        """The index behind the bracket that closes an open one, and whether braces were balanced on the way."""
+        closing, nested, braces = _CLOSERS[opening], 0, 0
+        while True:
+            kind = self.tokens[index][0]
+            if kind == "$END":
+                return index, False
+            index += 1
+            if kind == closing and not nested:
+                return index, not braces or closing == "RBRACE"
+            if _CLOSERS.get(kind) == closing:
+                nested += 1
+            elif kind == closing:
+                nested -= 1
+            if kind in ("LBRACE", "LBODY"):
+                braces += 1
+            elif kind == "RBRACE":
+                braces -= 1
+
+    def _after(self, index: int, closing: str) -> int:
+        """The index behind a closing quote, marker or template brace."""
+        nested = 0
+        while True:
+            kind = self.tokens[index][0]
+            if kind == "$END":
+                return index
+            index += 1
+            if kind == closing:
+                if not nested:
+                    return index
+                nested -= 1
+            elif _CLOSERS.get(kind) == closing:
+                nested += 1
+
+
+def _unknown(at: int) -> Literal:
+    """What stands in the tree for an expression that could not be read."""
+    return Literal(UNKNOWN, at, at)
+
+
+def _extent(token: Token) -> tuple[int, int]:
+    """Where a token begins and ends; of a run of line ends only the first."""
+    kind, text, at = token
+    if kind == "NEWLINE":
+        newline = text.find("\n")
+        return at, at + (newline + 1 if newline >= 0 else len(text))
+    return at, at + len(text)
