@@ -123,13 +123,20 @@ class Indexes:
 class BodyCompiler:
     """Compiles one rule. `indexes` None: relations are tiny, join them by nested loops over the whole."""
 
-    def __init__(self, rule: Rule, predicates: Mapping[str, Predicate], indexes: Indexes | None) -> None:
+    def __init__(
+        self,
+        rule: Rule,
+        predicates: Mapping[str, Predicate],
+        indexes: Indexes | None,
+        prelude: dict[str, str] | None = None,
+    ) -> None:
         self.rule, self.predicates, self.indexes = rule, predicates, indexes
         self.outer = outer_names(rule.head, rule.body)
         self.types = RuleTypes(rule.head, rule.body, predicates, rule.span)
         self.names: dict[str, str] = {}
         self.used = 0
-        self.prelude: dict[str, str] = {}
+        # code -> the name that the function gives it before the comprehension
+        self.prelude: dict[str, str] = prelude if prelude is not None else {}
         self.needs: set[int] = set()
 
     def fresh(self) -> str:

@@ -31,6 +31,14 @@ def column_types(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> 
         yield from RuleTypes(rule.head, rule.body, predicates, rule.span).check()
 
 
+def fits_column(constant: Constant, column: ColumnType) -> bool:
+    """Whether a constant can stand in a column of this type."""
+    kind = type(constant.value)
+    return (
+        column.base == "any" or (kind is str and column.base == "symbol") or (kind is int and column.base == "number")
+    )
+
+
 class RuleTypes:
     """The types of the variables of one rule. `bound` holds what positive literals and computations give; the compiler
     relies on it. Locals of aggregates are named apart by `scope`."""

@@ -101,7 +101,7 @@ def case(r: Reader, v: list[Any]) -> CaseSyntax:
 
 
 def want(r: Reader, v: list[Any]) -> Want:
-    return Want(tuple(v[1]), (), r.source, v[0][2], v[2][3])
+    return Want(tuple(map(_atom, v[1])), (), r.source, v[0][2], v[2][3])
 
 
 def want_none(r: Reader, v: list[Any]) -> Want:
