@@ -1,39 +1,44 @@
-"""What the plan decided, to facts: the predicates of rules/inputs/changes.dl."""
+"""What the plan decided, to facts: the predicates of rules/inputs/changes.dl.
+
+The source of each is what the decision is about: the resource block where there is one, else the entry in the state.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
 
-from attrs import frozen
-
+from planner.config.model import Config
 from planner.datalog.fact_base import FactBuilder
-from planner.facts.from_state import add_instance
+from planner.facts.from_state import StateEntry, add_instance, module_path
 from planner.plan.model import ResourceChange
 from planner.state.model import State
+from planner.vocabulary.span import Span
 
 
-@frozen
-class PlannedChange:
-    """A place in the plan: the change of this address."""
-
-    address: str
-
-
-def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: State) -> None:
+def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: State, config: Config) -> None:
     """Add the planned action of every object, and the deposed keys that replacements will need."""
     for change in changes:
-        entry = PlannedChange(change.address)
-        address = add_instance(facts, change.module, change.mode, change.type, change.name, change.key, entry)
-        facts.add("provider_of_change", address, change.provider, source=entry)
+        source = _declaration(config, change) or StateEntry(change.address)
+        address = add_instance(facts, change.module, change.mode, change.type, change.name, change.key, source)
+        facts.add("provider_of_change", address, change.provider, source=source)
         if change.deposed:
-            facts.add("planned_deposed", address, change.deposed, change.action, source=entry)
+            facts.add("planned_deposed", address, change.deposed, change.action, source=StateEntry(change.address))
             continue
-        facts.add("planned", address, change.action, source=entry)
+        facts.add("planned", address, change.action, source=source)
         if change.action == "create-then-delete":
             resource = state.resources.get(change.resource_address)
             instance = resource.instances.get(change.key) if resource else None
-            facts.add("new_deposed", address, deposed_key(address, instance.deposed if instance else ()), source=entry)
+            key = deposed_key(address, instance.deposed if instance else ())
+            facts.add("new_deposed", address, key, source=StateEntry(change.address))
+
+
+def _declaration(config: Config, change: ResourceChange) -> Span | None:
+    path = tuple(name for name in module_path(change.module).removeprefix("module.").split(".module.") if name)
+    module = config.root.descendant(path)
+    prefix = "" if change.mode == "managed" else f"{change.mode}."
+    resource = module.resources.get(f"{prefix}{change.type}.{change.name}") if module else None
+    return resource.span if resource else None
 
 
 def deposed_key(address: str, taken: Iterable[str]) -> str:
