@@ -405,16 +405,15 @@ def _short_circuit(a: Value, b: Value, decisive: bool, of_a: list[Any], of_b: li
     unknown_a, unknown_b = a.__class__ is Unknown, b.__class__ is Unknown
     if unknown_a and unknown_b:
         return (None, of_a + of_b) if of_a else (UNKNOWN_BOOL, [])
-    if a is decisive:
+    # Null counts as false here: `true && null` is false, while `false || null` needs both operands and fails.
+    if not unknown_a and (a is True) is decisive:
         return decisive, of_a
-    if b is decisive:
+    if not unknown_b and (b is True) is decisive:
         return decisive, of_b
-    if unknown_a and b is not decisive and b.__class__ is bool:
+    if unknown_a:
         return UNKNOWN_BOOL, of_a
-    if unknown_b and a is not decisive and a.__class__ is bool:
+    if unknown_b:
         return UNKNOWN_BOOL, of_b
-    if unknown_a or unknown_b:
-        return None, of_a + of_b
     return None, of_a + of_b
 
 
@@ -434,7 +433,7 @@ def compile_unary(compiler: Compiler, node: nodes.Unary) -> Run:
             return Unknown(wanted)
 
     known = _constants([operand])
-    if known is not None and node.operator == "-" and known[0].__class__ not in (str, bool, Null):
+    if known is not None and node.operator == "-" and known[0].__class__ is int:
         return constant(negate(known[0]))
     return run
 

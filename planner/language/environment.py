@@ -52,7 +52,7 @@ def start_range(node: Any, source: Source) -> tuple[int, int]:
     """Where an expression begins: what an error about a function's argument points at (HCL's StartRange)."""
     cls = node.__class__
     if cls is nodes.Literal and node.value.__class__ is str and source.text.startswith('"', node.start):
-        return node.start + 1, node.end - 1
+        return node.start + 1, max(node.end - 1, node.start + 2)  # within the quotes; of "" the closing one
     if cls is nodes.Call:
         return node.start, node.open + 1
     if cls is nodes.Conditional or cls is nodes.TemplateIf:

@@ -1,0 +1,66 @@
+"""One expression in, one answer as data: what `console -json` prints for a request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.language.evaluate import EvaluationError, evaluate
+from planner.language.json_codec import simple_json
+from planner.language.numbers import is_infinite, number_to_text
+from planner.language.paths import sensitive_structure, unknown_structure, without_unknown
+from planner.language.render import type_text
+from planner.language.scope import Scope
+from planner.language.types import NUMBER
+from planner.language.values import Null, Unknown, type_of, unmark_deep
+from planner.syntax.parse import parse_config
+from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.span import Position, Source
+
+BEFORE, AFTER = "locals {\n  name = ", "\n}\n"
+
+
+def answer(text: str, scope: Scope) -> dict[str, Any]:
+    """Evaluates the text of an expression, as it would stand after `name = ` in a locals block.
+
+    Gives `value`, `type`, `sensitive` and `unknown`; or `nonfinite`; or `error` with `phase` ("parse" or "eval"),
+    `ranges` relative to the text, and `diagnostics` in words."""
+    source = Source("<console>", BEFORE + text + AFTER)
+    body, problems = parse_config(source)
+    errors = [d for d in problems if d.is_error]
+    if errors or len(body.blocks) != 1:
+        return _failure("parse", errors, len(text))
+    attributes, problems = body.blocks[0].body.just_attributes()
+    if problems or list(attributes) != ["name"]:
+        return _failure("parse", problems, len(text))
+    try:
+        value = evaluate(attributes["name"].expr, scope, source)
+    except EvaluationError as failure:
+        return _failure("eval", failure.diagnostics, len(text))
+    plain, _ = unmark_deep(value)
+    t = type_of(plain)
+    if t is NUMBER and plain.__class__ not in (Unknown, Null) and is_infinite(plain):
+        return {"nonfinite": number_to_text(plain), "type": type_text(t)}
+    result = {"type": type_text(t), "sensitive": sensitive_structure(value), "unknown": unknown_structure(plain)}
+    if plain.__class__ is not Unknown:
+        result["value"] = simple_json(without_unknown(plain))
+    return result
+
+
+def _failure(phase: str, diagnostics: list[Diagnostic], size: int) -> dict[str, Any]:
+    ranges = []
+    for d in diagnostics:
+        if d.subject is not None:
+            start, end = d.subject.start_position, d.subject.end_position
+            found = {"start": _relative(start), "end": _relative(end)}
+            if len(BEFORE) <= d.subject.start <= d.subject.end <= len(BEFORE) + size + 1 and found not in ranges:
+                ranges.append(found)
+    ranges.sort(key=lambda r: (r["start"]["byte"], r["end"]["byte"]))
+    words = [{"summary": d.summary, "detail": d.detail} for d in diagnostics]
+    return {"error": True, "phase": phase, "ranges": ranges, "diagnostics": words}
+
+
+def _relative(p: Position) -> dict[str, int]:
+    """A position relative to the first character of the text."""
+    lines, columns = BEFORE.count("\n"), len(BEFORE) - BEFORE.rindex("\n") - 1
+    line = p.line - lines
+    return {"line": line, "column": p.column - columns if line == 1 else p.column, "byte": p.byte - len(BEFORE)}
