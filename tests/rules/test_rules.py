@@ -1,0 +1,75 @@
+"""Every case of every rule file, and for every rule a case that fails when the rule is taken away."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from planner.assets import rules_path
+from planner.datalog.cases import Case, load_cases, run_case
+from planner.datalog.program import Program
+from planner.graph.build import graph_program
+from planner.plan.rule_programs import decision_program, move_program
+
+HERE = Path(__file__).parent
+
+
+def programs() -> list[Program]:
+    """The programs that the product runs."""
+    return [graph_program(), decision_program(), move_program()]
+
+
+def program_of(path: Path) -> Program:
+    """The program that has the rules of a case file's namesake."""
+    name = f"{path.parent.name}/{path.stem}.dl"
+    for program in programs():
+        if any(rule.file == name for rule in program.rules):
+            return program
+    raise LookupError(name)
+
+
+@cache
+def cases_of(path: Path) -> list[Case]:
+    cases, diagnostics = load_cases(program_of(path), path.name, path.read_text(encoding="utf-8"))
+    assert not diagnostics, diagnostics
+    return cases
+
+
+FILES = sorted(HERE.rglob("*.case"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_cases(path: Path) -> None:
+    for case in cases_of(path):
+        assert run_case(program_of(path), case) == [], case.name
+
+
+@pytest.mark.parametrize("index", range(3), ids=["graph", "decisions", "moves"])
+def test_every_rule_has_a_case_that_fails_without_it(index: int) -> None:
+    program = programs()[index]
+    cases = [(path, case) for path in FILES if program_of(path) is program for case in cases_of(path)]
+    functions: dict[int, list[str]] = {}
+    for step in program.compiled.steps:
+        for function in step.functions:
+            functions.setdefault(function.rule, []).append(f"f{function.number}")
+    unneeded = []
+    for rule in program.rules:
+        kept = {name: program.functions[name] for name in functions[rule.number]}
+        program.functions.update(dict.fromkeys(kept, lambda *_: set()))
+        try:
+            nearest_first = sorted(cases, key=lambda c: not rule.file.endswith(f"{c[0].stem}.dl"))
+            if not any(run_case(program, case) for _, case in nearest_first):
+                unneeded.append(rule.name)
+        finally:
+            program.functions.update(kept)
+    assert unneeded == []
+
+
+def test_every_rule_file_belongs_to_a_program() -> None:
+    root = rules_path()
+    known = {rule.file for program in programs() for rule in program.rules}
+    known |= {predicate.span.filename for program in programs() for predicate in program.predicates.values()}
+    files = {str(p.relative_to(root)) for p in root.rglob("*.dl")} - {"atoms.dl"}
+    assert files <= known
