@@ -88,7 +88,7 @@ def parse_timestamp(written: str, argument: int | None = None, strict: bool = Tr
     match = (_STRICT if strict else _LENIENT).fullmatch(written)
     if match:
         year, month, day, hour, minute, second = map(int, match.groups()[:6])
-        if 1 <= month <= 12 and 1 <= day <= _month_days(year, month) and hour < 24 and minute < 60 and second < 60:
+        if 1 <= month <= 12 and 1 <= day <= month_days(year, month) and hour < 24 and minute < 60 and second < 60:
             offset = 0
             if match[8]:
                 hours, minutes = int(match[9]), int(match[10])
@@ -101,7 +101,8 @@ def parse_timestamp(written: str, argument: int | None = None, strict: bool = Tr
     raise FunctionError(f'"{written}" is not a timestamp in the form of RFC 3339, like 2006-01-02T15:04:05Z.', argument)
 
 
-def _month_days(year: int, month: int) -> int:
+def month_days(year: int, month: int) -> int:
+    """How many days a month has."""
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 if month in (4, 6, 9, 11) else 31

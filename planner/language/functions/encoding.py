@@ -160,12 +160,18 @@ def jsonencode(value: Value) -> Value:
     """Writes a value as JSON."""
     if not is_wholly_known(value):
         return _unknown_json(value)
-    from planner.language.json_codec import to_json
-
     try:
-        return text(to_json(value))
+        return text(json_text(value))
     except ValueError as problem:
         raise FunctionError(f"The value cannot be written as JSON: {problem}.") from None
+
+
+def json_text(value: Value) -> str:
+    """A known value as JSON. Raises ValueError for infinite numbers."""
+    from planner.language.json_codec import simple_json
+    from planner.vocabulary.exact_json import dumps
+
+    return dumps(simple_json(value)).decode()
 
 
 def _unknown_json(value: Value) -> Value:
@@ -187,15 +193,11 @@ def _unknown_json(value: Value) -> Value:
 )
 def jsondecode(string: str) -> Value:
     """Reads JSON: objects become objects, arrays become tuples."""
-    return _read_json(string)
-
-
-def _read_json(string: str) -> Value:
-    from planner.language.json_codec import from_json
+    from planner.language.functions.json_reader import read
 
     try:
-        return from_json(string)
-    except ValueError as problem:
+        return read(string)
+    except (ValueError, RecursionError) as problem:
         raise FunctionError(f"It is not valid JSON: {problem}.") from None
 
 

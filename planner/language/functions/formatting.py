@@ -101,10 +101,10 @@ def _as_is(verb: Verb, value: Value) -> str:
 
 
 def _json(verb: Verb, value: Value) -> str:
-    from planner.language.json_codec import to_json
+    from planner.language.functions.encoding import json_text
 
     try:
-        return to_json(value)
+        return json_text(value)
     except ValueError as problem:
         raise FunctionError(f"The value for {verb.text} cannot be written as JSON: {problem}.") from None
 

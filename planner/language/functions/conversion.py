@@ -1,0 +1,185 @@
+"""Conversions, attempts, and what marks values as sensitive or ephemeral."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planner.language.functions.arguments import kind
+from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
+from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type
+from planner.language.values import (
+    EPHEMERAL,
+    SENSITIVE,
+    UNKNOWN,
+    List,
+    Map,
+    Null,
+    Set,
+    Unknown,
+    Value,
+    is_wholly_known,
+    mark,
+    type_of,
+    unmark,
+    unmark_deep,
+)
+from planner.vocabulary.diagnostic import Failure
+
+FUNCTIONS: list[Function] = []
+
+
+def _conversion(name: str, wanted: Type, what: str) -> None:
+    def result(value: Value) -> Type:
+        from planner.language.convert import conversion_possible
+
+        given = type_of(value)
+        if given != wanted and not conversion_possible(given, wanted):
+            raise FunctionError(f"{_a(kind(value))} cannot be converted to {what}.", 0)
+        return wanted
+
+    def convert_to(value: Value) -> Value:
+        from planner.language.convert import convert
+
+        try:
+            return convert(value, wanted)
+        except ValueError as problem:
+            _, marks = unmark_deep(value)
+            hidden = [word for word, m in (("ephemeral", EPHEMERAL), ("sensitive", SENSITIVE)) if m in marks]
+            reason = f"This {hidden[0]} {kind(value)} cannot be converted to {what}" if hidden else str(problem)
+            raise FunctionError(reason, 0) from None
+
+    convert_to.__doc__ = f"Converts a value to {what}."
+    param = Param("v", DYNAMIC, allow_null=True, allow_marked=True, allow_dynamic=True)
+    function(param, result=result, not_null=False, name=name, into=FUNCTIONS)(convert_to)
+
+
+def _a(what: str) -> str:
+    return f"An {what}" if what[0] in "aeiou" else f"A {what}"
+
+
+_conversion("tobool", BOOL, "a bool")
+_conversion("tolist", ListType(DYNAMIC), "a list")
+_conversion("tomap", MapType(DYNAMIC), "a map")
+_conversion("tonumber", NUMBER, "a number")
+_conversion("toset", SetType(DYNAMIC), "a set")
+_conversion("tostring", STRING, "a string")
+
+
+_ANYTHING = Param(
+    "value", DYNAMIC, allow_null=True, allow_unknown=True, allow_marked=True, allow_dynamic=True
+)
+
+
+@function(_ANYTHING, result=type_of, not_null=False, into=FUNCTIONS)
+def sensitive(value: Value) -> Value:
+    """Marks a value as sensitive, so that it is not shown."""
+    return mark(value, frozenset([SENSITIVE]))
+
+
+@function(_ANYTHING, result=type_of, not_null=False, into=FUNCTIONS)
+def nonsensitive(value: Value) -> Value:
+    """Takes the mark from a sensitive value, so that it may be shown."""
+    value, marks = unmark(value)
+    return mark(value, marks - {SENSITIVE})
+
+
+@function(_ANYTHING, result=BOOL, into=FUNCTIONS)
+def issensitive(value: Value) -> Value:
+    """Tells whether a value as a whole is sensitive."""
+    plain, marks = unmark(value)
+    # A value that is not known yet may still turn out either way.
+    return unknown(BOOL) if plain.__class__ is Unknown else SENSITIVE in marks
+
+
+@function(_ANYTHING, result=type_of, not_null=False, into=FUNCTIONS)
+def ephemeralasnull(value: Value) -> Value:
+    """Replaces all ephemeral parts of a value by null."""
+    return _without_ephemeral(value)
+
+
+def _without_ephemeral(value: Value) -> Value:
+    plain, marks = unmark(value)
+    cls = plain.__class__
+    if cls is tuple:
+        plain = tuple(map(_without_ephemeral, plain))
+    elif cls is dict:
+        plain = {name: _without_ephemeral(part) for name, part in plain.items()}
+    elif cls is List or cls is Set:
+        plain = cls(plain.element, tuple(map(_without_ephemeral, plain.items)))
+    elif cls is Map:
+        plain = Map(plain.element, {key: _without_ephemeral(part) for key, part in plain.items.items()})
+    elif cls is Unknown:
+        plain = unknown(plain.type)
+        return mark(plain, marks - {EPHEMERAL})
+    if EPHEMERAL in marks:
+        return mark(Null(type_of(plain)), marks - {EPHEMERAL})
+    return mark(plain, marks)
+
+
+@function(
+    Param("expression", DYNAMIC, "The expression to try."),
+    result=BOOL,
+    not_null=False,
+    lazy=True,
+    into=FUNCTIONS,
+)
+def can(expression: Callable[[], Value]) -> Value:
+    """Tells whether an expression can be evaluated without an error."""
+    try:
+        value = expression()
+    except Failure:
+        return False
+    # An unknown part may yet make the expression fail.
+    return True if is_wholly_known(value) else unknown(BOOL)
+
+
+@function(
+    variadic=Param("expressions", DYNAMIC, "The expressions to try."),
+    result=DYNAMIC,
+    not_null=False,
+    lazy=True,
+    name="try",
+    into=FUNCTIONS,
+)
+def first_success(*expressions: Callable[[], Value]) -> Value:
+    """Gives the value of the first expression that can be evaluated without an error."""
+    if not expressions:
+        raise FunctionError("There must be at least one expression.")
+    problems: list[Any] = []
+    for expression in expressions:
+        try:
+            value = expression()
+        except Failure as failure:
+            problems += failure.diagnostics
+            continue
+        # An unknown part may yet make this expression fail and another one be taken, even of another type.
+        return value if is_wholly_known(value) else UNKNOWN
+    reasons = "".join(f"\n- {d.summary}{f' (at {d.subject})' if d.subject else ''}: {d.detail}" for d in problems)
+    raise FunctionError(f"None of the expressions has a value:{reasons}")
+
+
+class TypeValue:
+    """What `type` gives: a type, which the console shows and nothing else takes."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: Type) -> None:
+        self.type = type
+
+    def __repr__(self) -> str:
+        return f"TypeValue({self.type!r})"
+
+
+@function(
+    Param("value", DYNAMIC, allow_null=True, allow_unknown=True, allow_dynamic=True),
+    result=DYNAMIC,
+    not_null=False,
+    name="type",
+    into=FUNCTIONS,
+)
+def type_function(value: Value) -> Value:
+    """Gives the type of a value, for the console to show."""
+    return TypeValue(type_of(value))
+
+

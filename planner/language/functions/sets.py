@@ -1,0 +1,163 @@
+"""Operations on whole sets."""
+
+from __future__ import annotations
+
+from planner.language.functions.arguments import items, kind
+from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
+from planner.language.refine import length_is_known, refined
+from planner.language.types import DYNAMIC, SetType, Type
+from planner.language.values import Refinement, Set, Unknown, Value, is_wholly_known, mark, type_of, unmark
+
+FUNCTIONS: list[Function] = []
+
+_ANY_SET = SetType(DYNAMIC)
+_PRODUCT_LIMIT = 1024  # beyond this nobody needs to know how many there may be
+
+
+def _common_type(*sets: Value) -> Type:
+    from planner.language.convert import unify
+
+    elements = []
+    for each in sets:
+        t = each.type if each.__class__ is Unknown else type_of(each)
+        element = DYNAMIC if t is DYNAMIC else t.element
+        if each.__class__ is Set and not each.items and element is DYNAMIC:
+            continue  # an empty set of no certain type fits all others
+        elements.append(element)
+    if not elements:
+        return _ANY_SET
+    common = unify(elements)
+    if common is None:
+        raise FunctionError("The sets have elements of different types.")
+    return SetType(common)
+
+
+def _converted(sets: tuple[Value, ...], result_type: Type) -> list[Value]:
+    from planner.language.convert import convert
+
+    out = []
+    for index, each in enumerate(sets):
+        try:
+            out.append(convert(each, result_type))
+        except ValueError as problem:
+            raise FunctionError(str(problem), index) from None
+    return out
+
+
+_FIRST = Param("first_set", _ANY_SET, "A set.", allow_dynamic=True)
+_OTHERS = Param("other_sets", _ANY_SET, "More sets.", allow_dynamic=True)
+
+
+@function(_FIRST, variadic=_OTHERS, result=_common_type, into=FUNCTIONS)
+def setunion(*sets: Value, result_type: SetType) -> Value:
+    """Gives the set of all elements that at least one of the sets has."""
+    from planner.language.sets import make_set
+
+    converted = _converted(sets, result_type)
+    return make_set(result_type.element, [element for each in converted for element in each.items])
+
+
+@function(_FIRST, variadic=_OTHERS, result=_common_type, into=FUNCTIONS)
+def setintersection(*sets: Value, result_type: SetType) -> Value:
+    """Gives the set of the elements that all of the sets have."""
+    from planner.language.operations import contains
+    from planner.language.sets import make_set
+
+    first, *others = _converted(sets, result_type)
+    if not all(map(is_wholly_known, (first, *others))):
+        return unknown(result_type)
+    return make_set(result_type.element, [e for e in first.items if all(contains(other, e) for other in others)])
+
+
+@function(
+    Param("a", _ANY_SET, "A set.", allow_dynamic=True),
+    Param("b", _ANY_SET, "The set to take away from it.", allow_dynamic=True),
+    result=_common_type,
+    into=FUNCTIONS,
+)
+def setsubtract(*sets: Value, result_type: SetType) -> Value:
+    """Gives the set of the elements of one set that another has not."""
+    from planner.language.operations import contains
+    from planner.language.sets import make_set
+
+    first, second = _converted(sets, result_type)
+    if not is_wholly_known(first) or not is_wholly_known(second):
+        return unknown(result_type)
+    return make_set(result_type.element, [e for e in first.items if not contains(second, e)])
+
+
+def _product_type(*sequences: Value) -> Type:
+    from planner.language.convert import unify
+    from planner.language.types import ListType, TupleType
+
+    if len(sequences) < 2:
+        raise FunctionError("There must be at least two sets or lists.")
+    elements: list[Type] = []
+    is_set = False
+    for index, each in enumerate(sequences):
+        what = kind(each)
+        t = type_of(each)
+        if what in ("set", "list"):
+            elements.append(t.element)  # type: ignore[union-attr]
+            is_set = is_set or what == "set"
+        elif what == "tuple":
+            common = unify(t.elements) if t.elements else DYNAMIC  # type: ignore[union-attr]
+            if common is None:
+                raise FunctionError("All its elements must be of one type.", index)
+            elements.append(common)
+        else:
+            raise FunctionError("It must be a set or a list.", index)
+    product = TupleType(tuple(elements))
+    return SetType(product) if is_set else ListType(product)
+
+
+@function(
+    variadic=Param("sets", DYNAMIC, "The sets, lists or tuples.", allow_unknown=True, allow_marked=True),
+    result=_product_type,
+    into=FUNCTIONS,
+)
+def setproduct(*sequences: Value, result_type: Type) -> Value:
+    """Gives all combinations of one element from each of the sets; of lists in their order, as a list."""
+    from itertools import product
+
+    from planner.language.convert import convert
+    from planner.language.sets import make_set
+    from planner.language.types import ListType
+    from planner.language.values import List
+
+    plain, marks = [], frozenset()
+    for each in sequences:
+        value, found = unmark(each)
+        plain.append(value)
+        marks |= found
+    if not all(_has_length(each) for each in plain):
+        return mark(_unknown_product(plain, result_type), marks)
+    element = result_type.element  # type: ignore[union-attr]
+    try:
+        columns = [[convert(e, t) for e in items(each)] for each, t in zip(plain, element.elements, strict=True)]
+    except ValueError as problem:
+        raise FunctionError(str(problem)) from None
+    rows = tuple(product(*columns))
+    return mark(List(element, rows) if isinstance(result_type, ListType) else make_set(element, rows), marks)
+
+
+def _has_length(value: Value) -> bool:
+    return value.__class__ is not Unknown and (value.__class__ is not Set or length_is_known(value))
+
+
+def _unknown_product(sequences: list[Value], result_type: Type) -> Value:
+    most = 1
+    for each in sequences:
+        if each.__class__ is Unknown:
+            limit = len(each.type.elements) if kind(each) == "tuple" else each.refinement and each.refinement.max_length
+        else:
+            limit = len(items(each))
+        if limit is None or limit > _PRODUCT_LIMIT:
+            return unknown(result_type)
+        most *= limit
+        if most > 2 * _PRODUCT_LIMIT:
+            return unknown(result_type)
+    bounds = Refinement(True, min_length=0 if most == 0 else 1, max_length=most)
+    return refined(result_type, bounds)
+
+

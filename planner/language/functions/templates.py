@@ -1,0 +1,83 @@
+"""Templates: rendering a file or a string with variables."""
+
+from __future__ import annotations
+
+from planner.language.functions.arguments import entries, kind
+from planner.language.functions.filesystem import read_text
+from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function
+from planner.language.types import DYNAMIC, STRING
+from planner.language.values import Value, mark, unmark
+from planner.vocabulary.diagnostic import Failure
+
+FUNCTIONS: list[Function] = []
+
+STRING_FILENAME = "<templatestring argument>"
+DEEPEST = 1024
+
+
+def _limit() -> int:
+    """How deep templates may call templates (environment variable TF_TEMPLATE_RECURSION_DEPTH, else 1024)."""
+    import os
+
+    limit = os.environ.get("TF_TEMPLATE_RECURSION_DEPTH", "")
+    if not limit:
+        return DEEPEST
+    try:
+        return int(limit)
+    except ValueError:
+        raise FunctionError("The environment variable TF_TEMPLATE_RECURSION_DEPTH must be a whole number.") from None
+
+
+@function(
+    Param("path", STRING, "The name of the template file.", allow_marked=True),
+    Param("vars", DYNAMIC, "The variables of the template: a map or an object."),
+    result=DYNAMIC,
+    not_null=False,
+    into=FUNCTIONS,
+)
+def templatefile(path: Value, variables: Value, *, context: CallContext) -> Value:
+    """Renders a file as a template, with nothing but the given variables in scope."""
+    path, marks = unmark(path)
+    if context.depth > _limit():
+        raise FunctionError(f"Templates call one another more than {_limit()} deep.")
+    source = read_text(path, context.base_dir, hidden=bool(marks))
+    return mark(_render(source, path, variables, context.deeper()), marks)
+
+
+@function(
+    Param("data", STRING, "The template.", allow_marked=True),
+    Param("vars", DYNAMIC, "The variables of the template: a map or an object.", allow_marked=True),
+    result=DYNAMIC,
+    not_null=False,
+    into=FUNCTIONS,
+)
+def templatestring(template: Value, variables: Value, *, context: CallContext) -> Value:
+    """Renders a string as a template, with nothing but the given variables in scope."""
+    template, marks = unmark(template)
+    variables, more = unmark(variables)
+    if more:
+        raise FunctionError("The variables as a whole must not be sensitive; mark single ones instead.")
+    return mark(_render(template, STRING_FILENAME, variables, context), marks)
+
+
+def _render(source: str, filename: str, variables: Value, context: CallContext) -> Value:
+    if kind(variables) not in ("object", "map"):
+        raise FunctionError("It must be a map or an object.", 1)
+    assert context.evaluate_template is not None
+    scope = entries(variables)
+    for name in sorted(scope):
+        if not _is_identifier(name):
+            raise FunctionError(f'"{name}" is no name that a template could use.', 1)
+    try:
+        return context.evaluate_template(source, filename, scope, context)
+    except Failure as failure:
+        problems = "; ".join(
+            f"{d.subject}: {d.summary}. {d.detail}" if d.subject else d.detail or d.summary for d in failure.diagnostics
+        )
+        # A name that is not among the variables is a fault of the variables.
+        argument = 1 if any(d.code == "language.unknown_variable" for d in failure.diagnostics) else None
+        raise FunctionError(f"The template cannot be rendered: {problems}", argument) from None
+
+
+def _is_identifier(name: str) -> bool:
+    return name.replace("-", "_").isidentifier() and name[0] not in "-_"

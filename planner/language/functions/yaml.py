@@ -1,0 +1,34 @@
+"""YAML: `yamldecode` and `yamlencode`."""
+
+from __future__ import annotations
+
+from planner.language.functions.arguments import text
+from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
+from planner.language.types import DYNAMIC, STRING
+from planner.language.values import Value, is_wholly_known
+
+FUNCTIONS: list[Function] = []
+
+
+@function(Param("src", STRING, "The YAML document."), result=DYNAMIC, not_null=False, into=FUNCTIONS)
+def yamldecode(source: str) -> Value:
+    """Reads a YAML document: mappings become objects, sequences become tuples."""
+    from planner.language.functions.yaml_reader import YamlError, read
+
+    try:
+        return read(source)
+    except YamlError as problem:
+        raise FunctionError(f"It is not valid YAML: {problem}.") from None
+
+
+@function(
+    Param("value", DYNAMIC, "The value to write.", allow_null=True, allow_dynamic=True),
+    result=STRING,
+    not_null=False,
+    into=FUNCTIONS,
+)
+def yamlencode(value: Value) -> Value:
+    """Writes a value as a YAML document, in block style with all strings quoted."""
+    from planner.language.functions.yaml_writer import write
+
+    return text(write(value)) if is_wholly_known(value) else unknown(STRING)
