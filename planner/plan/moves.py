@@ -22,6 +22,7 @@ from planner.plan.move_endpoints import (
     endpoints,
     implied_endpoints,
 )
+from planner.plan.repetition import repetition_argument
 from planner.plan.rule_programs import move_program
 from planner.state.build import StateBuilder
 from planner.state.model import State
@@ -119,15 +120,6 @@ def implied_statements(config: Config, state: State, explicit: list[MoveStatemen
         ends = implied_endpoints(from_, to)
         found.append(MoveStatement(f"count of {name}", len(explicit) + len(found), *ends, span, implied=True))
     return found
-
-
-def repetition_argument(declaration: ResourceDecl | ModuleCall) -> str:
-    """The argument that decides about instances: none, count, for_each or enabled."""
-    if declaration.count is not None:
-        return "count"
-    if declaration.for_each is not None:
-        return "for_each"
-    return "none" if declaration.enabled is None else "enabled"
 
 
 def _counted(

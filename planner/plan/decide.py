@@ -1,0 +1,63 @@
+"""The action of one object, as the rules of rules/plan/actions.dl and reasons.dl derive it from what is known about it.
+
+Only the shape of the facts matters (which predicates hold, not for which instance or path), so each shape is derived
+once per process and remembered: ten thousand resources that are created alike cost one derivation.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, TypeAlias, cast
+
+from attrs import frozen
+
+from planner.datalog.evaluate import evaluate
+from planner.datalog.fact_base import FactBuilder
+from planner.plan.model import Action
+from planner.plan.rule_programs import decision_program
+
+Facts: TypeAlias = dict[str, tuple[str, ...]]
+"""predicate -> the values of its second column; an empty tuple for predicates about the instance alone"""
+
+_WORDS = frozenset(("key_kind", "removal", "repetition"))
+"""predicates whose second column is a word that rules look at; elsewhere it only says for whom"""
+
+_INSTANCE = "instance"
+_OTHER = "other"
+
+
+@frozen
+class Decision:
+    """What the rules say: `reason` is the ecosystem's action_reason ("" for none)."""
+
+    action: Action
+    reason: str
+    destroy_prevented: bool
+
+
+def decide(facts: Facts) -> Decision:
+    """The decision about an object of which these facts hold."""
+    return _decide(
+        frozenset((name, *(values if name in _WORDS else (_OTHER,) * bool(values))) for name, values in facts.items())
+    )
+
+
+def rows(instance: str, facts: Facts) -> tuple[tuple[str, ...], ...]:
+    """The facts about an instance as rows with the predicate in front, sorted: what the plan keeps for `why`."""
+    found: list[tuple[str, ...]] = []
+    for name in sorted(facts):
+        found += [(name, instance, value) for value in facts[name]] or [(name, instance)]
+    return tuple(found)
+
+
+@cache
+def _decide(shape: frozenset[tuple[str, ...]]) -> Decision:
+    builder = FactBuilder()
+    for name, *values in shape:
+        builder.add(name, _INSTANCE, *values)
+    found = evaluate(decision_program(), builder.build(), ["action", "reason", "destroy_prevented"])
+    actions: list[Any] = found.sorted("action")
+    if len(actions) != 1:
+        raise AssertionError(f"the rules derive {len(actions)} actions from {sorted(shape)}")
+    reasons = found.sorted("reason")
+    return Decision(cast(Action, actions[0][1]), reasons[0][1] if reasons else "", bool(found["destroy_prevented"]))
