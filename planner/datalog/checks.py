@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from planner.datalog.functions import FUNCTIONS, TESTS, finder
 from planner.datalog.link import nearest
-from planner.datalog.model import Predicate, Rule, Stratum, atoms, inner_variables, names, outer_names, variables
+from planner.datalog.literals import atoms, inner_variables, names, outer_names, variables
+from planner.datalog.model import Predicate, Rule, Stratum
 from planner.datalog.strata import components
 from planner.syntax.rule_syntax import (
     Aggregate,

@@ -17,15 +17,15 @@ last round found (semi-naive evaluation: Bancilhon, Ramakrishnan 1986).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
-from planner.datalog import functions
 from planner.datalog.checks import assigned
+from planner.datalog.compiled import Compiled, Function, Index, Step
 from planner.datalog.functions import FUNCTIONS
-from planner.datalog.model import Predicate, Rule, Stratum, inner_variables, outer_names
+from planner.datalog.literals import inner_variables, outer_names
+from planner.datalog.model import Predicate, Rule, Stratum
 from planner.datalog.order import join_order
+from planner.datalog.strata import dependencies
 from planner.datalog.types import RuleTypes
-from planner.datalog.values import FALSE, TRUE, Fraction
 from planner.syntax.rule_syntax import (
     Aggregate,
     Atom,
@@ -39,46 +39,6 @@ from planner.syntax.rule_syntax import (
     Variable,
     Wildcard,
 )
-
-
-class Index(NamedTuple):
-    """The rows of a predicate by some columns (`keys`): a dictionary to the list of the others that are used (`rest`),
-    or, when none is used, a set of keys. One column stands for itself, several as a tuple."""
-
-    predicate: int
-    arity: int
-    keys: tuple[int, ...]
-    rest: tuple[int, ...]
-
-
-class Function(NamedTuple):
-    """A compiled rule: `f<number>(R, I, D)`. `head` is the predicate it derives, `delta` the one that D belongs to (-1:
-    none), `needs` the indexes it reads."""
-
-    number: int
-    rule: int
-    head: int
-    delta: int
-    needs: tuple[int, ...]
-
-
-class Step(NamedTuple):
-    """A stratum, compiled. `native` is the operator's name or empty, then `inputs` are its predicates."""
-
-    predicates: tuple[int, ...]
-    is_recursive: bool
-    functions: tuple[Function, ...]
-    native: str
-    inputs: tuple[int, ...]
-
-
-class Compiled(NamedTuple):
-    """The program as code: `source` defines the functions f0, f1... and the index builders x0, x1..."""
-
-    source: str
-    steps: list[Step]
-    indexes: list[Index]
-
 
 _COMPARISONS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _HELPERS = {
@@ -94,12 +54,6 @@ _HELPERS = {
     "%": "remainder",
 }
 _PARTIAL = frozenset(["before", "after", "before_last", "after_last", "replace", "substring", "to_number", "/", "%"])
-
-
-def namespace() -> dict[str, object]:
-    """The globals of the generated code: the functions of functions.py and three constants."""
-    found: dict[str, object] = {n: getattr(functions, n) for n in dir(functions) if n.islower() and n[0] != "_"}
-    return {**found, "E": (), "ONE": (0,), "Fraction": Fraction, "TRUE": TRUE, "FALSE": FALSE, "defaultdict": None}
 
 
 def tuple_code(parts: list[str]) -> str:
@@ -409,4 +363,6 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
             )
         )
     parts += [index_code(number, index) for index, number in indexes.numbers.items()]
-    return Compiled("\n".join(parts), steps, list(indexes.numbers))
+    graph = dependencies(predicates.values(), rules)
+    reads = [tuple(predicates[other].number for other in graph[name]) for name in predicates]
+    return Compiled("\n".join(parts), steps, list(indexes.numbers), reads)

@@ -9,7 +9,7 @@ from operator import itemgetter
 from time import perf_counter
 from typing import Any
 
-from planner.datalog.compile import Step
+from planner.datalog.compiled import Step
 from planner.datalog.fact_base import FactBase
 from planner.datalog.native import OPERATORS
 from planner.datalog.program import Program

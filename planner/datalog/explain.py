@@ -11,7 +11,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planner.datalog.evaluate import Database
-from planner.datalog.model import Rule, outer_names
+from planner.datalog.literals import outer_names
+from planner.datalog.model import Rule
 from planner.datalog.naive import aggregate_value
 from planner.datalog.order import join_order
 from planner.datalog.program import Program

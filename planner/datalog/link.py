@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from planner.datalog.functions import FUNCTIONS, TESTS
-from planner.datalog.model import ANY, BASE_TYPES, Column, ColumnType, Predicate, Rule, atoms
+from planner.datalog.literals import atoms
+from planner.datalog.model import ANY, BASE_TYPES, Column, ColumnType, Predicate, Rule
 from planner.datalog.native import OPERATORS
 from planner.syntax.rule_syntax import (
     Aggregate,

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import frozen
 
-from planner.syntax.rule_syntax import (
-    Aggregate,
-    Atom,
-    Call,
-    Comparison,
-    Literal,
-    Negation,
-    Node,
-    Term,
-    Test,
-    Variable,
-)
-from planner.vocabulary.span import Span
+if TYPE_CHECKING:
+    from planner.syntax.rule_syntax import Atom, Literal
+    from planner.vocabulary.span import Span
 
 
-@frozen
-class ColumnType:
+class ColumnType(NamedTuple):
     """A type of columns. `ancestors` are the type itself, then its bases up to symbol, number or any."""
 
     name: str
@@ -48,8 +37,7 @@ ANY = ColumnType("any", ("any",), "Any value.")
 BASE_TYPES = {t.name: t for t in (SYMBOL, NUMBER, ANY)}
 
 
-@frozen
-class Column:
+class Column(NamedTuple):
     name: str
     type: ColumnType
 
@@ -104,68 +92,10 @@ class Rule:
         return self.span.line
 
 
-@frozen
-class Stratum:
+class Stratum(NamedTuple):
     """Predicates that depend on each other (or one alone), and the rules that derive them. Strata stand in an order in
     which every one depends on earlier ones only."""
 
     predicates: tuple[str, ...]
     rules: tuple[int, ...]
     is_recursive: bool
-
-
-# ---------------------------------------------------------------- walking
-
-
-def variables(node: Node) -> Iterator[Variable]:
-    """The variables of a term or literal in textual order, each occurrence once."""
-    if isinstance(node, Variable):
-        yield node
-    elif isinstance(node, Atom | Call | Test):
-        for argument in node.arguments:
-            yield from variables(argument)
-    elif isinstance(node, Negation):
-        yield from variables(node.atom)
-    elif isinstance(node, Comparison):
-        yield from variables(node.left)
-        yield from variables(node.right)
-    elif isinstance(node, Aggregate):
-        yield from variables(node.result)
-        yield from inner_variables(node)
-
-
-def inner_variables(aggregate: Aggregate) -> Iterator[Variable]:
-    """The variables between the braces of an aggregate and in its expression."""
-    if aggregate.expression is not None:
-        yield from variables(aggregate.expression)
-    for literal in aggregate.body:
-        yield from variables(literal)
-
-
-def names(node: Node) -> set[str]:
-    return {v.name for v in variables(node)}
-
-
-def outer_names(head: Atom | None, body: tuple[Literal, ...]) -> set[str]:
-    """The names that stand outside the braces of aggregates: inside they are fixed, all others are local there."""
-    found = names(head) if head is not None else set()
-    for literal in body:
-        found |= names(literal.result) if isinstance(literal, Aggregate) else names(literal)
-    return found
-
-
-def atoms(body: tuple[Literal, ...]) -> Iterator[tuple[Atom, str]]:
-    """The atoms of a body with how they are read: "positive", "negation" or "aggregate"."""
-    for literal in body:
-        if isinstance(literal, Atom):
-            yield literal, "positive"
-        elif isinstance(literal, Negation):
-            yield literal.atom, "negation"
-        elif isinstance(literal, Aggregate):
-            for atom, _ in atoms(literal.body):
-                yield atom, "aggregate"
-
-
-def is_plain(term: Term) -> bool:
-    """Whether a term is a variable, a wildcard or a constant."""
-    return not isinstance(term, Call)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from planner.datalog.fact_base import FactBase
 from planner.datalog.functions import aggregate
-from planner.datalog.model import outer_names
+from planner.datalog.literals import outer_names
 from planner.datalog.native import OPERATORS
 from planner.datalog.order import is_ready
 from planner.datalog.program import Program

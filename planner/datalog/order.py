@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from planner.datalog.checks import assigned
-from planner.datalog.model import inner_variables, names
+from planner.datalog.literals import inner_variables, names
 from planner.syntax.rule_syntax import Aggregate, Atom, Constant, Literal, Variable, Wildcard
 
 

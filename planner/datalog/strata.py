@@ -10,7 +10,8 @@ from collections.abc import Hashable, Iterable, Mapping
 from itertools import pairwise
 from typing import TypeVar
 
-from planner.datalog.model import Predicate, Rule, Stratum, atoms
+from planner.datalog.literals import atoms
+from planner.datalog.model import Predicate, Rule, Stratum
 from planner.syntax.rule_syntax import Atom
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Span

@@ -106,7 +106,7 @@ class RuleTypes:
         for literal in self.body:
             if isinstance(literal, Test) and literal.function in ("is_number", "is_symbol") and not literal.negated:
                 (argument,) = literal.arguments
-                if isinstance(argument, Variable) and self.bound.get(argument.name) is ANY:
+                if isinstance(argument, Variable) and (self.bound.get(argument.name) or NUMBER).name == "any":
                     narrowed[argument.name] = NUMBER if literal.function == "is_number" else SYMBOL
         self._check(self.body)
         self.bound = narrowed

@@ -5,7 +5,8 @@ from __future__ import annotations
 from attrs import frozen
 
 from planner.datalog.explain import Prover, matched_head
-from planner.datalog.model import Rule, outer_names
+from planner.datalog.literals import outer_names
+from planner.datalog.model import Rule
 from planner.datalog.order import join_order
 from planner.datalog.render import rendered
 from planner.datalog.terms import Assignment, value_of

@@ -1,0 +1,114 @@
+"""Compiled programs in the user's cache, so that a start reads instead of compiling. The key is the digest of all rule
+text, of the engine's own files and of Python's version; a file that cannot be read is made again."""
+
+from __future__ import annotations
+
+import io
+import marshal
+import os
+import pickle
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from planner.assets import cache_dir, grammar_path
+from planner.datalog.program import Program
+from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.span import Source
+
+_FORMAT = 1
+_MOST_PROGRAMS = 50
+
+
+def load_cached(
+    files: Sequence[tuple[str, str]], core: Collection[str] | None
+) -> tuple[Program | None, list[Diagnostic]]:
+    """See Program.load."""
+    folder = cache_dir()
+    path = folder / f"rules-{_key(files, core)}" if folder is not None else None
+    if path is not None:
+        found = _read(path, {name: Source(name, text) for name, text in files})
+        if found is not None:
+            return found
+    from planner.datalog.build import build_program
+
+    program, diagnostics = build_program(files, core)
+    if program is not None and path is not None:
+        _write(path, program, diagnostics)
+    return program, diagnostics
+
+
+def _key(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> str:
+    from hashlib import blake2b
+
+    digest = blake2b(f"{_FORMAT} {sys.version} {_engine()}".encode(), digest_size=16)
+    for name, text in files:
+        is_core = core is None or name in core
+        content = text.encode("utf-8", "surrogatepass")
+        digest.update(f"\0{name}\0{is_core}\0{len(content)}\0".encode("utf-8", "surrogatepass") + content)
+    return digest.hexdigest()
+
+
+def _engine() -> list[tuple[str, int, int]]:
+    """Name, size and time of the files that the compiled form depends on."""
+    here = Path(__file__).parent
+    found = []
+    for folder in (here, here.parent / "syntax"):
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py") and (folder is here or entry.name.startswith("rule_")):
+                    status = entry.stat()
+                    found.append((entry.name, status.st_size, status.st_mtime_ns))
+    status = grammar_path("datalog.lark").stat()
+    return sorted([*found, ("datalog.lark", status.st_size, status.st_mtime_ns)])
+
+
+class _Pickler(pickle.Pickler):
+    def persistent_id(self, value: Any) -> str | None:
+        return value.filename if isinstance(value, Source) else None
+
+
+class _Unpickler(pickle.Unpickler):
+    """Puts the sources of today in the place of those of then: the text is the same."""
+
+    def __init__(self, data: bytes, sources: dict[str, Source]) -> None:
+        super().__init__(io.BytesIO(data))
+        self.sources = sources
+
+    def persistent_load(self, name: str) -> Source:
+        return self.sources[name]
+
+
+def _pickled(value: Any) -> bytes:
+    buffer = io.BytesIO()
+    _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(value)
+    return buffer.getvalue()
+
+
+def _write(path: Path, program: Program, diagnostics: list[Diagnostic]) -> None:
+    model = (program.predicates, program.strata, program.compiled._replace(source=""), diagnostics)
+    content = marshal.dumps((program.code, _pickled(model), _pickled(program.rules)))
+    draft = path.with_suffix(f".{os.getpid()}")
+    try:
+        draft.write_bytes(content)
+        draft.replace(path)
+        _prune(path.parent)
+    except OSError:
+        draft.unlink(missing_ok=True)  # a cache that cannot be written costs time, not correctness
+
+
+def _prune(folder: Path) -> None:
+    """Keep the newest programs only: each change of a rule file leaves one."""
+    found = sorted(folder.glob("rules-*"), key=lambda p: p.stat().st_mtime)
+    for path in found[:-_MOST_PROGRAMS]:
+        path.unlink(missing_ok=True)
+
+
+def _read(path: Path, sources: dict[str, Source]) -> tuple[Program, list[Diagnostic]] | None:
+    try:
+        code, model, rules = marshal.loads(path.read_bytes())
+        predicates, strata, compiled, diagnostics = _Unpickler(model, sources).load()
+    except Exception:  # damaged in whatever way: made again
+        return None
+    return Program(predicates, strata, compiled, code, lambda: _Unpickler(rules, sources).load()), diagnostics

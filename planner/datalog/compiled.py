@@ -1,0 +1,55 @@
+"""What the compiler makes and the evaluator runs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Index(NamedTuple):
+    """The rows of a predicate by some columns (`keys`): a dictionary to the list of the others that are used (`rest`),
+    or, when none is used, a set of keys. One column stands for itself, several as a tuple."""
+
+    predicate: int
+    arity: int
+    keys: tuple[int, ...]
+    rest: tuple[int, ...]
+
+
+class Function(NamedTuple):
+    """A compiled rule: `f<number>(R, I, D)`. `head` is the predicate it derives, `delta` the one that D belongs to (-1:
+    none), `needs` the indexes it reads."""
+
+    number: int
+    rule: int
+    head: int
+    delta: int
+    needs: tuple[int, ...]
+
+
+class Step(NamedTuple):
+    """A stratum, compiled. `native` is the operator's name or empty, then `inputs` are its predicates."""
+
+    predicates: tuple[int, ...]
+    is_recursive: bool
+    functions: tuple[Function, ...]
+    native: str
+    inputs: tuple[int, ...]
+
+
+class Compiled(NamedTuple):
+    """The program as code: `source` defines the functions f0, f1... and the index builders x0, x1... `reads` are the
+    numbers of the predicates that each predicate, by number, depends on directly."""
+
+    source: str
+    steps: list[Step]
+    indexes: list[Index]
+    reads: list[tuple[int, ...]]
+
+
+def namespace() -> dict[str, Any]:
+    """The globals of generated code: the functions of functions.py and a few constants."""
+    from planner.datalog import functions
+    from planner.datalog.values import FALSE, TRUE, Fraction
+
+    found: dict[str, Any] = {n: getattr(functions, n) for n in dir(functions) if n.islower() and n[0] != "_"}
+    return {**found, "E": (), "ONE": (0,), "Fraction": Fraction, "TRUE": TRUE, "FALSE": FALSE}

@@ -1,0 +1,56 @@
+"""What stands in a literal: its variables and atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Literal, Negation, Node, Test, Variable
+
+
+def variables(node: Node) -> Iterator[Variable]:
+    """The variables of a term or literal in textual order, each occurrence once."""
+    if isinstance(node, Variable):
+        yield node
+    elif isinstance(node, Atom | Call | Test):
+        for argument in node.arguments:
+            yield from variables(argument)
+    elif isinstance(node, Negation):
+        yield from variables(node.atom)
+    elif isinstance(node, Comparison):
+        yield from variables(node.left)
+        yield from variables(node.right)
+    elif isinstance(node, Aggregate):
+        yield from variables(node.result)
+        yield from inner_variables(node)
+
+
+def inner_variables(aggregate: Aggregate) -> Iterator[Variable]:
+    """The variables between the braces of an aggregate and in its expression."""
+    if aggregate.expression is not None:
+        yield from variables(aggregate.expression)
+    for literal in aggregate.body:
+        yield from variables(literal)
+
+
+def names(node: Node) -> set[str]:
+    return {v.name for v in variables(node)}
+
+
+def outer_names(head: Atom | None, body: tuple[Literal, ...]) -> set[str]:
+    """The names that stand outside the braces of aggregates: inside they are fixed, all others are local there."""
+    found = names(head) if head is not None else set()
+    for literal in body:
+        found |= names(literal.result) if isinstance(literal, Aggregate) else names(literal)
+    return found
+
+
+def atoms(body: tuple[Literal, ...]) -> Iterator[tuple[Atom, str]]:
+    """The atoms of a body with how they are read: "positive", "negation" or "aggregate"."""
+    for literal in body:
+        if isinstance(literal, Atom):
+            yield literal, "positive"
+        elif isinstance(literal, Negation):
+            yield literal.atom, "negation"
+        elif isinstance(literal, Aggregate):
+            for atom, _ in atoms(literal.body):
+                yield atom, "aggregate"
