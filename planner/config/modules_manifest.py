@@ -72,7 +72,7 @@ def _records(document: Any) -> Manifest:
         raise ValueError("it holds no list of modules")
     found: Manifest = {}
     for item in document.get("Modules") or []:
-        fields = [item.get(k) for k in ("Key", "Source", "Dir")] if isinstance(item, dict) else [None]
+        fields: list[Any] = [item.get(k) for k in ("Key", "Source", "Dir")] if isinstance(item, dict) else [None]
         if not all(isinstance(f, str) for f in fields):
             raise ValueError("a module without key, source and directory")
         key, source, directory = fields

@@ -206,7 +206,7 @@ def _traversal(
     root, *rest = head
     steps: list[nodes.Step] = []
     for step in rest:
-        steps.append((nodes.GetIndex if step.is_index else nodes.GetAttr)(step.value, step.start, step.end))  # type: ignore[arg-type]
+        steps.append((nodes.GetIndex if step.is_index else nodes.GetAttr)(step.value, step.start, step.end))
     steps.extend(tail)
     if not steps:
         return nodes.Variable(str(root.value), start, end)
@@ -278,6 +278,8 @@ def native(expr: Piece, problems: Problems) -> Piece | None:
         return None
     from planner.syntax.parse import parse_expression
 
-    node, diagnostics = parse_expression(expr.node.value, expr.source, expr.node.start)
+    # The string's text at the place where the string stands, so that positions are those of the file.
+    source = Source(expr.source.filename, expr.source.text[: expr.node.start] + expr.node.value)
+    node, diagnostics = parse_expression(source, expr.node.start)
     problems.extend(diagnostics)
-    return None if node is None or has_errors(diagnostics) else Piece(node, expr.source)
+    return None if node is None else Piece(node, source)

@@ -377,8 +377,8 @@ def _check_trigger(item: Piece, problems: Problems) -> None:
 
     refs = [parse_reference(node) for node in variables(item.node)]
     bad = [ref for ref in refs if isinstance(ref, BadReference)]
-    for ref in bad:
-        report(ref.summary, ref.detail)
+    for wrong in bad:
+        report(wrong.summary, wrong.detail)
     if bad:
         return
     what = "replace_triggered_by names a resource or an attribute of one, with count.index or each.key as its key."

@@ -51,15 +51,12 @@ class RawValue:
 
             return normalize("NFC", text)
         from planner.syntax.parse import parse_expression
-        from planner.vocabulary.diagnostic import has_errors
         from planner.vocabulary.span import Source
 
         source = Source(f"<value for var.{self.name}>", text)
-        node, diagnostics = parse_expression(text, source)
+        node, diagnostics = parse_expression(source)
         problems.extend(diagnostics)
-        if node is None or has_errors(diagnostics):
-            return None
-        return constant(Piece(node, source), problems)
+        return None if node is None else constant(Piece(node, source), problems)
 
 
 RawVariables = dict[str, RawValue]
