@@ -69,6 +69,8 @@ class Source:
         from planner.vocabulary.graphemes import count_graphemes
 
         column = count_graphemes(self.text[start:offset]) + 1
+        if line == 1 and offset and self.text.startswith("\ufeff"):  # a byte order mark takes no column
+            column -= 1
         return Position(line, column, len(self.text[:offset].encode("utf-8", "surrogatepass")))
 
 

@@ -1,0 +1,54 @@
+"""Reading a configuration or variables file, native or JSON by its name, through the parse cache."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from planner.syntax import cache
+from planner.syntax.body import Body
+from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.span import Source, Span
+
+
+def load_file(path: str | os.PathLike[str], display_name: str) -> tuple[Body | None, Source, list[Diagnostic]]:
+    """The body of a file. `display_name` is what diagnostics call it. The body is None when the file cannot be read or
+    is not UTF-8, and for JSON that is not well-formed; a native file with mistakes gives what could be read."""
+    try:
+        data = Path(path).read_bytes()
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        detail = f"The file {display_name} cannot be read: {reason}."
+        return None, Source(display_name, ""), [error("file.unreadable", "File cannot be read", detail)]
+    return load_text(data, display_name)
+
+
+def load_text(data: bytes, display_name: str) -> tuple[Body | None, Source, list[Diagnostic]]:
+    """The same for the content of a file, which decides by its name too."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        source = Source(display_name, data.decode("utf-8", "replace"))
+        at = len(data[: problem.start].decode("utf-8", "replace"))
+        detail = "Configuration is UTF-8 text, and here stands a byte that is not. Save the file in that encoding."
+        return None, source, [error("file.encoding", "Not UTF-8", detail, Span(source, at, at + 1))]
+    source = Source(display_name, text)
+    json = display_name.endswith(".json")
+    name = cache.key("json" if json else "native", text)
+    known: list[Any] | None = cache.load(name)
+    if known is not None:
+        body, kept = known
+        kept.filename, kept.text = display_name, text
+        return body, kept, []
+    if json:
+        from planner.syntax.json_body import parse_json
+
+        body, diagnostics = parse_json(source)
+    else:
+        from planner.syntax.parse import parse_config
+
+        body, diagnostics = parse_config(source)
+    if not diagnostics:
+        cache.store(name, [body, source])
+    return body, source, diagnostics
