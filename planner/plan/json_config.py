@@ -17,7 +17,7 @@ from planner.config.model import (
     VariableDecl,
 )
 from planner.config.references import BadReference, Ref, parse_reference
-from planner.language.types import DYNAMIC, STRING, type_to_json
+from planner.language.types import DYNAMIC, type_to_json
 from planner.plan.json_providers import provider_configurations
 from planner.plan.json_values import plain
 from planner.syntax import nodes
@@ -209,7 +209,7 @@ def expression_json(node: nodes.Expression) -> dict[str, Any]:
 
 
 def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
-    """The names for what a traversal refers to: with all its steps, with fewer and fewer, and without an instance key."""
+    """The names for what a traversal refers to: with all its steps, then with fewer, and without an instance key."""
     ref = parse_reference(node)
     if isinstance(ref, BadReference):
         return []

@@ -52,7 +52,7 @@ class ProviderConfigurations:
         return entry.parent if entry is not None and entry.parent in self.entries else key
 
     def source_of(self, key: str, full_name: str) -> str:
-        """Where a configuration comes from in the end: from itself, a parent, a parent's parent ...; "" from nowhere."""
+        """Where a configuration comes from in the end: itself, a parent, a parent of that; "" from nowhere."""
         found = ""
         while key:
             entry = self.entries.get(key)

@@ -6,7 +6,6 @@ where a part is unknown or sensitive and nothing where it is not.
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 from planner.language.types import Primitive, TupleType
@@ -47,16 +46,14 @@ def _plain_items(items: dict[str, Value]) -> dict[str, Any]:
     return out
 
 
-def plain_number(value: Any) -> int | float | Decimal:
-    """A number as a JSON number that prints all its digits. Raises Failure for infinities."""
-    from planner.language.numbers import number_to_text
+def plain_number(value: Any) -> Any:
+    """A number in JSON with all its digits: int or Decimal. Raises Failure for infinities."""
+    from planner.language.json_codec import CodecError, json_number
 
-    text = number_to_text(value)
-    if text.endswith("Inf"):
-        raise Failure(error("json.infinity", "Number too large", "An infinite number has no JSON form."))
-    if len(text) <= 16 and "." in text and abs(number := float(text)) > 1e-4:
-        return number
-    return Decimal(text)
+    try:
+        return json_number(value)
+    except CodecError:
+        raise Failure(error("json.infinity", "Number too large", "An infinite number has no JSON form.")) from None
 
 
 def unknown_map(value: Value) -> Any:

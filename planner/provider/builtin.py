@@ -1,0 +1,90 @@
+"""The builtin provider `terraform.io/builtin/terraform`: `terraform_data` and `terraform_remote_state`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.language.json_codec import CodecError, from_json
+from planner.language.schema import BlockSchema, implied_type
+from planner.language.types import DYNAMIC
+from planner.language.values import Null, Value
+from planner.provider import remote_state, terraform_data
+from planner.provider.interface import (
+    ApplyAnswer,
+    AttributeDiagnostic,
+    ImportedObject,
+    PlanAnswer,
+    PlanRequest,
+    ProviderSchema,
+    ReadAnswer,
+)
+
+ADDRESS = "terraform.io/builtin/terraform"
+SCHEMA = ProviderSchema(
+    provider=BlockSchema(),
+    resources={terraform_data.NAME: terraform_data.SCHEMA},
+    data_sources={remote_state.NAME: remote_state.SCHEMA},
+)
+
+
+class BuiltinProvider:
+    """Answers at once and keeps nothing, so one serves all configurations and threads."""
+
+    is_inline = True
+
+    def schema(self) -> ProviderSchema:
+        return SCHEMA
+
+    def validate_provider(self, config: Value) -> list[AttributeDiagnostic]:
+        return []
+
+    def configure(self, config: Value) -> list[AttributeDiagnostic]:
+        return []
+
+    def validate_resource(self, mode: str, type: str, config: Value) -> list[AttributeDiagnostic]:
+        if mode == "managed" and type == terraform_data.NAME:
+            return terraform_data.validate(config)
+        if mode == "data" and type == remote_state.NAME:
+            return remote_state.validate(config)
+        return [_unknown(type)]
+
+    def upgrade(self, type: str, version: int, attributes: dict[str, Any]) -> tuple[Value, list[AttributeDiagnostic]]:
+        if type == terraform_data.NAME:
+            return terraform_data.upgrade(attributes)
+        if type != remote_state.NAME:
+            return Null(DYNAMIC), [_unknown(type)]
+        wanted = implied_type(remote_state.SCHEMA.block)
+        try:
+            return from_json(attributes, wanted), []
+        except CodecError as e:
+            detail = f"The recorded object cannot be read: {e}."
+            return Null(wanted), [AttributeDiagnostic("error", "Invalid object in state", detail)]
+
+    def read(self, type: str, current: Value, private: str | None) -> ReadAnswer:
+        return ReadAnswer(current, private)
+
+    def plan(self, request: PlanRequest) -> PlanAnswer:
+        return terraform_data.plan(request)
+
+    def apply(self, type: str, prior: Value, planned: Value, config: Value, private: str | None) -> ApplyAnswer:
+        return terraform_data.apply(planned)
+
+    def import_object(self, type: str, id: str) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
+        if type == terraform_data.NAME:
+            return terraform_data.import_object(id), []
+        return [], [_unknown(type)]
+
+    def read_data(self, type: str, config: Value) -> ReadAnswer:
+        if type == remote_state.NAME:
+            return remote_state.read(config)
+        return ReadAnswer(Null(DYNAMIC), diagnostics=(_unknown(type),))
+
+    def stop(self) -> None:
+        """Nothing to stop: every call ends at once."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def _unknown(type: str) -> AttributeDiagnostic:
+    return AttributeDiagnostic("error", "Unknown type", f'The builtin provider has nothing named "{type}".')

@@ -1,0 +1,351 @@
+"""Does a provider keep its promises? What it plans must fit the configuration, what it answers must fit the plan.
+
+After OpenTofu's objchange.AssertPlanValid and AssertObjectCompatible. Both give problems, which are bugs of the
+provider: the walk reports them, or only notes them for a provider of the legacy kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import frozen
+
+from planner.language.identity import identical, same_but_refinements
+from planner.language.operations import conforms, equal, same_value
+from planner.language.paths import parts
+from planner.language.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
+from planner.language.types import DYNAMIC, Primitive
+from planner.language.values import SENSITIVE, List, Null, Set, Unknown, Value, type_of, unmark, unmark_deep
+from planner.provider.schema_paths import Path, attribute, element_type, elements, entries
+
+
+@frozen
+class Problem:
+    """What is wrong at a path (steps ("attr", name) and ("index", key)) of an object."""
+
+    path: Path
+    text: str
+
+    def __str__(self) -> str:
+        from planner.language.convert import path_text
+
+        where = path_text(self.path)
+        return f".{where}: {self.text}" if where else self.text
+
+
+# ---------------------------------------------------------------- planned against configured
+
+
+def plan_problems(schema: BlockSchema, prior: Value, config: Value, planned: Value) -> list[Problem]:
+    """Why a planned object is none that the configuration allows. All values are unmarked."""
+    return _plan_block(schema, prior, config, planned, ())
+
+
+def _plan_block(schema: BlockSchema, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
+    presence = _presence(config, planned, path)
+    if presence or planned.__class__ is Null:
+        return presence
+    found = _plan_attributes(schema.attributes, prior, config, planned, path)
+    types = implied_type(schema).attributes
+    for name in sorted(schema.blocks):
+        before = attribute(prior, name, types[name])
+        found += _plan_blocks(
+            schema.blocks[name], before, config[name], attribute(planned, name, types[name]), (*path, ("attr", name))
+        )
+    return found
+
+
+def _presence(config: Value, planned: Value, path: Path) -> list[Problem]:
+    if (planned.__class__ is Null) == (config.__class__ is Null):
+        return []
+    if planned.__class__ is Null:
+        return [Problem(path, "planned to be absent, but the configuration has it")]
+    return [Problem(path, "planned to be present, but the configuration does not have it")]
+
+
+def _plan_blocks(nested: NestedBlock, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
+    if identical(planned, config):
+        return []
+    if config.__class__ is Unknown:
+        return [Problem(path, f"planned {show(planned)} for a dynamic block that is not known yet")]
+    if planned.__class__ is Unknown:
+        return [Problem(path, "a nested block must not be unknown as a whole; only its attributes may be")]
+    if nested.nesting in ("single", "group"):
+        return _plan_block(nested.block, prior, config, planned, path)
+    if planned.__class__ is Null:
+        return [Problem(path, "nested blocks must be an empty collection when there are none, not null")]
+    if nested.nesting == "list":
+        return _plan_list(nested, prior, config, planned, path)
+    if nested.nesting == "map":
+        return _plan_map(nested, prior, config, planned, path)
+    # Set elements cannot be matched one to one, so only what would confuse everybody is refused.
+    return [
+        Problem((*path, ("index", element)), "a nested block must not be unknown as a whole")
+        for element in elements(planned)
+        if element.__class__ is Unknown
+    ]
+
+
+def _plan_list(nested: NestedBlock, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
+    wanted, given = elements(config), elements(planned)
+    if len(wanted) != len(given):
+        return [Problem(path, f"{len(given)} blocks planned, {len(wanted)} configured")]
+    before = elements(prior)
+    found = []
+    for i, (element, block) in enumerate(zip(wanted, given, strict=True)):
+        old = before[i] if i < len(before) else Null(implied_type(nested.block))
+        found += _plan_element(nested, old, element, block, (*path, ("index", i)))
+    return found
+
+
+def _plan_map(nested: NestedBlock, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
+    wanted, given, before = entries(config), entries(planned), entries(prior)
+    found = []
+    for key in sorted(given):
+        if key not in wanted:
+            found.append(Problem(path, f'the block "{key}" of the plan is not configured'))
+            continue
+        old = before[key] if key in before else Null(implied_type(nested.block))
+        found += _plan_element(nested, old, wanted[key], given[key], (*path, ("index", key)))
+    found += [
+        Problem(path, f'the configured block "{key}" is not in the plan') for key in sorted(wanted) if key not in given
+    ]
+    return found
+
+
+def _plan_element(nested: NestedBlock, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
+    if planned.__class__ is Unknown:
+        return [Problem(path, "a nested block must not be unknown as a whole; only its attributes may be")]
+    return _plan_block(nested.block, prior, config, planned, path)
+
+
+def _plan_attributes(
+    schemas: dict[str, AttributeSchema], prior: Value, config: Value, planned: Value, path: Path
+) -> list[Problem]:
+    found = []
+    for name in sorted(schemas):
+        schema = schemas[name]
+        found += _plan_attribute(
+            schema,
+            attribute(prior, name, schema.type),
+            attribute(config, name, schema.type),
+            attribute(planned, name, schema.type),
+            (*path, ("attr", name)),
+        )
+    return found
+
+
+def _plan_attribute(schema: AttributeSchema, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
+    if same_but_refinements(planned, config):
+        return []
+    configured, existed = config.__class__ is not Null, prior.__class__ is not Null
+    if existed and configured and same_but_refinements(planned, prior):
+        return []  # the provider takes both for the same thing
+    if schema.computed and not (schema.optional and configured):
+        return []
+    if not configured and planned.__class__ is not Null:
+        what = "a sensitive value" if schema.sensitive else show(planned)
+        return [Problem(path, f"planned {what} for an attribute that is neither configured nor computed")]
+    if configured and planned.__class__ is Null and schema.write_only:
+        return []
+    if schema.nested is not None:
+        return _plan_object(schema.nested, prior, config, planned, path)
+    against = "neither the configured value nor the prior one" if existed else "not the configured value"
+    if schema.sensitive:
+        return [Problem(path, f"the planned sensitive value is {against}")]
+    return [Problem(path, f"planned {show(planned)}, which is {against} ({show(config)})")]
+
+
+def _plan_object(nested: NestedAttributes, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
+    presence = _presence(config, planned, path)
+    if presence or planned.__class__ is Null:
+        return presence
+    if planned.__class__ is Unknown:
+        return [] if config.__class__ is Unknown else [Problem(path, "planned unknown for a configured value")]
+    schemas = nested.attributes
+    if nested.nesting in ("single", "group"):
+        return _plan_attributes(schemas, prior, config, planned, path)
+    if config.__class__ is Unknown:
+        return []
+    count = len(_members(planned)), len(_members(config))
+    if nested.nesting == "set":
+        # Unknown elements may turn out equal, so fewer than planned are fine.
+        return [] if count[0] == count[1] or _may_shrink(planned) else [_counts(path, *count)]
+    if count[0] != count[1]:
+        return [_counts(path, *count)]
+    found = []
+    before = _members(prior)
+    wanted = _members(config)
+    for key, element in sorted(_members(planned).items()):
+        if key not in wanted:
+            found.append(Problem(path, f'the element "{key}" of the plan is not configured'))
+            continue
+        old = before[key] if key in before else Null(element_type(type_of(planned), key))
+        found += _plan_attributes(schemas, old, wanted[key], element, (*path, ("index", key)))
+    return found
+
+
+def _members(value: Value) -> dict[Any, Value]:
+    found = entries(value)
+    return dict(found) if found else dict(enumerate(elements(value)))
+
+
+def _may_shrink(value: Value) -> bool:
+    from planner.language.values import is_wholly_known
+
+    return not all(map(is_wholly_known, elements(value)))
+
+
+def _counts(path: Path, planned: int, configured: int) -> Problem:
+    return Problem(path, f"{planned} elements planned, {configured} configured")
+
+
+# ---------------------------------------------------------------- answered against planned
+
+
+def object_problems(schema: BlockSchema, planned: Value, actual: Value) -> list[Problem]:
+    """Why an object is not what was planned: where the plan was known it must be the same, where it was unknown it
+    must have the type and lie within the refinement. Marks are ignored, but hide sensitive values in the texts."""
+    return _object(schema, planned, actual, ())
+
+
+def _object(schema: BlockSchema, planned: Value, actual: Value, path: Path) -> list[Problem]:
+    planned, actual = unmark(planned)[0], unmark(actual)[0]
+    if planned.__class__ is Null and actual.__class__ is not Null:
+        return [Problem(path, "was absent in the plan, and is there now")]
+    if actual.__class__ is Null and planned.__class__ is not Null:
+        return [Problem(path, "was there in the plan, and is absent now")]
+    if planned.__class__ is Null:
+        return []
+    found = []
+    for name in sorted(schema.attributes):
+        given = schema.attributes[name]
+        found += _attribute(
+            attribute(planned, name, given.type),
+            attribute(actual, name, given.type),
+            given.sensitive,
+            (*path, ("attr", name)),
+        )
+    types = implied_type(schema).attributes
+    for name in sorted(schema.blocks):
+        before = unmark(attribute(planned, name, types[name]))[0]
+        after = unmark(attribute(actual, name, types[name]))[0]
+        found += _blocks(schema.blocks[name], before, after, (*path, ("attr", name)))
+    return found
+
+
+def _attribute(planned: Value, actual: Value, sensitive: bool, path: Path) -> list[Problem]:
+    plain_planned, marks_planned = unmark_deep(planned)
+    plain_actual, marks_actual = unmark_deep(actual)
+    found = value_problems(plain_planned, plain_actual, path)
+    if found and (sensitive or SENSITIVE in marks_planned or SENSITIVE in marks_actual):
+        return [Problem(path, "the values of a sensitive attribute disagree")]
+    return found
+
+
+def _blocks(nested: NestedBlock, planned: Value, actual: Value, path: Path) -> list[Problem]:
+    if nested.nesting in ("single", "group"):
+        if planned.__class__ is Unknown and actual.__class__ is Null:
+            return []
+        return _object(nested.block, planned, actual, path)
+    if any(v.__class__ in (Unknown, Null) for v in (planned, actual)):
+        return []
+    if nested.nesting == "set":
+        found = _set_problems(
+            planned, actual, path, lambda p, a: not _object(nested.block, p, a, (*path, ("index", a)))
+        )
+        return found + _grown(planned, actual, path, "blocks")
+    before, after = _members(planned), _members(actual)
+    found = []
+    if planned.__class__ is dict:
+        found += [Problem(path, f'the block "{k}" has vanished') for k in sorted(before) if k not in after]
+        found += [Problem(path, f'the block "{k}" has appeared') for k in sorted(after) if k not in before]
+    elif len(before) != len(after):
+        return [Problem(path, f"{len(before)} blocks in the plan, {len(after)} now")]
+    for key, block in before.items():
+        if key in after:
+            found += _object(nested.block, block, after[key], (*path, ("index", key)))
+    return found
+
+
+def value_problems(planned: Value, actual: Value, path: Path = ()) -> list[Problem]:
+    """Why an unmarked value is not what was planned."""
+    wanted = type_of(planned)
+    if wanted is DYNAMIC:
+        return []
+    if not conforms(type_of(actual), wanted):
+        from planner.language.convert import mismatch
+
+        return [Problem(path, f"the value has another type than planned: {mismatch(type_of(actual), wanted)}")]
+    if planned.__class__ is Unknown:
+        if actual.__class__ is not Unknown and equal(planned, actual) is False:
+            return [Problem(path, f"{show(actual)} is outside what the plan said of the unknown value")]
+        return []
+    if actual.__class__ is Null or planned.__class__ is Null:
+        if actual.__class__ is planned.__class__:
+            return []
+        return [Problem(path, f"was {show(planned)} in the plan, and is {show(actual)} now")]
+    if actual.__class__ is Unknown:
+        return [Problem(path, "was known in the plan, and is unknown now")]
+    if isinstance(wanted, Primitive):
+        if same_value(planned, actual):
+            return []
+        return [Problem(path, f"was {show(planned)} in the plan, and is {show(actual)} now")]
+    if planned.__class__ is Set:
+        found = _set_problems(planned, actual, path, lambda p, a: not value_problems(p, a))
+        return found + _grown(planned, actual, path, "elements")
+    before, after = dict(parts(planned)), dict(parts(actual))
+    found = []
+    for step, value in before.items():
+        if step in after:
+            found += value_problems(value, after[step], (*path, step))
+        else:
+            found.append(Problem(path, f"the element {show(step[1])} has vanished"))
+    found += [Problem(path, f"the element {show(step[1])} has appeared") for step in after if step not in before]
+    return found
+
+
+def _set_problems(planned: Value, actual: Value, path: Path, fits: Callable[[Value, Value], bool]) -> list[Problem]:
+    """Every element of one side must fit at least one of the other: elements have no identity besides their value."""
+    before, after = elements(planned), elements(actual)
+    pairs = [[fits(p, a) for a in after] for p in before]
+    lost = [p for p, row in zip(before, pairs, strict=True) if not any(row)]
+    if lost:
+        return [Problem(path, f"the planned element {show(p)} fits no element now") for p in lost]
+    new = [a for i, a in enumerate(after) if not any(row[i] for row in pairs)]
+    return [Problem(path, f"the element {show(a)} fits no planned one") for a in new]
+
+
+def _grown(planned: Value, actual: Value, path: Path, what: str) -> list[Problem]:
+    """Unknown elements may turn out equal and become one, but none may be added."""
+    before, after = len(elements(planned)), len(elements(actual))
+    return [Problem(path, f"{before} {what} in the plan, {after} now")] if before < after else []
+
+
+# ---------------------------------------------------------------- text
+
+
+def show(value: Value) -> str:
+    """A value in a message: short, as one would write it."""
+    cls = value.__class__
+    if cls is Null:
+        return "null"
+    if cls is Unknown:
+        return "a value that is not known yet"
+    if cls is str:
+        from planner.language.sets import quote
+
+        return quote(value)
+    if cls is bool:
+        return "true" if value else "false"
+    found = entries(value)
+    if found or cls is dict:
+        return "{" + ", ".join(f"{k} = {show(v)}" for k, v in sorted(found.items())) + "}"
+    if cls is tuple or cls is List or cls is Set:
+        return "[" + ", ".join(map(show, elements(value))) + "]"
+    if isinstance(value, int):
+        return str(value)
+    from planner.language.numbers import number_to_text
+
+    return number_to_text(value) if cls.__name__ == "mpfr" else "{}"

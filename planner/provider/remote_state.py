@@ -1,0 +1,103 @@
+"""The data source `terraform_remote_state`: the root outputs of a state that something else keeps.
+
+Only states in local files can be read so far. Sensitive outputs arrive without their mark, as OpenTofu gives them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.language.convert import ConversionError, convert
+from planner.language.schema import AttributeSchema, BlockSchema
+from planner.language.types import DYNAMIC, STRING, MapType, ObjectType, Primitive
+from planner.language.values import Map, Null, Unknown, Value, is_wholly_known, type_of
+from planner.provider.interface import AttributeDiagnostic, ReadAnswer, ResourceSchema
+from planner.state.local import DEFAULT_WORKSPACE, LocalBackend, open_backend
+from planner.vocabulary.diagnostic import Diagnostic
+
+NAME = "terraform_remote_state"
+SCHEMA = ResourceSchema(
+    BlockSchema(
+        {
+            "backend": AttributeSchema(STRING, required=True, description="Where the state is kept, e.g. `local`."),
+            "config": AttributeSchema(
+                DYNAMIC, optional=True, description="An object with the arguments that a `backend` block would have."
+            ),
+            "defaults": AttributeSchema(
+                DYNAMIC, optional=True, description="Values of outputs that the state does not have."
+            ),
+            "outputs": AttributeSchema(DYNAMIC, computed=True, description="All root outputs, as an object."),
+            "workspace": AttributeSchema(STRING, optional=True, description="The workspace whose state is read."),
+        }
+    )
+)
+
+
+def validate(config: Value) -> list[AttributeDiagnostic]:
+    if config.__class__ is not dict:
+        return []
+    problems: list[AttributeDiagnostic] = []
+    if is_wholly_known(config["config"]) and config["backend"].__class__ is str:
+        _, problems = _backend(config)
+    elif not _is_object(config["config"]):
+        problems = [_problem("Invalid backend configuration", "The configuration must be an object.", "config")]
+    if not _is_object(config["defaults"]):
+        problems.append(_problem("Invalid default values", "Defaults must be given in an object.", "defaults"))
+    return problems
+
+
+def read(config: Value) -> ReadAnswer:
+    """The data source's object for a wholly known configuration."""
+    backend, problems = _backend(config)
+    if backend is None:
+        return ReadAnswer(Null(DYNAMIC), diagnostics=tuple(problems))
+    workspace = config["workspace"] if config["workspace"].__class__ is str else DEFAULT_WORKSPACE
+    store = backend.store(workspace)
+    state, diagnostics = store.read()
+    found = [_from_diagnostic(d) for d in diagnostics]
+    outputs = dict(_entries(config["defaults"]))
+    value = {**config, "outputs": outputs}
+    if state is None:
+        if not found:
+            detail = f'There is no state of the workspace "{workspace}": {store.read_path} does not exist or is empty.'
+            found.append(_problem("Unable to find remote state", detail, "workspace"))
+        return ReadAnswer({**value, "outputs": {}}, diagnostics=tuple(found))
+    outputs.update({name: output.value for name, output in state.outputs.items()})
+    return ReadAnswer(value, diagnostics=tuple(found))
+
+
+def _backend(config: Value) -> tuple[LocalBackend | None, list[AttributeDiagnostic]]:
+    kind = "local" if config["backend"] == "_local" else config["backend"]
+    if kind.__class__ is not str:
+        return None, [_problem("Invalid backend configuration", "The kind of backend must be named.", "backend")]
+    if not _is_object(config["config"]):
+        return None, [_problem("Invalid backend configuration", "The configuration must be an object.", "config")]
+    settings: dict[str, Any] = {}
+    for name, value in _entries(config["config"]).items():
+        try:
+            text = convert(value, STRING)
+        except ConversionError as e:
+            return None, [_problem("Invalid backend configuration", f'"{name}": {e.reason}.', "config")]
+        settings[name] = None if text.__class__ is Null else text
+    backend, diagnostics = open_backend(kind, settings)
+    where = "backend" if kind != "local" else "config"
+    return backend, [_problem(d.summary, d.detail, where) for d in diagnostics]
+
+
+def _is_object(value: Value) -> bool:
+    kind = value.type if value.__class__ in (Null, Unknown) else type_of(value)
+    return isinstance(kind, ObjectType | MapType) or (isinstance(kind, Primitive) and kind is DYNAMIC)
+
+
+def _entries(value: Value) -> dict[str, Value]:
+    if value.__class__ is Map:
+        return value.items  # type: ignore[no-any-return]
+    return value if value.__class__ is dict else {}
+
+
+def _problem(summary: str, detail: str, attribute: str) -> AttributeDiagnostic:
+    return AttributeDiagnostic("error", summary, detail, (("attr", attribute),))
+
+
+def _from_diagnostic(d: Diagnostic) -> AttributeDiagnostic:
+    return AttributeDiagnostic(d.severity, d.summary, d.detail)

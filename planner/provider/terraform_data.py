@@ -1,0 +1,88 @@
+"""The resource type `terraform_data`: keeps a value, and is replaced when another value changes.
+
+`output` becomes what `input` is, whenever the object is created or `input` changes; `id` is random; another
+`triggers_replace` means another object.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from planner.language.identity import identical
+from planner.language.json_codec import CodecError, from_json
+from planner.language.schema import AttributeSchema, BlockSchema, coerce, implied_type
+from planner.language.types import DYNAMIC, STRING
+from planner.language.values import NOT_NULL, Null, Unknown, Value, type_of
+from planner.provider.interface import (
+    ApplyAnswer,
+    AttributeDiagnostic,
+    ImportedObject,
+    PlanAnswer,
+    PlanRequest,
+    ResourceSchema,
+)
+
+NAME = "terraform_data"
+SCHEMA = ResourceSchema(
+    BlockSchema(
+        {
+            "id": AttributeSchema(STRING, computed=True),
+            "input": AttributeSchema(DYNAMIC, optional=True),
+            "output": AttributeSchema(DYNAMIC, computed=True),
+            "triggers_replace": AttributeSchema(DYNAMIC, optional=True),
+        }
+    )
+)
+_UNKNOWN_ID = Unknown(STRING, NOT_NULL)
+
+
+def validate(config: Value) -> list[AttributeDiagnostic]:
+    if config.__class__ is not dict:
+        return []
+    return [
+        AttributeDiagnostic(
+            "error", "Attribute cannot be set", f'"{name}" is decided when the object is created.', (("attr", name),)
+        )
+        for name in ("id", "output")
+        if config[name].__class__ is not Null
+    ]
+
+
+def plan(request: PlanRequest) -> PlanAnswer:
+    proposed, prior = request.proposed, request.prior
+    if proposed.__class__ is Null:
+        return PlanAnswer(proposed)
+    given = proposed["input"]
+    fresh = given if given.__class__ is Null else Unknown(type_of(given))
+    if prior.__class__ is Null:
+        return PlanAnswer({**proposed, "id": _UNKNOWN_ID, "output": fresh})
+    if not identical(prior["triggers_replace"], proposed["triggers_replace"]):
+        planned = {**proposed, "id": _UNKNOWN_ID, "output": fresh}
+        return PlanAnswer(planned, requires_replace=((("attr", "triggers_replace"),),))
+    if not identical(prior["input"], given):
+        return PlanAnswer({**proposed, "output": Unknown(type_of(given))})
+    return PlanAnswer(proposed)
+
+
+def apply(planned: Value) -> ApplyAnswer:
+    if planned.__class__ is Null:
+        return ApplyAnswer(planned)
+    value = dict(planned)
+    if value["output"].__class__ is Unknown:
+        value["output"] = value["input"]
+    if value["id"].__class__ is Unknown:
+        value["id"] = str(uuid.uuid4())
+    return ApplyAnswer(value)
+
+
+def upgrade(attributes: object) -> tuple[Value, list[AttributeDiagnostic]]:
+    wanted = implied_type(SCHEMA.block)
+    try:
+        return from_json(attributes, wanted), []
+    except CodecError as e:
+        detail = f"The recorded object cannot be read: {e}."
+        return Null(wanted), [AttributeDiagnostic("error", "Invalid object in state", detail)]
+
+
+def import_object(id: str) -> list[ImportedObject]:
+    return [ImportedObject(NAME, coerce({"id": id}, SCHEMA.block))]
