@@ -27,7 +27,7 @@ def check_rule(block: Block, override: bool, problems: Problems) -> CheckRule | 
     if condition is None:
         return None
     expr = expr_of(condition, problems)
-    if not list(variables(expr.node)):
+    if not variables(expr.node):
         detail = "The condition refers to nothing, so it would always be the same: let it test some object."
         problems.error("constant_condition", f"Invalid {block.type} expression", detail, expr.span)
     return CheckRule(expr, expr_of(message, problems) if message else None, block.header_span)

@@ -22,7 +22,8 @@ def module_files(directory: str) -> ModuleFiles:
     editors' backups are left out. Raises OSError."""
     with os.scandir(directory) as entries:
         names = sorted(e.name for e in entries if not e.is_dir() and not _ignored(e.name))
-    normal, override = [], []
+    normal: list[str] = []
+    override: list[str] = []
     for name in names:
         stem = _stem(name)
         if stem is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
 
 from attrs import evolve
 
@@ -144,7 +146,7 @@ class _Loader:
         return module, scope
 
     def _read(self, directory: str, problems: Problems) -> tuple[list[FileContent], list[FileContent]]:
-        from planner.syntax.files import load_file
+        from planner.syntax.files import load_text
 
         full = os.path.join(self.root_dir, directory)
         try:
@@ -157,11 +159,16 @@ class _Loader:
         for into, names, override in ((contents[0], files.normal, False), (contents[1], files.override, True)):
             for name in names:
                 shown = posixpath.normpath(posixpath.join(directory, name))
-                loaded = load_file(os.path.join(full, name), shown)
-                problems.extend(loaded.diagnostics)
-                if loaded.body is not None:
-                    self.files[shown] = loaded.sha256
-                    into.append(read_file(loaded.body, name, override, problems))
+                try:
+                    data = Path(full, name).read_bytes()
+                except OSError as bad:
+                    problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror}.")
+                    continue
+                self.files[shown] = sha256(data).hexdigest()
+                body, _, diagnostics = load_text(data, shown)
+                problems.extend(diagnostics)
+                if body is not None:
+                    into.append(read_file(body, name, override, problems))
         return contents
 
     # ------------------------------------------------------------ the tree

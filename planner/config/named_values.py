@@ -15,6 +15,7 @@ from planner.config.reading import (
     constant_string,
     expr_of,
     keyword,
+    native,
     piece,
     read,
     references,
@@ -140,10 +141,12 @@ def _variable_type(expr: Piece, problems: Problems) -> tuple[TypeConstraint, boo
     word = keyword(expr)
     if word in ("list", "map"):
         return TypeConstraint((ListType if word == "list" else MapType)(DYNAMIC)), False
-    constraint, diagnostics = parse_type_constraint(expr.node, expr.source)
-    mine = Problems(diagnostics)
-    problems.extend(mine)
-    if constraint is None or mine.has_errors:
+    written = native(expr, problems)
+    if written is None:
+        return ANY, False
+    constraint, diagnostics = parse_type_constraint(written.node, written.source)
+    problems.extend(diagnostics)
+    if constraint is None:
         return ANY, False
     return constraint, isinstance(constraint.type, Primitive) and constraint.type is not DYNAMIC
 

@@ -177,7 +177,7 @@ def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, pr
     """When both repeat for the same collection, an element that goes takes the provider along that must destroy."""
     if mine is None or providers is None:
         return
-    if not list(variables(mine.node)) or not list(variables(providers.node)):
+    if not variables(mine.node) or not variables(providers.node):
         return
     if same_expression(mine.node, providers.node):
         detail = (

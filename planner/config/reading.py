@@ -99,11 +99,26 @@ def constant(expr: Piece, problems: Problems) -> Value | None:
     (reported)."""
     if isinstance(expr.node, nodes.Literal):
         return expr.node.value
-    from planner.language.evaluate import Scope, try_evaluate
+    from planner.language.evaluate import try_evaluate
+    from planner.language.scope import ConstantScope
+    from planner.syntax.references import function_calls, variables
 
-    scope = Scope()
-    scope.functions_allowed = False
-    value, diagnostics = try_evaluate(expr.node, scope, expr.source)
+    before = len(problems)
+    calls: list[nodes.Call] = []
+    for call in function_calls(expr.node):
+        if not calls or call.start >= calls[-1].end:  # what stands inside a call is not looked at
+            calls.append(call)
+            span = Span(expr.source, call.start, call.end)
+            problems.error(
+                "functions_not_allowed", "Function calls not allowed", "Only constants may stand here.", span
+            )
+    for node in variables(expr.node):
+        if not any(call.start <= node.start < call.end for call in calls):
+            span = Span(expr.source, node.start, node.end)
+            problems.error("variables_not_allowed", "Variables not allowed", "Only constants may stand here.", span)
+    if len(problems) > before:
+        return None
+    value, diagnostics = try_evaluate(expr.node, ConstantScope(), expr.source)
     problems.extend(diagnostics)
     return None if has_errors(diagnostics) else value
 
@@ -187,17 +202,21 @@ def traversal_node(expr: Piece, bare: bool = False) -> nodes.Traversal | nodes.V
 
 
 def traversal_from_text(text: str, offset: int, inside: nodes.Node) -> nodes.Traversal | nodes.Variable | None:
-    """The traversal that a string holds; `offset` is where the text begins, and the string's end bounds positions."""
+    """The traversal that a string holds, None when it holds none; `offset` is where the text begins."""
     try:
-        steps = scan_traversal(text)
+        return _placed(scan_traversal(text), offset, inside)
     except AddressError:
         return None
+
+
+def _placed(steps: list[Step], offset: int, inside: nodes.Node) -> nodes.Traversal | nodes.Variable:
+    """Steps of a text inside a string as a traversal in the file; the string's end bounds positions."""
 
     def place(at: int) -> int:
         return min(offset + at, inside.end)
 
     shifted = [Step(s.value, s.is_index, place(s.start), place(s.end)) for s in steps]
-    return _traversal(shifted, (), place(steps[0].start), place(steps[-1].end))
+    return _traversal(shifted, (), shifted[0].start, shifted[-1].end)
 
 
 def _traversal(
@@ -250,14 +269,14 @@ def unquoted(expr: Piece, problems: Problems, what: str = "references") -> Piece
     """The traversal in a quoted string of native syntax, with a warning that the quotes are old style."""
     if not expr.is_quoted or not isinstance(expr.node, nodes.Literal):
         return expr
-    text = expr.node.value
-    node = traversal_from_text(text, expr.node.start + 1, expr.node)
-    if node is None:
-        try:
-            scan_traversal(text)
-        except AddressError as bad:
-            at = expr.node.start + 1 + bad.start
-            problems.error("malformed_reference", bad.summary, bad.detail, Span(expr.source, at, at + 1))
+    text, start = expr.node.value, expr.node.start + 1
+    try:
+        steps = scan_traversal(text)
+    except AddressError as bad:
+        where = Span(expr.source, start + bad.start, start + bad.end)
+        problems.error("malformed_reference", bad.summary, bad.detail, where)
+        steps = bad.steps  # what could be read counts, so that nothing else is said about it
+    node = _placed(steps, start, expr.node) if steps else None
     detail = f"Quotes around {what} are an old form that may stop working; leave them out."
     problems.warning("quoted_reference", f"Quoted {what} are deprecated", detail, expr.span)
     if node is None:

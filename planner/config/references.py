@@ -54,8 +54,9 @@ Parsed = Ref | BadReference
 
 def parse_reference(node: nodes.Traversal | nodes.Variable) -> Parsed:
     """What a traversal refers to."""
+    steps: tuple[nodes.Step, ...] = ()
     if isinstance(node, nodes.Variable):
-        root, root_end, steps = node.name, node.end, ()
+        root, root_end = node.name, node.end
     else:
         root, root_end, steps = node.root, node.root_end, node.steps
     start = node.start

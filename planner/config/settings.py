@@ -56,9 +56,9 @@ def terraform_block(block: Block, settings: Settings, problems: Problems) -> Non
         elif inner.type == "required_providers":
             settings.required_providers.append((required_providers_block(inner, problems), span))
         elif inner.type == "provider_meta":
-            label = inner.labels[0]
-            if check_provider_name(label.value, Span(inner.source, label.start, label.end), problems):
-                settings.provider_metas.append((label.value, inner.body, span))
+            name = inner.labels[0].value
+            if check_provider_name(name, span, problems):
+                settings.provider_metas.append((name, inner.body, span))
         else:
             detail = "State and plan files cannot be encrypted by this program. Remove the block to keep them in clear."
             problems.error("encryption_unsupported", "State encryption is not supported", detail, span)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
 from attrs import frozen
@@ -16,7 +17,7 @@ from planner.config.model import VariableDecl
 from planner.config.reading import Piece, Problems, constant, piece
 from planner.config.static import marked
 from planner.language.values import EPHEMERAL, Unknown, Value, is_null, unmark_deep
-from planner.syntax.body import BlockSchema, BodySchema
+from planner.syntax.body import BlockSchema, Body, BodySchema
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.span import Span
 
@@ -123,38 +124,45 @@ def _add_argument(argument: str, found: RawVariables, problems: Problems) -> Non
 
 
 def _add_file(directory: str, filename: str, origin: Origin, found: RawVariables, problems: Problems) -> None:
-    from planner.syntax.files import load_file
-
-    path = os.path.join(directory, filename)
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            head = file.read(4096)
+        data = Path(directory, filename).read_bytes()
     except FileNotFoundError:
         detail = f"The file {filename} does not exist."
         problems.error("unreadable_variables", "Failed to read variables file", detail)
         return
-    except OSError as bad:
-        detail = f"The file {filename} cannot be read: {bad.strerror}."
+    except (OSError, ValueError) as bad:
+        detail = f"The file {filename} cannot be read: {getattr(bad, 'strerror', None) or bad}."
         problems.error("unreadable_variables", "Failed to read variables file", detail)
         return
-    as_json = filename.endswith(".json") or (not filename.endswith(".tfvars") and head.strip().startswith("{"))
-    loaded = load_file(path, filename, json=as_json)
-    problems.extend(loaded.diagnostics)
-    mine = Problems(loaded.diagnostics)
-    if loaded.body is None:
+    body, mine = _values_body(data, filename)
+    if body is not None:
+        declarations, _ = body.partial_content(_DECLARATIONS)
+        for block in declarations.blocks:
+            name = block.labels[0].value
+            detail = f"This file gives values only: declare {name} in a .tf file, and write {name} = ... here."
+            where = Span(block.source, block.start, block.type_end)
+            mine.error("declaration_in_values", "Variable declaration in .tfvars file", detail, where)
+    problems.extend(mine)
+    if body is None or mine.has_errors:
         return
-    declarations, _ = loaded.body.partial_content(_DECLARATIONS)
-    for block in declarations.blocks:
-        name = block.labels[0].value
-        detail = f"This file gives values only: declare {name} in a .tf file, and write {name} = ... here."
-        where = Span(block.source, block.start, block.type_end)
-        problems.error("declaration_in_values", "Variable declaration in .tfvars file", detail, where)
-    if mine.has_errors or declarations.blocks:
-        return
-    attributes, diagnostics = loaded.body.just_attributes()
+    attributes, diagnostics = body.just_attributes()
     problems.extend(diagnostics)
     for name, attribute in attributes.items():
         found[name] = RawValue(name, origin, expr=piece(attribute))
+
+
+def _values_body(data: bytes, filename: str) -> tuple[Body | None, Problems]:
+    """The body of a values file: JSON by its name, or by its first character where the name says nothing."""
+    from planner.syntax.files import load_text
+
+    if not filename.endswith((".json", ".tfvars")) and data.strip().startswith(b"{"):
+        from planner.syntax.json_body import parse_json
+        from planner.vocabulary.span import Source
+
+        json_body, diagnostics = parse_json(Source(filename, data.decode("utf-8", "replace")))
+        return json_body, Problems(diagnostics)
+    body, _, diagnostics = load_text(data, filename)
+    return body, Problems(diagnostics)
 
 
 # ---------------------------------------------------------------- final values

@@ -20,10 +20,12 @@ _UNESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
 
 
 class AddressError(Exception):
-    """Why a text is no address: a title, an explanation, and the offsets [start, end) of the offending piece."""
+    """Why a text is no address: a title, an explanation, the offsets [start, end) of the offending piece, and the steps
+    that were read before it."""
 
     def __init__(self, summary: str, detail: str, start: int, end: int) -> None:
         super().__init__(f"{summary}: {detail}")
+        self.steps: list[Step] = []
         self.summary = summary
         self.detail = detail
         self.start = start
@@ -326,11 +328,21 @@ parse_target = parse_address
 
 def scan_traversal(text: str) -> list[Step]:
     """The steps of a traversal in text form. Raises AddressError."""
+    steps: list[Step] = []
+    try:
+        _scan(text, steps)
+    except AddressError as bad:
+        bad.steps = steps
+        raise
+    return steps
+
+
+def _scan(text: str, steps: list[Step]) -> None:
     at = _blank(text, 0)
     end = _identifier(text, at)
     if end == at:
         raise AddressError("Invalid address", "An address begins with a name.", at, at + 1)
-    steps = [Step(text[at:end], False, at, end)]
+    steps.append(Step(text[at:end], False, at, end))
     at = _blank(text, end)
     while at < len(text):
         if text[at] == ".":
@@ -347,9 +359,9 @@ def scan_traversal(text: str) -> list[Step]:
             end = close + 1
             steps.append(Step(key, True, at, end))
         else:
-            raise AddressError("Invalid address", f"Unexpected {text[at]!r}.", at, at + 1)
+            end = max(at + 1, _identifier(text, at))
+            raise AddressError("Invalid address", f"Unexpected {text[at:end]!r}.", at, end)
         at = _blank(text, end)
-    return steps
 
 
 def valid_identifier(text: str) -> bool:
