@@ -20,7 +20,7 @@ class SchemaLookup(Protocol):
 
     def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None: ...
     def provider_schema(self, provider: str) -> BlockSchema | None: ...
-    def provisioner_schemas(self) -> dict[str, BlockSchema]: ...
+    def provisioner_schema(self, type: str) -> BlockSchema | None: ...
 
 
 def module_address(module: ModuleConfig) -> str:
@@ -96,12 +96,11 @@ def _outputs(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
 
 
 def _resources(facts: FactBuilder, module: ModuleConfig, address: str, schemas: SchemaLookup) -> None:
-    provisioners = schemas.provisioner_schemas()
     for key, resource in module.resources.items():
         object = join(address, key)
         facts.add("resource", object, address, resource.mode, source=resource.span)
         schema = schemas.resource_schema(module.provider_source(resource.provider_name), resource.mode, resource.type)
-        _references(facts, "reference", object, address, mentions.of_resource(resource, schema, provisioners))
+        _references(facts, "reference", object, address, mentions.of_resource(resource, schema, schemas.provisioner_schema))
         lifecycle = resource.lifecycle
         if lifecycle.prevent_destroy is not None:
             found = mentions.in_expr(lifecycle.prevent_destroy, "lifecycle.prevent_destroy")

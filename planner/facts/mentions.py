@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from planner.config.model import (
@@ -24,6 +24,7 @@ from planner.vocabulary.span import Source
 
 Mention: TypeAlias = tuple[Traversal | Variable, Source, str]
 """the traversal, its source, and the path of the argument it stands in"""
+ProvisionerSchema: TypeAlias = Callable[[str], "BlockSchema | None"]
 
 
 def in_expression(node: Expression, source: Source, path: str) -> Iterator[Mention]:
@@ -99,7 +100,9 @@ def _in_dynamic(block: Block, schema: BlockSchema, prefix: str) -> Iterator[Ment
                 yield mention
 
 
-def of_resource(resource: ResourceDecl, schema: BlockSchema | None, provisioners: dict[str, BlockSchema]) -> Iterator[Mention]:
+def of_resource(
+    resource: ResourceDecl, schema: BlockSchema | None, provisioner_schema: ProvisionerSchema
+) -> Iterator[Mention]:
     """Everything that creating or updating the resource reads."""
     yield from named(resource.depends_on, "depends_on")
     yield from in_expr(resource.count, "count")
@@ -115,13 +118,13 @@ def of_resource(resource: ResourceDecl, schema: BlockSchema | None, provisioners
     yield from in_expr(lifecycle.prevent_destroy, "lifecycle.prevent_destroy")
     for provisioner in resource.provisioners:
         if provisioner.when == "create":
-            yield from in_provisioner(provisioner, provisioners)
+            yield from in_provisioner(provisioner, provisioner_schema)
     yield from in_rules(lifecycle.preconditions, "lifecycle.precondition")
     yield from in_rules(lifecycle.postconditions, "lifecycle.postcondition")
 
 
-def in_provisioner(provisioner: Provisioner, schemas: dict[str, BlockSchema]) -> Iterator[Mention]:
-    schema = schemas.get(provisioner.type)
+def in_provisioner(provisioner: Provisioner, provisioner_schema: ProvisionerSchema) -> Iterator[Mention]:
+    schema = provisioner_schema(provisioner.type)
     if schema is not None:
         yield from in_body(provisioner.body, schema, f"provisioner.{provisioner.type}.")
 

@@ -1,0 +1,149 @@
+"""What a command works on: its options, and what they name, loaded once: configuration, variables, state, schemas."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen
+
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
+
+if TYPE_CHECKING:
+    from planner.config.model import Config
+    from planner.config.variables import RawVariables, RootVariable
+    from planner.language.schema import BlockSchema
+    from planner.plan.schemas import Schemas
+    from planner.state.local import LocalBackend, StateStore
+    from planner.state.model import State
+
+
+@frozen(eq=False)
+class Options:
+    """The flags that commands share. `var_args` are ("var", text) and ("var-file", path) in order; addresses are texts."""
+
+    directory: str = "."
+    var_args: tuple[tuple[str, str], ...] = ()
+    targets: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    replace: tuple[str, ...] = ()
+    mode: str = "normal"
+    refresh: bool = True
+    parallelism: int = 10
+    lock: bool = True
+    lock_timeout: float = 0.0
+    state_path: str | None = None
+    state_out: str | None = None
+    backup: str | None = None
+    generate_config_out: str | None = None
+    compact_warnings: bool = False
+    input: bool = True
+
+
+@frozen(eq=False)
+class Session:
+    """What the options name, as far as it could be loaded: with errors among the diagnostics, parts may be None."""
+
+    options: Options
+    config: Config | None = None
+    given: RawVariables = field(factory=dict)
+    variables: dict[str, RootVariable] = field(factory=dict)
+    workspace: str = "default"
+    backend: LocalBackend | None = None
+    store: StateStore | None = None
+    state: State | None = None
+    schemas: Any = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        return has_errors(self.diagnostics)
+
+
+class SchemaTable:
+    """The schemas of a session, in the form in which each stage asks for them. An unknown provider or type has none:
+    validation is what reports it."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self.schemas = schemas
+
+    def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None:
+        from planner.vocabulary.diagnostic import Failure
+
+        try:
+            found = self.schemas.resource(provider, mode, type)
+        except Failure:
+            return None
+        return found.block if found else None
+
+    def provider_schema(self, provider: str) -> BlockSchema | None:
+        from planner.vocabulary.diagnostic import Failure
+
+        try:
+            return self.schemas.schema(provider).provider
+        except Failure:
+            return None
+
+    def provisioner_schema(self, type: str) -> BlockSchema | None:
+        from planner.apply.provisioners import provisioner_schema
+
+        return provisioner_schema(type)
+
+
+def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
+    """All values given for root variables."""
+    from planner.config.variables import collect_variables
+
+    return collect_variables(options.directory, options.var_args)
+
+
+def load_configuration(options: Options) -> Session:
+    """Configuration and given variables; neither state nor values."""
+    from planner.config.load import load_config
+    from planner.state.workspace import current_workspace, data_directory
+
+    workspace, _, problems = current_workspace(options.directory, os.environ)
+    given, more = load_variables(options)
+    config, found = load_config(
+        options.directory, variables=given, workspace=workspace, data_dir=data_directory(os.environ)
+    )
+    return Session(
+        options, config, given, {}, workspace, schemas=new_schemas(), diagnostics=(*problems, *more, *found)
+    )
+
+
+def load_values(session: Session) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
+    """The values of the root variables."""
+    from planner.config.variables import root_variables
+
+    if session.config is None:
+        return {}, []
+    return root_variables(session.config.root.variables, session.given)
+
+
+def new_schemas() -> Schemas:
+    from planner.plan.schemas import Schemas
+    from planner.provider.registry import start_provider
+
+    return Schemas(start_provider)
+
+
+def open_store(
+    options: Options, config: Config | None, workspace: str, given: RawVariables
+) -> tuple[LocalBackend | None, StateStore | None, list[Diagnostic]]:
+    """The backend that the configuration names, and the store of the workspace in it."""
+    from planner.state.local import open_backend
+
+    kind, settings, problems = "local", dict[str, Any](), list[Diagnostic]()
+    if config is not None and config.root.backend is not None:
+        from planner.config.backend import backend_settings
+
+        kind = config.root.backend.type
+        settings, problems = backend_settings(config, given, workspace)
+        if has_errors(problems):
+            return None, None, problems
+    backend, more = open_backend(kind, settings)
+    if backend is None:
+        return None, None, [*problems, *more]
+    store = backend.store(workspace, options.state_path or "", options.state_out or "", options.backup or "")
+    return backend, store, [*problems, *more]
