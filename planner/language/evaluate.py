@@ -27,6 +27,7 @@ __all__ = [
     "compile_expression",
     "evaluate",
     "evaluate_attribute",
+    "evaluate_parts",
     "try_evaluate",
 ]
 
@@ -51,12 +52,20 @@ def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Va
 
 def try_evaluate(node: Expression, scope: Scope, source: Source | None = None) -> tuple[Value, list[Diagnostic]]:
     """As `evaluate`, with the problems as values: what the expression gives in spite of them, and they."""
+    value, errors, refused = evaluate_parts(node, scope, source)
+    return value, refused or errors
+
+
+def evaluate_parts(
+    node: Expression, scope: Scope, source: Source | None = None
+) -> tuple[Value, list[Diagnostic], list[Diagnostic]]:
+    """As `try_evaluate`, with references that are wrong in themselves apart from other errors."""
     program = compile_expression(node)
     env = Environment(scope, source, program.slots)
     value = program.run(env)
     if program.lazy:
         _resolve_rest(env, program)
-    return value, _distinct(env.refused) if env.refused else env.errors
+    return value, env.errors, _distinct(env.refused) if env.refused else env.refused
 
 
 def evaluate_attribute(attribute: Attribute, scope: Scope) -> Value:
