@@ -201,7 +201,7 @@ class Linker:
                 self._error("rules.annotation", "Annotation given twice", detail, statement.within(key))
             else:
                 given[key.text] = str(value.value)
-        body = tuple(_linked(literal) for literal in statement.body)
+        body = tuple(linked(literal) for literal in statement.body)
         head = statement.head
         text = f"{head}." if not body else f"{head} :- {', '.join(map(str, body))}."
         span = Span(statement.source, head.start, statement.end)
@@ -218,14 +218,14 @@ class Linker:
         ]
 
 
-def _linked(literal: Literal) -> Literal:
+def linked(literal: Literal) -> Literal:
     """The literal, with built-in tests told apart from atoms."""
     if isinstance(literal, Atom) and literal.predicate in TESTS:
         return Test(literal.predicate, literal.arguments, False, literal.start, literal.end)
     if isinstance(literal, Negation) and literal.atom.predicate in TESTS:
         return Test(literal.atom.predicate, literal.atom.arguments, True, literal.start, literal.end)
     if isinstance(literal, Aggregate):
-        body = tuple(_linked(inner) for inner in literal.body)
+        body = tuple(linked(inner) for inner in literal.body)
         return Aggregate(literal.result, literal.function, literal.expression, body, literal.start, literal.end)
     return literal
 

@@ -1,0 +1,87 @@
+"""Work that may take too long, in a process of its own that can be ended."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+import time
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+from planner.vocabulary.diagnostic import Failure, error
+
+T = TypeVar("T")
+
+MOST_MEMORY = 2 << 30  # bytes beyond what the process has already
+
+
+def run_limited(work: Callable[[], T], seconds: float) -> T:
+    """The result of `work()`, computed in a fork of this process: it sees all data without a copy, and nothing that it
+    does is seen here. Raises Failure when the time or the memory does not suffice, and the Failure that `work` raises."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        _work(work, writing)
+    os.close(writing)
+    try:
+        content = _read(reading, time.monotonic() + seconds)
+    finally:
+        os.close(reading)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    if content is None:
+        detail = f"There was no answer within {seconds:g} seconds. Name something in it, or ask a narrower question."
+        raise Failure(error("query.time", "Question takes too long", detail))
+    outcome, value = pickle.loads(content) if content else ("memory", None)
+    if outcome == "result":
+        return value  # type: ignore[no-any-return]
+    if outcome == "failure":
+        raise Failure(value)
+    if outcome == "memory":
+        detail = "The answer, or a step on the way, does not fit into memory. Ask a narrower question."
+        raise Failure(error("query.memory", "Question needs too much memory", detail))
+    raise RuntimeError(value)
+
+
+def _work(work: Callable[[], Any], writing: int) -> NoReturn:
+    """In the child: never comes back."""
+    try:
+        _limit_memory()
+        try:
+            outcome: tuple[str, Any] = ("result", work())
+        except Failure as failure:
+            outcome = ("failure", failure.diagnostics)
+        except MemoryError:
+            outcome = ("memory", None)
+        except Exception as problem:
+            outcome = ("error", f"{type(problem).__name__}: {problem}")
+        with os.fdopen(writing, "wb") as pipe:
+            pickle.dump(outcome, pipe, pickle.HIGHEST_PROTOCOL)
+    finally:
+        os._exit(0)
+
+
+def _limit_memory() -> None:
+    import resource
+
+    try:
+        with open("/proc/self/statm") as file:
+            used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (used + MOST_MEMORY, used + MOST_MEMORY))
+    except (OSError, ValueError):
+        pass  # other systems than Linux: the time limit alone
+
+
+def _read(reading: int, deadline: float) -> bytes | None:
+    """Everything that comes; None when it is not complete in time."""
+    parts = []
+    while (left := deadline - time.monotonic()) > 0:
+        if select.select([reading], [], [], left)[0]:
+            part = os.read(reading, 1 << 20)
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+    return None
