@@ -36,7 +36,7 @@ def load(name: str) -> Any:
     if folder is None:
         return None
     try:
-        data = (folder / name).read_bytes()
+        data = memoryview((folder / name).read_bytes())
         if hashlib.sha256(data[32:]).digest() != data[:32]:
             return None
         import gc
