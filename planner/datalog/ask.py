@@ -19,7 +19,7 @@ from planner.datalog.evaluate import Database
 from planner.datalog.model import ANY, Column, Predicate, Rule
 from planner.datalog.program import Program
 from planner.datalog.values import Row, sorted_rows
-from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Constant, Literal, Variable
+from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Constant, Literal, Term, Test, Variable
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.vocabulary.span import Span
 
@@ -120,11 +120,13 @@ def is_goal_directed(query: Query) -> bool:
 
 
 def _is_plain(literal: Literal) -> bool:
+    """Whether a literal computes nothing."""
     if isinstance(literal, Comparison):
-        return literal.operator != "=" and not isinstance(literal.left, Call) and not isinstance(literal.right, Call)
-    return not isinstance(literal, Aggregate) and not (
-        hasattr(literal, "arguments") and any(isinstance(a, Call) for a in literal.arguments)
-    )
+        terms: tuple[Term, ...] = (literal.left, literal.right)
+        return literal.operator != "=" and not any(isinstance(t, Call) for t in terms)
+    if isinstance(literal, Test):
+        return not any(isinstance(t, Call) for t in literal.arguments)
+    return not isinstance(literal, Aggregate)
 
 
 def _top_down(program: Program, database: Database, query: Query) -> set[Row]:

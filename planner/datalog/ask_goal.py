@@ -1,9 +1,9 @@
 """Questions answered by pyDatalog, goal-directed, over relations that exist.
 
 pyDatalog sees one clause: the question as a head, and for each literal a predicate of its own over the literal's
-variables. Python functions resolve those predicates, so that constants, wildcards, negations and tests mean exactly what
-they mean in rules: pyDatalog compares no values of ours but for equality, and rounds none. It gets no recursion, no
-text, and literals in joining order, on which its time depends.
+variables. Python functions resolve those predicates, so that constants, wildcards, negations and tests mean exactly
+what they mean in rules: pyDatalog compares values for equality only, and rounds none. It gets no recursion, no text,
+and literals in joining order, on which its time depends.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _ask(relations: Relations, clause: list[tuple[Literal, list[str]]], columns:
             pyEngine.Python_resolvers[registered[-1]] = _resolver(relations, literal, names)
             body.append(pyEngine.Literal(predicate, [pyEngine.Var(name) for name in names]))
         head = pyEngine.Literal(question, [pyEngine.Var(name) for name in columns])
-        pyEngine.assert_(pyEngine.Clause(head, body))
+        pyEngine.assert_(pyEngine.Clause(head, body))  # noqa: PT009
         goal = pyEngine.Literal(question, [pyEngine.Var(name) for name in columns])
         return set(goal.ask() or ())
     finally:
@@ -66,10 +66,7 @@ def _resolver(relations: Relations, literal: Literal, names: list[str]) -> Calla
 
     def resolve(*terms: Any) -> Iterator[Row]:
         known: Assignment = {name: term.id for name, term in zip(names, terms, strict=True) if term.is_const()}
-        found = {
-            tuple(extended[name] for name in names)
-            for _row, extended in relations.extensions(literal, known, set(names))
-        }
-        return iter(found)
+        ways = relations.extensions(literal, known, set(names))
+        return iter({tuple(extended[name] for name in names) for _row, extended in ways})
 
     return resolve

@@ -19,7 +19,7 @@ MOST_MEMORY = 2 << 30  # bytes beyond what the process has already
 
 def run_limited(work: Callable[[], T], seconds: float) -> T:
     """The result of `work()`, computed in a fork of this process: it sees all data without a copy, and nothing that it
-    does is seen here. Raises Failure when the time or the memory does not suffice, and the Failure that `work` raises."""
+    does is seen here. Raises Failure when the time or the memory does not suffice, and the one that `work` raises."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -35,7 +35,8 @@ def run_limited(work: Callable[[], T], seconds: float) -> T:
     if content is None:
         detail = f"There was no answer within {seconds:g} seconds. Name something in it, or ask a narrower question."
         raise Failure(error("query.time", "Question takes too long", detail))
-    outcome, value = pickle.loads(content) if content else ("memory", None)
+    result: tuple[str, Any] = pickle.loads(content) if content else ("memory", None)
+    outcome, value = result
     if outcome == "result":
         return value  # type: ignore[no-any-return]
     if outcome == "failure":
@@ -77,7 +78,7 @@ def _limit_memory() -> None:
 
 def _read(reading: int, deadline: float) -> bytes | None:
     """Everything that comes; None when it is not complete in time."""
-    parts = []
+    parts: list[bytes] = []
     while (left := deadline - time.monotonic()) > 0:
         if select.select([reading], [], [], left)[0]:
             part = os.read(reading, 1 << 20)
