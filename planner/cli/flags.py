@@ -166,14 +166,8 @@ def duration(text: str) -> float | None:
     return sign * total if found else None
 
 
-def nearest(name: str, candidates: Any) -> str | None:
-    """The candidate most like a mistyped name, if any is near."""
-    from difflib import get_close_matches
-
-    found = get_close_matches(name, sorted(candidates), n=1, cutoff=0.6)
-    return found[0] if found else None
-
-
 def _did_you_mean(name: str, table: dict[str, Flag]) -> str:
+    from planner.vocabulary.nearest import nearest
+
     hit = nearest(name, [flag.name for flag in table.values() if flag.help])
     return f"Did you mean -{hit}?" if hit else ""

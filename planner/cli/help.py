@@ -34,7 +34,7 @@ def overview() -> str:
 def command_help(command: str, module: ModuleType) -> str:
     """The text of `planner COMMAND -help`, from the module's USAGE, HELP and FLAGS."""
     lines = [f"Usage: planner [global options] {command} {module.USAGE}".rstrip(), ""]
-    lines += [f"  {line}".rstrip() for line in wrap(module.HELP.strip(), _WIDTH - 2).split("\n")]
+    lines += [f"  {line}".rstrip() for line in wrap(_reflow(module.HELP), _WIDTH - 2).split("\n")]
     below = index.subcommands(command)
     if below:
         lines += ["", "Commands:"]
@@ -42,6 +42,18 @@ def command_help(command: str, module: ModuleType) -> str:
     shown = [(_spelling(flag), flag.help) for flag in (*module.FLAGS, *COMMON) if flag.help]
     lines += ["", "Options:"]
     lines += _table(sorted(shown))
+    return "\n".join(lines)
+
+
+def _reflow(text: str) -> str:
+    """Paragraphs as one line each; indented lines stay as they are."""
+    lines: list[str] = []
+    for line in text.strip().split("\n"):
+        joins = lines and lines[-1] and line and not line.startswith(" ") and not lines[-1].startswith(" ")
+        if joins:
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
     return "\n".join(lines)
 
 

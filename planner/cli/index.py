@@ -58,8 +58,9 @@ ALIASES = {
 
 
 def module_name(command: str) -> str:
-    """The module of a command: `state list` is planner.cli.commands.state_list."""
-    return "planner.cli.commands." + command.replace(" ", "_").replace("-", "_")
+    """The module of a command: `state list` is planner.cli.commands.state_list, `import` (a keyword) import_."""
+    name = "import_" if command == "import" else command.replace(" ", "_").replace("-", "_")
+    return f"planner.cli.commands.{name}"
 
 
 def subcommands(command: str) -> list[str]:

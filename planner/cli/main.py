@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 
 from planner.cli import index
-from planner.cli.flags import UsageError, nearest, parse
+from planner.cli.flags import UsageError, parse
 from planner.cli.terminal import Terminal
 
 HELP = frozenset(("-h", "-help", "--help"))
@@ -156,9 +156,10 @@ def _usage_error(terminal: Terminal, problem: UsageError, command: str = "") -> 
 
 
 def _unknown(words: list[str], terminal: Terminal) -> int:
+    from planner.vocabulary.nearest import nearest
+
     name = words[0]
-    hit = nearest(" ".join(words[:2]), index.COMMANDS) if len(words) > 1 else None
-    hit = nearest(name, [c for c in index.COMMANDS if " " not in c]) or hit
+    hit = nearest(name, [c for c in index.COMMANDS if " " not in c])
     detail = f"Did you mean {hit}?\n" if hit else ""
     detail += "The commands are listed by:\n  planner -help"
     return _usage_error(terminal, UsageError(f"There is no command {name}", detail))

@@ -18,9 +18,9 @@ from planner.language.values import SENSITIVE, mark
 from planner.plan.model import OutputChange, Plan, ResourceChange
 
 if TYPE_CHECKING:
-    from planner.language.schema import BlockSchema
+    from planner.provider.interface import ResourceSchema
 
-SchemaOf: TypeAlias = "Callable[[str, str, str], BlockSchema | None]"
+SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
 """(provider configuration address, mode, type) -> the schema of that object, if it is known"""
 
 SYMBOLS = (
@@ -101,9 +101,8 @@ class PlanText:
         relevant = self._relevant(change) if drift else EVERYWHERE
         replace = Paths(change.replace_paths)
         schema = self.schema_of(change.provider, change.mode, change.type)
-        return diff_object(
-            Change(null_is_missing(change.before), null_is_missing(change.after), replace, relevant), schema
-        )
+        before, after = null_is_missing(change.before), null_is_missing(change.after)
+        return diff_object(Change(before, after, replace, relevant), schema.block if schema else None)
 
     def outputs(self) -> list[str]:
         """One line (or several) for each root output that changes."""

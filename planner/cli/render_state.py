@@ -55,7 +55,7 @@ class StateText:
         keyword = "resource" if resource.mode == "managed" else resource.mode
         value = self.decode(resource, obj)
         schema = self.schema_of(resource.provider, resource.mode, resource.type)
-        body = self.text.render(diff_object(Change(value, value), schema), 0, self.style)
+        body = self.text.render(diff_object(Change(value, value), schema.block if schema else None), 0, self.style)
         address = resource.address + format_key(instance.key)
         return f'# {address}:{remark}\n{keyword} "{resource.type}" "{resource.name}" {body}'
 

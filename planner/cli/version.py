@@ -9,12 +9,10 @@ from __future__ import annotations
 import sys
 
 from planner import __version__
-
-COMPATIBLE = "1.12.6"
-"""the version of OpenTofu whose configurations, states and output formats are meant"""
+from planner.vocabulary.version import COMPATIBLE_VERSION
 
 _OWN = ".".join(__version__.split(".")[:2])
-VERSION = f"{COMPATIBLE}-planner{_OWN}"
+VERSION = f"{COMPATIBLE_VERSION}-planner{_OWN}"
 """the version as clients see it (a SemVer)"""
 
 _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64", "i686": "386", "i386": "386"}

@@ -135,3 +135,9 @@ class Plan:
         return not any(
             c.action != "no-op" or c.importing is not None or c.address != c.previous_address for c in self.changes
         ) and not any(o.action != "no-op" for o in self.outputs)
+
+    @property
+    def can_apply(self) -> bool:
+        """Whether applying would do anything: changes, or in refresh-only mode drift to record."""
+        drifted = any(d.action != "no-op" or d.address != d.previous_address for d in self.drift)
+        return not self.errored and (not self.is_empty or (self.mode == "refresh-only" and drifted))

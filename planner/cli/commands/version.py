@@ -6,7 +6,8 @@ import os
 
 from planner.cli.flags import Arguments, Flag
 from planner.cli.terminal import Terminal
-from planner.cli.version import COMPATIBLE, VERSION, platform
+from planner.cli.version import VERSION, platform
+from planner.vocabulary.version import COMPATIBLE_VERSION
 
 USAGE = "[options]"
 HELP = """Shows the version of planner, the version it is compatible with, and the providers that are locked here.
@@ -24,11 +25,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         import json
 
         answer = {
-            "terraform_version": COMPATIBLE,
+            "terraform_version": COMPATIBLE_VERSION,
             "platform": platform(),
             "provider_selections": providers,
             "planner_version": __version__,
-            "compatible_with": {"product": "OpenTofu", "version": COMPATIBLE},
+            "compatible_with": {"product": "OpenTofu", "version": COMPATIBLE_VERSION},
         }
         terminal.out(json.dumps(answer, indent=2, ensure_ascii=False))
         return 0
@@ -37,7 +38,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     terminal.out(f"{name[0] if name else 'planner'} v{VERSION}\non {platform()}")
     for provider, version in providers.items():
         terminal.out(f"+ provider {provider} v{version}")
-    terminal.out(f"compatible with OpenTofu v{COMPATIBLE}")
+    terminal.out(f"compatible with OpenTofu v{COMPATIBLE_VERSION}")
     return 0
 
 

@@ -1,0 +1,49 @@
+"""Asking for a yes before something is changed."""
+
+from __future__ import annotations
+
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import Failure, error
+
+QUESTIONS = {
+    "normal": ("Do you want to perform these actions?", "Everything described above will be done."),
+    "destroy": (
+        "Do you really want to destroy all resources?",
+        "Everything that is managed here will be destroyed, as shown above. There is no undo.",
+    ),
+    "refresh-only": (
+        "Would you like to update the state to reflect these detected changes?",
+        "Only the state is written; no real object is touched.",
+    ),
+}
+
+
+def approved(mode: str, terminal: Terminal, may_ask: bool) -> bool:
+    """Ask whether a plan of this mode shall be applied; only the word `yes` approves. Raises Failure when nobody can
+    be asked."""
+    question, remark = QUESTIONS[mode]
+    return ask(question, f"{remark}\nOnly 'yes' will be accepted to approve.", terminal, may_ask) == "yes"
+
+
+def ask(question: str, remark: str, terminal: Terminal, may_ask: bool) -> str:
+    """The answer to a question, without blanks around it. Raises Failure when nobody can be asked."""
+    if not may_ask:
+        raise Failure(
+            error(
+                "cli.no_input",
+                "An answer is needed, but asking is switched off",
+                f'"{question}" Use -auto-approve to go on without asking, or apply a saved plan.',
+            )
+        )
+    lines = "\n".join(f"  {line}" for line in remark.split("\n"))
+    terminal.stdout.write(
+        f"\n{terminal.paint(question, 'bold')}\n{lines}\n\n  {terminal.paint('Enter a value:', 'bold')} "
+    )
+    terminal.stdout.flush()
+    answer = terminal.stdin.readline()
+    if not answer:
+        terminal.out()
+        raise Failure(
+            error("cli.no_answer", "No answer", f'"{question}" was not answered: standard input is at its end.')
+        )
+    return answer.strip()

@@ -1,0 +1,84 @@
+"""`apply`: do what a plan says, after showing it and asking."""
+
+from __future__ import annotations
+
+from planner.cli.approval import approved
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import (
+    DESTROY,
+    INPUT,
+    JSON_LINES,
+    OPERATION,
+    SHOW_SENSITIVE,
+    STATE,
+    VARIABLES,
+    may_ask,
+    options,
+)
+from planner.cli.summary import Counts
+from planner.cli.terminal import Terminal
+from planner.cli.view import View, open_view, usage_error_lines
+
+USAGE = "[options] [PLAN]"
+HELP = """Plans, shows the plan, asks, and then does what it says. Given a plan file that `planner plan -out`
+saved, it does exactly that without asking."""
+APPLY_FLAGS = (
+    Flag("auto-approve", "bool", "Do not ask before applying."),
+    Flag("suppress-forget-errors", "bool", "Destroying may leave forgotten objects behind without an error."),
+    INPUT,
+    SHOW_SENSITIVE,
+    *OPERATION,
+    *STATE,
+    *VARIABLES,
+    *JSON_LINES,
+)
+FLAGS = (DESTROY, *APPLY_FLAGS)
+usage_error = usage_error_lines
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors and when the answer was no."""
+    return apply(arguments, terminal, "normal")
+
+
+def apply(arguments: Arguments, terminal: Terminal, mode: str) -> int:
+    """What `apply`, `destroy` and `refresh` have in common: they differ in the mode of the plan."""
+    if len(arguments.words) > 1:
+        raise UsageError("Too many words", "At most one plan file can be applied.")
+    settings = options(arguments, mode)
+    path = arguments.words[0] if arguments.words else None
+    if path is None and arguments["json"] and not arguments["auto-approve"]:
+        raise UsageError("Nobody can be asked", "With -json, apply needs a plan file or -auto-approve.")
+    from planner import pipeline
+    from planner.cli.schema_lookup import SchemaLookup
+
+    view = open_view(arguments, terminal)
+    if path is not None:
+        return carry_out(settings, path, view, destroyed=False)
+    planned = pipeline.plan(settings, view.hooks)
+    if planned.plan is not None:
+        view.plan(planned.plan, SchemaLookup(planned.session.schemas).resource_schema)
+    view.diagnostics(planned.diagnostics)
+    if planned.plan is None or any(d.is_error for d in planned.diagnostics):
+        return 1
+    destroys = planned.plan.mode == "destroy"
+    must_ask = planned.plan.can_apply and not arguments["auto-approve"]
+    if must_ask and not approved(planned.plan.mode, terminal, may_ask(arguments)):
+        view.log("\nDestroy cancelled." if destroys else "\nApply cancelled.")
+        return 1
+    return carry_out(settings, planned, view, destroys)
+
+
+def carry_out(settings: object, planned: object, view: View, destroyed: bool) -> int:
+    """Apply a plan (or the plan in a file) and tell how it ended."""
+    from planner import pipeline
+
+    applied = pipeline.apply(settings, planned, view.hooks)
+    view.diagnostics(applied.diagnostics)
+    if any(d.is_error for d in applied.diagnostics):
+        return 1
+    counts = applied.counts
+    view.finished(Counts(counts.add, counts.change, counts.remove, counts.imports, counts.forget), destroyed)
+    if not destroyed and applied.state is not None:
+        view.outputs(applied.state.outputs)
+    return 0

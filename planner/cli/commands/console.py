@@ -1,0 +1,164 @@
+"""`console`: evaluate expressions against the configuration and the state, on a terminal or from a pipe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import LOCK, VARIABLES, options
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import Failure, has_errors
+
+USAGE = "[options]"
+HELP = """Evaluates expressions of the configuration language, one after the other, with the values of the
+configuration and the state. Nothing is changed. `exit` or the end of the input ends it.
+
+With -json, every line of input is an object {"expr": TEXT}, and every answer is one line of JSON."""
+FLAGS = (
+    Flag("json", "bool", "Read and write JSON lines."),
+    Flag("state", "string", "Read the state from this file.", value="FILE"),
+    *LOCK,
+    *VARIABLES,
+)
+BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when the values cannot be had or, reading from a pipe, at the first expression that fails."""
+    if arguments.words:
+        raise UsageError("Too many words", "console takes no directory; use -chdir=DIR before the command.")
+    settings = options(arguments)
+    from planner import pipeline
+
+    scope, diagnostics = pipeline.console_scope(settings)
+    if scope is None or (arguments["json"] and has_errors(diagnostics)):
+        return finish(diagnostics, terminal)
+    if diagnostics:
+        finish(diagnostics, terminal)
+    if arguments["json"]:
+        return _json_lines(scope, terminal)
+    if terminal.interactive:
+        return _ask(scope, terminal)
+    return _pipe(scope, terminal)
+
+
+def _json_lines(scope: Any, terminal: Terminal) -> int:
+    from planner.language.console import answer
+    from planner.vocabulary.exact_json import JsonError, dumps, loads
+
+    for line in terminal.stdin:
+        if not line.strip():
+            continue
+        try:
+            question = loads(line.encode("utf-8", "surrogatepass"))
+            text = question["expr"]
+        except (JsonError, KeyError, TypeError):
+            reply: Any = {"error": True, "phase": "parse", "ranges": []}
+        else:
+            reply = answer(text, scope)
+        terminal.out(dumps(reply, escape_html=False).decode("utf-8"))
+        terminal.stdout.flush()
+    return 0
+
+
+def _pipe(scope: Any, terminal: Terminal) -> int:
+    for text in statements(terminal.stdin.readline, lambda depth: None):
+        if text.strip() == "exit":
+            return 0
+        try:
+            result = evaluated(text, scope)
+        except Failure as problem:
+            finish(problem.diagnostics, terminal)
+            return 1
+        if result:
+            terminal.out(result)
+    return 0
+
+
+def _ask(scope: Any, terminal: Terminal) -> int:
+    with suppress(ImportError):
+        import readline  # noqa: F401 (importing it gives input() a history and line editing)
+    prompt = ["> "]
+
+    def read() -> str:
+        try:
+            return input(prompt[0]) + "\n"
+        except EOFError:
+            terminal.out()
+            return ""
+
+    def waiting(depth: int) -> None:
+        prompt[0] = "." * depth + " " if depth else "> "
+
+    for text in statements(read, waiting):
+        if text.strip() == "exit":
+            break
+        try:
+            result = evaluated(text, scope)
+        except Failure as problem:
+            finish(problem.diagnostics, terminal)
+            continue
+        if result:
+            terminal.out(result)
+    sys.stdout.flush()
+    return 0
+
+
+def statements(read: Callable[[], str], waiting: Callable[[int], None]) -> Any:
+    """Texts to evaluate: lines, joined while brackets are open or a line ends with a backslash. `waiting` is told how
+    many brackets are open."""
+    text, depth = "", 0
+    while True:
+        line = read()
+        if not line:
+            if text.strip():
+                yield text
+            return
+        continued = line.rstrip("\r\n").endswith("\\")
+        text += line.rstrip("\r\n").removesuffix("\\") + "\n"
+        depth = open_brackets(text)
+        if depth <= 0 and not continued:
+            waiting(0)
+            if text.strip():
+                yield text.strip()
+            text = ""
+        else:
+            waiting(max(depth, 1))
+
+
+def open_brackets(text: str) -> int:
+    """How many brackets are still open, those in strings and comments aside."""
+    depth, at = 0, 0
+    while at < len(text):
+        char = text[at]
+        if char == '"':
+            at += 1
+            while at < len(text) and text[at] not in '"\n':
+                at += 2 if text[at] == "\\" else 1
+        elif char == "#" or text.startswith("//", at):
+            end = text.find("\n", at)
+            at = len(text) if end < 0 else end
+        else:
+            depth += BRACKETS.get(char, 0)
+        at += 1
+    return depth
+
+
+def evaluated(text: str, scope: Any) -> str:
+    """The value of an expression as text. Raises Failure."""
+    from planner.cli.render_value import format_value
+    from planner.language.evaluate import evaluate
+    from planner.syntax.parse import parse_expression
+    from planner.vocabulary.span import Source
+
+    if text.strip() == "help":
+        return "Type an expression to see its value; exit ends the console."
+    source = Source("<console>", text)
+    expression, problems = parse_expression(source)
+    if expression is None or has_errors(problems):
+        raise Failure(problems)
+    return format_value(evaluate(expression, scope, source))

@@ -1,0 +1,22 @@
+"""`destroy`: apply with a plan that destroys everything."""
+
+from __future__ import annotations
+
+from planner.cli.commands.apply import APPLY_FLAGS, apply
+from planner.cli.flags import Arguments, UsageError
+from planner.cli.terminal import Terminal
+from planner.cli.view import usage_error_lines
+
+USAGE = "[options]"
+HELP = "Plans to destroy everything that is managed here, shows the plan, asks, and does it."
+FLAGS = APPLY_FLAGS
+usage_error = usage_error_lines
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors and when the answer was no."""
+    if arguments.words:
+        raise UsageError("Too many words", "destroy takes no plan file: use `planner plan -destroy -out=FILE`.")
+    if arguments["refresh-only"]:
+        raise UsageError("Conflicting options", "destroy cannot be limited to refreshing.")
+    return apply(arguments, terminal, "destroy")

@@ -1,0 +1,30 @@
+"""`get`: install the modules that the configuration calls, and nothing else."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, Flag
+from planner.cli.options import JSON_LINES, VARIABLES, options
+from planner.cli.terminal import Terminal
+from planner.cli.view import open_view, usage_error_lines
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options]"
+HELP = "Installs the modules that the configuration calls into .terraform/modules."
+FLAGS = (
+    Flag("update", "bool", "Look for newer versions of installed modules."),
+    Flag("test-directory", "string", "", value="DIR"),
+    *VARIABLES,
+    *JSON_LINES,
+)
+usage_error = usage_error_lines
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors."""
+    settings = options(arguments, directory=arguments.words[0] if arguments.words else ".")
+    from planner import pipeline
+
+    view = open_view(arguments, terminal)
+    diagnostics = pipeline.get(settings, upgrade=arguments["update"], hooks=view.hooks)
+    view.diagnostics(diagnostics)
+    return int(has_errors(diagnostics))

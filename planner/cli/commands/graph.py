@@ -1,0 +1,77 @@
+"""`graph`: the graph of an operation, to draw (DOT) or to read by programs (JSON)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import DESTROY, INPUT, JSON, OPERATION, STATE, VARIABLES, options
+from planner.cli.terminal import Terminal
+from planner.graph.model import Graph
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options]"
+HELP = """Draws the graph of the steps of an operation in the DOT language, which Graphviz turns into pictures:
+  planner graph | dot -Tsvg > graph.svg
+
+With -json, the graph before and after transitive reduction, with the kind of each node."""
+KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
+FLAGS = (
+    Flag("type", "string", f"Which operation: {', '.join(KINDS)}.", value="TYPE"),
+    Flag("plan", "string", "Draw what applying this plan file would do.", value="FILE"),
+    Flag("draw-cycles", "bool", "Draw the edges of cycles in red."),
+    Flag("module-depth", "int", "", -1),
+    Flag("verbose", "bool", ""),
+    JSON,
+    DESTROY,
+    INPUT,
+    *OPERATION,
+    *STATE,
+    *VARIABLES,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when there is no graph."""
+    if arguments.words:
+        raise UsageError("Too many words", "graph takes no directory; use -chdir=DIR before the command.")
+    settings = options(arguments)
+    kind = arguments["type"] or ("apply" if arguments["plan"] else "plan")
+    if kind not in KINDS:
+        raise UsageError(f"There is no graph of type {kind}", f"The types are: {', '.join(KINDS)}.")
+    if arguments["plan"] and kind != "apply":
+        raise UsageError("Conflicting options", "A plan file has a graph of type apply only.")
+    from planner import pipeline
+
+    graph = pipeline.graph(settings, kind, arguments["plan"] or None)
+    code = finish(graph.diagnostics, terminal) if not arguments["draw-cycles"] else 0
+    if code or (not graph.nodes and has_errors(graph.diagnostics)):
+        return 1
+    if arguments["json"]:
+        from planner.vocabulary.exact_json import dumps
+
+        terminal.out(dumps(graph_json(graph)).decode("utf-8"))
+        return 0
+    from planner.cli.dot import dot
+
+    terminal.out(dot(graph, arguments["draw-cycles"]))
+    return 0
+
+
+def graph_json(graph: Graph) -> dict[str, Any]:
+    """Format 1.0: node names; edges [dependent, dependency] before and after reduction; what each node is about."""
+    return {
+        "format_version": "1.0",
+        "nodes": sorted(graph.nodes),
+        "edges": _pairs(graph.edges),
+        "reduced_edges": _pairs(graph.reduced),
+        "details": {
+            name: {"kind": node.kind, "module": node.module, "object": node.object, "deposed": node.extra}
+            for name, node in sorted(graph.nodes.items())
+        },
+    }
+
+
+def _pairs(edges: dict[str, tuple[str, ...]]) -> list[list[str]]:
+    return [[a, b] for a in sorted(edges) for b in sorted(edges[a])]

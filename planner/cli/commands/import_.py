@@ -1,0 +1,39 @@
+"""`import`: bring an existing object under management."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import INPUT, JSON_LINES, STATE, VARIABLES, options
+from planner.cli.supported import pipeline_function
+from planner.cli.terminal import Terminal
+from planner.cli.view import open_view, usage_error_lines
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options] ADDRESS ID"
+HELP = """Records an existing object in the state as the resource instance that is named. The configuration must
+declare the resource. Better: an import block, which plans first."""
+FLAGS = (
+    Flag("config", "string", "Take the configuration from this directory.", value="DIR"),
+    Flag("parallelism", "int", "", 10, "N"),
+    Flag("ignore-remote-version", "bool", ""),
+    INPUT,
+    *STATE,
+    *VARIABLES,
+    *JSON_LINES,
+)
+usage_error = usage_error_lines
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors."""
+    if len(arguments.words) != 2:
+        raise UsageError("An address and an id are needed")
+    import_object = pipeline_function("import_object", "import")
+    settings = options(arguments, directory=arguments["config"] or ".")
+    view = open_view(arguments, terminal)
+    diagnostics = import_object(settings, *arguments.words, view.hooks)
+    view.diagnostics(diagnostics)
+    if has_errors(diagnostics):
+        return 1
+    view.log("\nImport successful! The object is managed from now on.")
+    return 0

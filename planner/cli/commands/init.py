@@ -1,0 +1,63 @@
+"""`init`: prepare a directory: modules, backend, providers and their lock file."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, options
+from planner.cli.terminal import Terminal
+from planner.cli.view import open_view, usage_error_lines
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options]"
+HELP = """Prepares the working directory: installs the modules that the configuration calls, sets up the backend
+and selects providers. Running it again is harmless."""
+FLAGS = (
+    Flag("backend", "bool", "Leave the backend as it is.", True),
+    Flag("cloud", "bool", "", True),
+    Flag("backend-config", "ordered", "A setting of the backend, or a file with settings.", value="NAME=VALUE"),
+    Flag("force-copy", "bool", "Answer yes to questions about copying the state."),
+    Flag("reconfigure", "bool", "Forget the former settings of the backend."),
+    Flag("migrate-state", "bool", "Move the state to the new backend."),
+    Flag("from-module", "string", "Copy this module into the directory first.", value="SOURCE"),
+    Flag("get", "bool", "Do not install modules.", True),
+    Flag("upgrade", "bool", "Select the newest versions that are allowed."),
+    Flag("plugin-dir", "list", "Look for providers in this directory only. May be repeated.", value="DIR"),
+    Flag("lockfile", "string", "How to treat the lock file: readonly.", value="MODE"),
+    Flag("ignore-remote-version", "bool", ""),
+    Flag("test-directory", "string", "", value="DIR"),
+    INPUT,
+    *LOCK,
+    *VARIABLES,
+    *JSON_LINES,
+)
+usage_error = usage_error_lines
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors."""
+    if len(arguments.words) > 1:
+        raise UsageError("Too many words", "init takes at most one directory.")
+    settings = options(arguments, directory=arguments.words[0] if arguments.words else ".")
+    from planner import pipeline
+
+    view = open_view(arguments, terminal)
+    diagnostics = pipeline.init(
+        settings,
+        upgrade=arguments["upgrade"],
+        install_modules=arguments["get"],
+        backend=arguments["backend"],
+        backend_config=tuple(text for name, text in arguments.ordered if name == "backend-config"),
+        reconfigure=arguments["reconfigure"],
+        plugin_dirs=arguments["plugin-dir"],
+        lockfile=arguments["lockfile"],
+        from_module=arguments["from-module"],
+        hooks=view.hooks,
+    )
+    view.diagnostics(diagnostics)
+    if has_errors(diagnostics):
+        return 1
+    success = "planner has been successfully initialized!"
+    view.log(success if arguments["json"] else f"\n{terminal.paint(success, 'bold', 'green')}")
+    if not terminal.in_automation and not arguments["json"]:
+        terminal.out("\nThe next step is usually `planner plan`, which shows what has to be done.")
+    return 0

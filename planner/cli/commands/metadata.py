@@ -1,0 +1,20 @@
+"""`metadata`: facts about this program for other programs; by itself it only lists them."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, Flag
+from planner.cli.terminal import Terminal
+
+USAGE = "COMMAND [options]"
+HELP = "Tells other programs about this one."
+FLAGS: tuple[Flag, ...] = ()
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """Print the help; 1, because no command was given."""
+    import sys
+
+    from planner.cli.help import command_help
+
+    terminal.out(command_help("metadata", sys.modules[__name__]))
+    return 1

@@ -1,0 +1,24 @@
+"""`metadata functions`: the signatures of the functions of the language, for editors."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, UsageError
+from planner.cli.options import JSON
+from planner.cli.terminal import Terminal
+
+USAGE = "-json"
+HELP = "Prints the signatures and descriptions of all functions of the configuration language."
+FLAGS = (JSON,)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0."""
+    if not arguments["json"]:
+        raise UsageError("Option -json is needed", "There is only a JSON form of this answer.")
+    from planner.cli.supported import pipeline_function
+    from planner.vocabulary.exact_json import dumps
+
+    signatures = pipeline_function("function_signatures", "metadata functions")()
+    document = {"format_version": "1.0", "function_signatures": signatures}
+    terminal.out(dumps(document, escape_html=False).decode("utf-8"))
+    return 0

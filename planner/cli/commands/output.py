@@ -1,0 +1,120 @@
+"""`output`: the output values of the root module, from the state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import JSON, SHOW_SENSITIVE, VARIABLES, options
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+
+if TYPE_CHECKING:
+    from planner.state.model import OutputState
+
+USAGE = "[options] [NAME]"
+HELP = "Shows the output values of the root module as the state holds them: all, or the one that is named."
+FLAGS = (
+    JSON,
+    Flag("raw", "bool", "Print a string, number or bool as it is, without a line break."),
+    Flag("state", "string", "Read the state from this file.", value="FILE"),
+    SHOW_SENSITIVE,
+    *VARIABLES,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when the output does not exist or the state cannot be read."""
+    if len(arguments.words) > 1:
+        raise UsageError("Too many words", "output takes at most one name.")
+    if arguments["json"] and arguments["raw"]:
+        raise UsageError("Conflicting options", "-json and -raw are two different forms: choose one.")
+    name = arguments.words[0] if arguments.words else ""
+    if arguments["raw"] and not name:
+        raise UsageError("Option -raw needs a name", "Only a single output can be printed raw.")
+    from planner import pipeline
+
+    outputs, diagnostics = pipeline.outputs(options(arguments))
+    from planner.cli.render_diagnostics import show
+
+    if has_errors(diagnostics):
+        show(diagnostics, terminal)
+        return 1
+    if arguments["json"]:
+        terminal.out(_json(outputs, name))
+    elif name and outputs:
+        if arguments["raw"]:
+            terminal.stdout.write(raw(name, _named(outputs, name)))
+        else:
+            from planner.cli.render_value import format_value
+            from planner.language.values import unmark_deep
+
+            terminal.out(format_value(unmark_deep(_named(outputs, name).value)[0]))
+    elif not outputs:
+        show([_none()], terminal)
+    else:
+        terminal.out(all_outputs(outputs, arguments["show-sensitive"]))
+    return 0
+
+
+def all_outputs(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str:
+    """All outputs by name, sensitive ones hidden."""
+    from planner.cli.render_value import format_value
+    from planner.language.values import unmark_deep
+
+    lines = []
+    for name in sorted(outputs):
+        output = outputs[name]
+        hidden = output.sensitive and not show_sensitive
+        lines.append(f"{name} = {'<sensitive>' if hidden else format_value(unmark_deep(output.value)[0])}")
+    return "\n".join(lines)
+
+
+def raw(name: str, output: OutputState) -> str:
+    """The value as plain text. Raises Failure for values that have none."""
+    from planner.cli.render_diff import number_text
+    from planner.language.types import friendly_name
+    from planner.language.values import Null, type_of, unmark_deep
+
+    value, _ = unmark_deep(output.value)
+    cls = value.__class__
+    if cls is str:
+        return str(value)
+    if cls is bool:
+        return "true" if value else "false"
+    if cls is Null:
+        raise Failure(error("cli.raw_null", "No raw form", f'The value of output "{name}" is null.'))
+    kind = friendly_name(type_of(value))
+    if kind != "number":
+        detail = f'Output "{name}" is {kind}: only a string, number or bool can be printed raw. Use -json.'
+        raise Failure(error("cli.raw_type", "No raw form", detail))
+    return number_text(value)
+
+
+def _json(outputs: Mapping[str, OutputState], name: str) -> str:
+    from planner.cli.outputs_json import output_json
+    from planner.vocabulary.exact_json import dumps
+
+    if name:
+        return dumps(output_json(_named(outputs, name))["value"]).decode("utf-8")
+    return dumps({n: output_json(outputs[n]) for n in sorted(outputs)}, indent=True).decode("utf-8")
+
+
+def _named(outputs: Mapping[str, OutputState], name: str) -> OutputState:
+    if name in outputs:
+        return outputs[name]
+    from planner.vocabulary.nearest import did_you_mean
+
+    detail = f'The state has no output "{name}".{did_you_mean(name, outputs)}'
+    if not outputs:
+        detail += " It has no outputs at all: they are written by apply."
+    raise Failure(error("cli.no_output", "Output not found", detail))
+
+
+def _none() -> Diagnostic:
+    return warning(
+        "cli.no_outputs",
+        "No outputs found",
+        "The state has no outputs. They are declared in the root module and written by apply.",
+    )

@@ -1,0 +1,50 @@
+"""`plan`: what apply would do."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import DESTROY, INPUT, JSON_LINES, OPERATION, SHOW_SENSITIVE, STATE, VARIABLES, options
+from planner.cli.terminal import Terminal
+from planner.cli.view import open_view, usage_error_lines
+
+USAGE = "[options]"
+HELP = """Compares the configuration with the state and the real objects, and shows what apply would do. Nothing is
+changed.
+
+With -out the plan is saved, and `planner apply FILE` does exactly what it says."""
+FLAGS = (
+    Flag("out", "string", "Save the plan in this file.", value="FILE"),
+    Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
+    Flag("generate-config-out", "string", "Write configuration for imported objects that have none.", value="FILE"),
+    DESTROY,
+    INPUT,
+    SHOW_SENSITIVE,
+    *OPERATION,
+    *STATE,
+    *VARIABLES,
+    *JSON_LINES,
+)
+usage_error = usage_error_lines
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
+    if arguments.words:
+        raise UsageError("Too many words", "plan takes no directory; use -chdir=DIR before the command.")
+    settings = options(arguments)
+    from planner import pipeline
+    from planner.cli.schema_lookup import SchemaLookup
+
+    view = open_view(arguments, terminal)
+    planned = pipeline.plan(settings, view.hooks)
+    if planned.plan is not None:
+        view.plan(planned.plan, SchemaLookup(planned.session.schemas).resource_schema)
+    problems = list(planned.diagnostics)
+    if planned.plan is not None and arguments["out"]:
+        problems += pipeline.save_plan(planned, arguments["out"])
+    view.diagnostics(problems)
+    if planned.plan is None or any(d.is_error for d in problems):
+        return 1
+    if planned.plan.can_apply:
+        view.next_steps(arguments["out"], arguments["generate-config-out"])
+    return 2 if arguments["detailed-exitcode"] and planned.plan.can_apply else 0

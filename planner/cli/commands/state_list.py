@@ -1,0 +1,82 @@
+"""`state list`: the addresses of the resource instances in the state."""
+
+from __future__ import annotations
+
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag
+from planner.cli.options import VARIABLES, options
+from planner.cli.terminal import Terminal
+from planner.state.model import State
+from planner.vocabulary.address import (
+    Address,
+    AddressError,
+    ModuleAddress,
+    ResourceAddress,
+    format_key,
+    parse_address,
+    sort_key,
+)
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+
+USAGE = "[options] [ADDRESS...]"
+HELP = "Lists the resource instances in the state, or those in the modules and resources that are named."
+FLAGS = (
+    Flag("state", "string", "Read the state from this file.", value="FILE"),
+    Flag("id", "string", "Only instances whose id attribute is this.", value="ID"),
+    *VARIABLES,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when there is no state or an address is not in it."""
+    from planner import pipeline
+
+    shown = pipeline.show(options(arguments), None)
+    if has_errors(shown.diagnostics):
+        return finish(shown.diagnostics, terminal)
+    if shown.state is None:
+        return finish([no_state()], terminal)
+    for address in instances(shown.state, arguments.words, arguments["id"]):
+        terminal.out(address)
+    return finish(shown.diagnostics, terminal)
+
+
+def no_state() -> Diagnostic:
+    return error("state.none", "No state", "No state file was found: nothing has been applied here yet.")
+
+
+def instances(state: State, wanted: list[str], id: str = "") -> list[str]:
+    """Addresses of instances with a current or deposed object, sorted. Raises Failure for an address that names
+    nothing in the state."""
+    filters = [_parse(text) for text in wanted]
+    found: list[str] = []
+    used: set[int] = set()
+    for resource, instance in state.instances():
+        address = resource.address + format_key(instance.key)
+        parsed = parse_address(address)
+        hits = [i for i, f in enumerate(filters) if f.contains(parsed)]
+        used.update(hits)
+        if filters and not hits:
+            continue
+        current = instance.current
+        if id and (current is None or current.attributes.get("id") != id):
+            continue
+        found.append(address)
+    missing = [text for i, text in enumerate(wanted) if i not in used]
+    if missing:
+        raise Failure(
+            [
+                error("state.unknown_address", "Not in the state", f"Nothing in the state is called {m}.")
+                for m in missing
+            ]
+        )
+    return sorted(found, key=sort_key)
+
+
+def _parse(text: str) -> Address:
+    try:
+        address = parse_address(text)
+    except AddressError as problem:
+        raise Failure(error("cli.address", f'"{text}" is no address', problem.detail)) from None
+    assert isinstance(address, ModuleAddress | ResourceAddress)
+    return address

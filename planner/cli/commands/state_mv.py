@@ -1,0 +1,41 @@
+"""`state mv`: give objects in the state another address."""
+
+from __future__ import annotations
+
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import LOCK, VARIABLES, options
+from planner.cli.supported import pipeline_function
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options] FROM TO"
+HELP = """Moves a resource instance, a resource or a module in the state to another address. The real objects stay
+as they are."""
+FLAGS = (
+    Flag("dry-run", "bool", "Only say what would be moved."),
+    Flag("state", "string", "Read the state from this file.", value="FILE"),
+    Flag("state-out", "string", "Move into this state file.", value="FILE"),
+    Flag("backup", "string", "Keep the former state in this file.", value="FILE"),
+    Flag("backup-out", "string", "Keep the former state of -state-out in this file.", value="FILE"),
+    Flag("ignore-remote-version", "bool", ""),
+    *LOCK,
+    *VARIABLES,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when nothing could be moved."""
+    if len(arguments.words) != 2:
+        raise UsageError("Two addresses are needed", "Write the old address and the new one.")
+    dry = arguments["dry-run"]
+    move = pipeline_function("state_mv", "state mv")
+    moved, diagnostics = move(options(arguments), *arguments.words, dry_run=dry)
+    for old, new in moved:
+        terminal.out(f'{"Would move" if dry else "Move"} "{old}" to "{new}"')
+    if not has_errors(diagnostics):
+        if dry:
+            terminal.out("" if moved else "Would have moved nothing.")
+        else:
+            terminal.out(f"Successfully moved {len(moved)} object(s)." if moved else "No matching objects found.")
+    return finish(diagnostics, terminal)

@@ -1,0 +1,39 @@
+"""`state push`: replace the state by a file."""
+
+from __future__ import annotations
+
+import sys
+
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import LOCK, VARIABLES, options
+from planner.cli.supported import pipeline_function
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import Failure, error
+
+USAGE = "[options] FILE"
+HELP = """Replaces the state of the selected workspace by a state file ("-": standard input). A file with another
+lineage or an older serial is refused, unless -force is given."""
+FLAGS = (
+    Flag("force", "bool", "Write even an older state, or one of another lineage."),
+    Flag("ignore-remote-version", "bool", ""),
+    *LOCK,
+    *VARIABLES,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when the state was refused."""
+    if len(arguments.words) != 1:
+        raise UsageError("One file is needed", 'Write the path of a state file, or "-".')
+    path = arguments.words[0]
+    try:
+        if path == "-":
+            data = sys.stdin.buffer.read()
+        else:
+            with open(path, "rb") as file:
+                data = file.read()
+    except OSError as problem:
+        raise Failure(error("state.read", "Cannot read the file", f"{path}: {problem.strerror}.")) from None
+    push = pipeline_function("state_push", "state push")
+    return finish(push(options(arguments), data, force=arguments["force"]), terminal)

@@ -1,0 +1,49 @@
+"""`state replace-provider`: objects in the state change their provider."""
+
+from __future__ import annotations
+
+from planner.cli.approval import ask
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import INPUT, LOCK, VARIABLES, may_ask, options
+from planner.cli.supported import pipeline_function
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options] FROM TO"
+HELP = "Makes another provider responsible for all objects in the state that belong to one."
+FLAGS = (
+    Flag("auto-approve", "bool", "Do not ask."),
+    Flag("state", "string", "Edit this state file.", value="FILE"),
+    Flag("backup", "string", "Keep the former state in this file.", value="FILE"),
+    Flag("ignore-remote-version", "bool", ""),
+    INPUT,
+    *LOCK,
+    *VARIABLES,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors and when the answer was no."""
+    if len(arguments.words) != 2:
+        raise UsageError("Two providers are needed", "Write the old provider and the new one.")
+    replace = pipeline_function("state_replace_provider", "state replace-provider")
+    settings = options(arguments)
+    affected, diagnostics = replace(settings, *arguments.words, dry_run=True)
+    if has_errors(diagnostics):
+        return finish(diagnostics, terminal)
+    if not affected:
+        terminal.out("No matching resources found.")
+        return 0
+    terminal.out(f"{len(affected)} resources change their provider:")
+    for address in affected:
+        terminal.out(f"  {address}")
+    if not arguments["auto-approve"]:
+        remark = "Only 'yes' will be accepted to continue."
+        if ask("Do you want to make these changes?", remark, terminal, may_ask(arguments)) != "yes":
+            terminal.out("Cancelled replacing providers.")
+            return 1
+    affected, diagnostics = replace(settings, *arguments.words, dry_run=False)
+    if not has_errors(diagnostics):
+        terminal.out(f"Successfully replaced provider for {len(affected)} resources.")
+    return finish(diagnostics, terminal)

@@ -1,0 +1,37 @@
+"""`state rm`: forget objects, so that they are no longer managed, without destroying them."""
+
+from __future__ import annotations
+
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import LOCK, VARIABLES, options
+from planner.cli.supported import pipeline_function
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options] ADDRESS..."
+HELP = "Removes resource instances, resources or modules from the state. The real objects go on existing, unmanaged."
+FLAGS = (
+    Flag("dry-run", "bool", "Only say what would be removed."),
+    Flag("state", "string", "Edit this state file.", value="FILE"),
+    Flag("backup", "string", "Keep the former state in this file.", value="FILE"),
+    Flag("ignore-remote-version", "bool", ""),
+    *LOCK,
+    *VARIABLES,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when an address names nothing."""
+    if not arguments.words:
+        raise UsageError("At least one address is needed")
+    dry = arguments["dry-run"]
+    remove = pipeline_function("state_rm", "state rm")
+    removed, diagnostics = remove(options(arguments), arguments.words, dry_run=dry)
+    for address in removed:
+        terminal.out(f"{'Would remove' if dry else 'Removed'} {address}")
+    if not has_errors(diagnostics) and not dry:
+        terminal.out(f"Successfully removed {len(removed)} resource instance(s).")
+    elif not has_errors(diagnostics) and not removed:
+        terminal.out("Would have removed nothing.")
+    return finish(diagnostics, terminal)

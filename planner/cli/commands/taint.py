@@ -1,0 +1,38 @@
+"""`taint`: mark an object for replacement by the next apply."""
+
+from __future__ import annotations
+
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import STATE, VARIABLES, options
+from planner.cli.supported import pipeline_function
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options] ADDRESS"
+HELP = (
+    "Marks a resource instance as damaged, so that the next plan replaces it. Better: `planner apply -replace=ADDRESS`."
+)
+FLAGS = (
+    Flag("allow-missing", "bool", "It is no error when the instance does not exist."),
+    Flag("ignore-remote-version", "bool", ""),
+    *STATE,
+    *VARIABLES,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when the instance does not exist."""
+    return mark(arguments, terminal, "taint", "Resource instance {} has been marked as tainted.")
+
+
+def mark(arguments: Arguments, terminal: Terminal, command: str, sentence: str) -> int:
+    """What taint and untaint have in common."""
+    if len(arguments.words) != 1:
+        raise UsageError("One address is needed", "Write the address of a resource instance.")
+    address = arguments.words[0]
+    change = pipeline_function(command, command)
+    diagnostics = change(options(arguments), address, allow_missing=arguments["allow-missing"])
+    if not has_errors(diagnostics) and not diagnostics:
+        terminal.out(sentence.format(address))
+    return finish(diagnostics, terminal)

@@ -1,0 +1,16 @@
+"""`untaint`: take back the mark of taint."""
+
+from __future__ import annotations
+
+from planner.cli.commands.taint import FLAGS as FLAGS
+from planner.cli.commands.taint import mark
+from planner.cli.flags import Arguments
+from planner.cli.terminal import Terminal
+
+USAGE = "[options] ADDRESS"
+HELP = "Takes the mark of damage from a resource instance, so that it is not replaced."
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when the instance does not exist."""
+    return mark(arguments, terminal, "untaint", "Resource instance {} has been successfully untainted.")

@@ -1,0 +1,20 @@
+"""`workspace`: the family of commands about workspaces; by itself it only lists them."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, Flag
+from planner.cli.terminal import Terminal
+
+USAGE = "COMMAND [options]"
+HELP = "Lists, creates, selects and deletes workspaces."
+FLAGS: tuple[Flag, ...] = ()
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """Print the help; 1, because no command was given."""
+    import sys
+
+    from planner.cli.help import command_help
+
+    terminal.out(command_help("workspace", sys.modules[__name__]))
+    return 1

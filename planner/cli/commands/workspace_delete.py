@@ -1,0 +1,26 @@
+"""`workspace delete`: delete a workspace and its state."""
+
+from __future__ import annotations
+
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import LOCK, VARIABLES, options
+from planner.cli.supported import pipeline_function
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options] NAME"
+HELP = "Deletes a workspace. One whose state still holds objects is kept, unless -force is given."
+FLAGS = (Flag("force", "bool", "Delete it even when it manages objects; they go on existing."), *LOCK, *VARIABLES)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when it is selected, does not exist or still manages objects."""
+    if len(arguments.words) != 1:
+        raise UsageError("One name is needed", "Write the name of a workspace.")
+    name = arguments.words[0]
+    delete = pipeline_function("workspace_delete", "workspace delete")
+    diagnostics = delete(options(arguments), name, force=arguments["force"])
+    if not has_errors(diagnostics):
+        terminal.out(terminal.paint(f'Deleted workspace "{name}"!', "green"))
+    return finish(diagnostics, terminal)

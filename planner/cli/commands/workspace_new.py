@@ -1,0 +1,28 @@
+"""`workspace new`: create a workspace and select it."""
+
+from __future__ import annotations
+
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import LOCK, VARIABLES, options
+from planner.cli.supported import pipeline_function
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options] NAME"
+HELP = "Creates a workspace, whose state is its own, and selects it."
+FLAGS = (Flag("state", "string", "Begin with a copy of this state file.", value="FILE"), *LOCK, *VARIABLES)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when it exists already or its name is not allowed."""
+    if len(arguments.words) != 1:
+        raise UsageError("One name is needed", "Write the name of the new workspace.")
+    name = arguments.words[0]
+    create = pipeline_function("workspace_new", "workspace new")
+    diagnostics = create(options(arguments), name)
+    if not has_errors(diagnostics):
+        title = f'Created and switched to workspace "{name}"!'
+        terminal.out(terminal.paint(title, "bold", "green"))
+        terminal.out("\nIts state is empty: a plan does not see the objects of other workspaces.")
+    return finish(diagnostics, terminal)

@@ -1,0 +1,133 @@
+"""Flags that several commands share, and what they mean for the pipeline."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from planner.cli.flags import FALSE, Arguments, Flag, UsageError
+
+if TYPE_CHECKING:
+    from planner.session import Options
+
+VARIABLES = (
+    Flag("var", "ordered", "Set an input variable of the root module. May be repeated.", value="NAME=VALUE"),
+    Flag("var-file", "ordered", "Take input variables from a file. May be repeated.", value="FILE"),
+)
+LOCK = (
+    Flag("lock", "bool", "Do not lock the state. Dangerous when others work on it too.", True),
+    Flag("lock-timeout", "duration", "How long to wait for the lock of the state.", 0.0, "DURATION"),
+)
+STATE = (
+    *LOCK,
+    Flag("state", "string", "Read the state from this file, for the local backend.", value="FILE"),
+    Flag("state-out", "string", "Write the state to this file, for the local backend.", value="FILE"),
+    Flag("backup", "string", 'Keep the former state in this file; "-" keeps none.', value="FILE"),
+)
+OPERATION = (
+    Flag("parallelism", "int", "How many operations of providers may run at once (10).", 10, "N"),
+    Flag("refresh", "bool", "Do not look at the real objects before planning.", True),
+    Flag("refresh-only", "bool", "Only find out what changed outside, and plan to record it."),
+    Flag("target", "list", "Only this object and what it depends on. May be repeated.", value="ADDRESS"),
+    Flag("target-file", "list", "Like -target, with the addresses in a file, one a line.", value="FILE"),
+    Flag("exclude", "list", "Everything but this object and what depends on it. May be repeated.", value="ADDRESS"),
+    Flag("exclude-file", "list", "Like -exclude, with the addresses in a file, one a line.", value="FILE"),
+    Flag("replace", "list", "Replace this resource instance. May be repeated.", value="ADDRESS"),
+)
+DESTROY = Flag("destroy", "bool", "Plan to destroy everything that is managed.")
+INPUT = Flag("input", "bool", "Never ask; fail where an answer is needed.", True)
+JSON = Flag("json", "bool", "Print JSON.")
+JSON_LINES = (
+    Flag("json", "bool", "Print one JSON object a line, for programs."),
+    Flag("json-into", "string", "Print text, and write the JSON lines to this file too.", value="FILE"),
+)
+SHOW_SENSITIVE = Flag("show-sensitive", "bool", "Show sensitive values.")
+
+
+def may_ask(arguments: Arguments) -> bool:
+    """Whether questions are welcome: not with -input=false, TF_INPUT=false or JSON output."""
+    if arguments.get("json"):
+        return False
+    environment = os.environ.get("TF_INPUT", "")
+    return bool(arguments.get("input", True)) and environment not in FALSE
+
+
+def options(arguments: Arguments, mode: str = "normal", directory: str = ".") -> Options:
+    """The pipeline's options from the flags that the command has. Raises UsageError, and Failure for bad addresses."""
+    from planner.session import Options
+
+    if arguments.get("destroy") and arguments.get("refresh-only"):
+        raise UsageError(
+            "Conflicting options", "-destroy and -refresh-only are two different kinds of plan: choose one."
+        )
+    if arguments.get("destroy"):
+        mode = "destroy"
+    if arguments.get("refresh-only"):
+        if not arguments.get("refresh", True):
+            raise UsageError("Conflicting options", "-refresh-only does nothing but what -refresh=false leaves out.")
+        mode = "refresh-only"
+    targets = _addresses(arguments, "target")
+    excludes = _addresses(arguments, "exclude")
+    if targets and excludes:
+        raise UsageError("Conflicting options", "A plan is limited either by targets or by exclusions, not by both.")
+    if arguments.get("parallelism", 10) < 1:
+        raise UsageError("Option -parallelism must be at least 1")
+    return Options(
+        directory=directory,
+        var_args=tuple(arguments.ordered),
+        targets=targets,
+        excludes=excludes,
+        replace=tuple(arguments.get("replace", ())),
+        mode=mode,
+        refresh=arguments.get("refresh", True),
+        parallelism=arguments.get("parallelism", 10),
+        lock=arguments.get("lock", True),
+        lock_timeout=arguments.get("lock-timeout", 0.0),
+        state_path=_state_path(arguments),
+        state_out=arguments.get("state-out") or None,
+        backup=arguments.get("backup") or None,
+        generate_config_out=arguments.get("generate-config-out") or None,
+        compact_warnings=arguments["compact-warnings"],
+        input=may_ask(arguments),
+    )
+
+
+def _state_path(arguments: Arguments) -> str | None:
+    """The file of -state; `show -state` is a switch and names none."""
+    path = arguments.get("state")
+    return path if isinstance(path, str) and path else None
+
+
+def _addresses(arguments: Arguments, name: str) -> tuple[str, ...]:
+    """The addresses of -NAME and of the files of -NAME-file, checked."""
+    from planner.vocabulary.address import AddressError, parse_target
+    from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+    from planner.vocabulary.span import Source, Span
+
+    found: list[str] = []
+    problems: list[Diagnostic] = []
+    for text in arguments.get(name, ()):
+        try:
+            found.append(str(parse_target(text)))
+        except AddressError as problem:
+            problems.append(error("cli.address", f'-{name}="{text}" is no address', problem.detail))
+    for path in arguments.get(f"{name}-file", ()):
+        try:
+            with open(path, encoding="utf-8") as file:
+                source = Source(path, file.read())
+        except (OSError, UnicodeDecodeError) as problem:
+            problems.append(error("cli.address_file", f"Cannot read the file of -{name}-file", f"{path}: {problem}."))
+            continue
+        for number, start in enumerate(source.line_starts, 1):
+            line = source.line_text(number)
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            try:
+                found.append(str(parse_target(line)))
+            except AddressError as problem:
+                end = problem.end if problem.end > problem.start else len(line)
+                span = Span(source, start + problem.start, start + end)
+                problems.append(error("cli.address", problem.summary, problem.detail, span))
+    if problems:
+        raise Failure(problems)
+    return tuple(found)
