@@ -87,7 +87,7 @@ def read_json(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
         at = _skip(text, at)
         if at < len(text):
             detail = "The JSON value is complete, but more text follows it."
-            raise _JsonError("extra", "Text after the JSON value", detail, at, at + 1)
+            raise _JsonError("extra", "Text after the JSON value", detail, at, _token_end(text, at))
     except _JsonError as m:
         return None, [error(f"json.{m.code}", m.summary, m.detail, Span(source, m.start, m.end))]
     return value, []
@@ -156,14 +156,15 @@ def _object(text: str, start: int, depth: int) -> tuple[JsonObject, int]:
     while True:
         if not text.startswith('"', at):
             _value(text, at, depth)  # says if there is none at all
-            raise _JsonError("name", "Invalid property name", "Names in JSON objects are strings.", at, at + 1)
+            detail = "Names in JSON objects are strings."
+            raise _JsonError("name", "Invalid property name", detail, at, _token_end(text, at))
         name = _string(text, at)
         at = _skip(text, name.end)
         if not text.startswith(":", at):
             detail = "A colon separates a property's name from its value."
             if text.startswith("=", at):
                 detail = "JSON separates a property's name from its value by a colon, not by an equals sign."
-            raise _JsonError("colon", "Missing colon", detail, at, min(at + 1, len(text)))
+            raise _JsonError("colon", "Missing colon", detail, at, _token_end(text, at))
         value, at = _value(text, _skip(text, at + 1), depth)
         members.append((name, value))
         at = _skip(text, at)
@@ -207,4 +208,10 @@ def _unfinished(text: str, at: int, start: int, what: str, closing: str, other: 
         detail = f"An {what} is closed by {closing}, not by {other}."
         return _JsonError("bracket", "Wrong closing bracket", detail, at, at + 1)
     detail = f"A comma separates the parts of an {what}."
-    return _JsonError("comma", "Missing comma", detail, at, at + 1)
+    return _JsonError("comma", "Missing comma", detail, at, _token_end(text, at))
+
+
+def _token_end(text: str, at: int) -> int:
+    """Where the token that begins at an offset ends, well-formed or not."""
+    match = _string_token(text, at) or _number(text, at) or _word(text, at)
+    return match.end() if match else min(at + 1, len(text))
