@@ -19,7 +19,7 @@ from planner.config.provider_checks import check_provider_configurations
 from planner.config.reading import Problems, expr_of
 from planner.config.settings import INCOMPATIBLE
 from planner.config.static import Given, StaticScope
-from planner.config.variables import RawVariables
+from planner.config.variables import RawVariables, given_values
 from planner.config.version_constraints import parse_constraints
 from planner.language.values import Value
 from planner.vocabulary.diagnostic import Diagnostic
@@ -108,7 +108,7 @@ class _Loader:
 
     def load(self) -> tuple[Config, list[Diagnostic]]:
         problems = Problems()
-        root, scope = self._module((), ".", None, self._given_root, problems)
+        root, scope = self._module((), ".", None, given_values(self.variables), problems)
         if not problems.has_errors:
             mine = Problems()
             root = self._with_children(root, scope, ("",), mine)
@@ -116,15 +116,6 @@ class _Loader:
                 check_provider_configurations(root, mine)
             problems.extend(mine)
         return Config(root, self.files), problems
-
-    def _given_root(self, variable: VariableDecl, problems: Problems) -> Value | None:
-        raw = self.variables.get(variable.name)
-        if raw is not None:
-            return raw.value(variable.verbatim, problems)
-        if variable.default is None:
-            detail = f"var.{variable.name} has no default, but must be known when modules are loaded: give it a value."
-            problems.error("missing_variable", "No value for required variable", detail, variable.span)
-        return variable.default
 
     # ------------------------------------------------------------ one module
 

@@ -114,7 +114,8 @@ def constant(expr: Piece, problems: Problems) -> Value | None:
             )
     for node in variables(expr.node):
         if not any(call.start <= node.start < call.end for call in calls):
-            span = Span(expr.source, node.start, node.end)
+            root = node.end if isinstance(node, nodes.Variable) else node.root_end
+            span = Span(expr.source, node.start, root)
             problems.error("variables_not_allowed", "Variables not allowed", "Only constants may stand here.", span)
     if len(problems) > before:
         return None

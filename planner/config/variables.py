@@ -15,7 +15,7 @@ from attrs import frozen
 
 from planner.config.model import VariableDecl
 from planner.config.reading import Piece, Problems, constant, piece
-from planner.config.static import marked
+from planner.config.static import Given, marked
 from planner.language.values import EPHEMERAL, Unknown, Value, is_null, unmark_deep
 from planner.syntax.body import BlockSchema, Body, BodySchema
 from planner.vocabulary.diagnostic import Diagnostic
@@ -163,6 +163,21 @@ def _values_body(data: bytes, filename: str) -> tuple[Body | None, Problems]:
         return json_body, Problems(diagnostics)
     body, _, diagnostics = load_text(data, filename)
     return body, Problems(diagnostics)
+
+
+def given_values(given: RawVariables) -> Given:
+    """Root variables for static evaluation: what was given, else the default."""
+
+    def value(variable: VariableDecl, problems: Problems) -> Value | None:
+        raw = given.get(variable.name)
+        if raw is not None:
+            return raw.value(variable.verbatim, problems)
+        if variable.default is None:
+            detail = f"var.{variable.name} has no default, but must be known when modules are loaded: give it a value."
+            problems.error("missing_variable", "No value for required variable", detail, variable.span)
+        return variable.default
+
+    return value
 
 
 # ---------------------------------------------------------------- final values
