@@ -146,23 +146,3 @@ def normal_constraints(text: str) -> str:
         shown = f"{numbers}{extra}" if item.operator == "=" else f"{item.operator} {numbers}{extra}"
         spelled[shown] = (version, version.metadata, _PRIORITY[item.operator] + minor)
     return ", ".join(sorted(spelled, key=lambda shown: spelled[shown]))
-
-
-_SPELLING_ORDER = (">", ">=", "=", "~>3", "~>2", "<=", "<", "!=")
-
-
-def normal_constraints(text: str) -> str:
-    """Constraints in the spelling of lock files and plan JSON: without duplicates, by version, lower bounds first.
-    Raises ValueError."""
-    spelled = set()
-    for item in parse_constraints(text).items:
-        version = item.version
-        parts = 2 if item.operator == "~>" and version.given < 3 else 3
-        numbers = ".".join(map(str, version.numbers[:parts]))
-        extra = (f"-{version.prerelease}" if version.prerelease else "") + (
-            f"+{version.metadata}" if version.metadata else ""
-        )
-        rank = _SPELLING_ORDER.index(f"~>{parts}" if item.operator == "~>" else item.operator)
-        operator = "" if item.operator == "=" else f"{item.operator} "
-        spelled.add((version, version.metadata, rank, f"{operator}{numbers}{extra}"))
-    return ", ".join(entry[3] for entry in sorted(spelled))
