@@ -60,6 +60,7 @@ _TYPES = {
     "}": "RBRACE",
     "~}": "TEMPLATE_CLOSE",
 }
+_BEFORE_SPLAT = tuple("*\r\n\t #/")  # what can stand behind the bracket of a splat
 _KEYWORDS = {"for": "FOR", "in": "IN", "if": "IF"}
 
 
@@ -78,6 +79,8 @@ class _Patterns:
         self.lines = re.compile(rf"{skip}{start}|({newline})|{rest})", re.ASCII).match
         self.no_lines = re.compile(rf"{skip_lines}{start}|((?!))|{rest})", re.ASCII).match
         self.for_follows = re.compile(rf"{skip_lines}for(?!{_NAME_GOES_ON})", re.ASCII).match
+        self.splat = re.compile(rf"{skip_lines}\*(?={skip_lines}\])", re.ASCII).match
+        self.splat_in_line = re.compile(rf"{skip}\*{skip}\]", re.ASCII).match
         keywords = "if|else|endif|for|endfor"
         self.directive = re.compile(rf"%\{{~?{skip_lines}({keywords})(?!{_NAME_GOES_ON})", re.ASCII).match
 
@@ -155,6 +158,12 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                     stack.append(mode)
                 elif kind == "LBRACKET" or kind == "LPAREN":
                     if mode != BODY:
+                        if mode < BRACKETS and kind == "LBRACKET" and text[pos : pos + 1] in _BEFORE_SPLAT:
+                            splat = patterns.splat(text, pos)
+                            if splat and not patterns.splat_in_line(text, pos):
+                                add((kind, value, at))  # `[*]` may not go over lines, unlike all else in brackets
+                                kind, value, at = "INVALID", "*", splat.end() - 1
+                                pos = splat.end()
                         mode = BRACKETS
                         stack.append(mode)
                         match = patterns.no_lines

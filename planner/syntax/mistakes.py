@@ -497,6 +497,7 @@ MISTAKES = (
 )
 
 _INVALID = {
+    "*": "The brackets and star of a splat stand on one line.",
     "'": "Strings stand between double quotes, not single ones.",
     "`": "Backquotes have no meaning. For a text of several lines use a heredoc (<<EOT).",
     ";": "Semicolons have no meaning. New lines separate arguments, commas the items of a list.",

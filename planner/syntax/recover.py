@@ -94,6 +94,7 @@ class Recovery:
         self.astray = False  # whether what follows may be misread because of an earlier mistake
         self.silent = False  # whether nothing more can be said with any certainty
         self.count = 0
+        self.reported = -1  # the offset of the token reported last
         self.last = (-1, -1)
 
     def at(self, index: int) -> int:
@@ -188,6 +189,8 @@ class Recovery:
         kind, text, _ = token
         if kind == "NEWLINE" and not text:
             kind = "$END"
+        elif kind in ("FOR", "IN", "IF"):
+            kind = "NAME"
         if place == "header" and kind == "QUOTE_OPEN":  # find what is wrong in the label
             while self.tokens[index + 1][0] == "TEXT":
                 index += 1
@@ -200,9 +203,12 @@ class Recovery:
         if self.silent:
             return
         # A line that begins with no name, a brace too few, half a directive: most likely what an earlier mistake left.
+        if token[2] == self.reported:
+            return
         if entry.echo and (self.astray or (self.count and place in ("body", "text"))):
             return
         self.count += 1
+        self.reported = token[2]
         self.silent = kind == "QUOTED_NEWLINE"  # a text over several lines would look wrong line by line
         if kind == "INVALID":
             self.builder.report(*mistakes.invalid(text), *_extent(token))
@@ -250,9 +256,7 @@ class Recovery:
             return index
         if kind == "QUOTED_NEWLINE":
             return self._end_string(index)
-        if place in ("argument_end", "block_end") and kind == "RBRACE" and self._opening()[0] == "LBODY":
-            if self.tokens[index + 1][0] not in ("NEWLINE", "$END"):
-                self.astray = True
+        if place in ("argument_end", "block_end") and kind == "RBRACE" and self._closes(index):
             self.tokens.insert(index, ("NEWLINE", "", self.tokens[index][2]))  # `a = 1 }`: as if on the next line
             return index
         if place == "text":
@@ -281,6 +285,18 @@ class Recovery:
         if "items" in self.states[0]:
             return self._end_item(place, index)
         return -1
+
+    def _closes(self, index: int) -> bool:
+        """Whether a brace behind an argument is meant to close the block: what follows is not indented more than it."""
+        symbol, position = self._opening()
+        if symbol != "LBODY" or self.tokens[index + 1][0] not in ("NEWLINE", "$END"):
+            return False
+        if self.tokens[index + 1][0] == "$END" or self.tokens[index + 2][0] == "$END":
+            return True
+        return self._column(self.tokens[index + 2][2]) <= self._column(self.values[position - 2][0][2])
+
+    def _column(self, offset: int) -> int:
+        return offset - self.builder.source.text.rfind("\n", 0, offset)
 
     def _cut(self, position: int) -> None:
         """Drop the stack from a position on."""
