@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from planner.config.model import (
@@ -17,32 +17,31 @@ from planner.config.model import (
     VariableDecl,
 )
 from planner.config.references import BadReference, Ref, parse_reference
+from planner.language.evaluate import try_evaluate
+from planner.language.scope import ConstantScope
 from planner.language.types import DYNAMIC, type_to_json
 from planner.plan.json_providers import provider_configurations
+from planner.plan.json_state import SchemaOf, resource_schema
 from planner.plan.json_values import plain
 from planner.syntax import nodes
 from planner.syntax.body import BlockSchema as BlockHeader
 from planner.syntax.body import Body, BodySchema
 from planner.syntax.references import variables
 from planner.vocabulary.address import format_key
-from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.exact_json import loads
+from planner.vocabulary.span import Source
 
 if TYPE_CHECKING:
     from planner.language.schema import BlockSchema
-    from planner.provider.interface import ProviderSchema
 
 ProvisionerSchemas = Callable[[str], "BlockSchema | None"]
 
 
-def config_json(
-    config: Config, schemas: Mapping[str, ProviderSchema], provisioners: ProvisionerSchemas | None = None
-) -> dict[str, Any]:
-    """The configuration as `show -json` prints it. `schemas` are those of all its providers, by address.
-
-    Raises Failure when a schema is missing."""
+def config_json(config: Config, schema_of: SchemaOf, provisioners: ProvisionerSchemas | None = None) -> dict[str, Any]:
+    """The configuration as `show -json` prints it. Raises Failure when a schema is missing."""
     from planner.apply.provisioners import provisioner_schema
 
-    writer = _Writer(schemas, provisioners or provisioner_schema, config)
+    writer = _Writer(schema_of, provisioners or provisioner_schema, config)
     out: dict[str, Any] = {}
     if writer.providers.shown:
         out["provider_config"] = {
@@ -56,8 +55,8 @@ def config_json(
 
 
 class _Writer:
-    def __init__(self, schemas: Mapping[str, ProviderSchema], provisioners: ProvisionerSchemas, config: Config) -> None:
-        self.schemas = schemas
+    def __init__(self, schema_of: SchemaOf, provisioners: ProvisionerSchemas, config: Config) -> None:
+        self.schema_of = schema_of
         self.provisioners = provisioners
         self.providers = provider_configurations(config)
         self._body_schemas: dict[int, tuple[BlockSchema, BodySchema]] = {}
@@ -82,7 +81,7 @@ class _Writer:
         out = _without_empty({"sensitive": output.sensitive, "ephemeral": output.ephemeral})
         if output.deprecated:
             out["deprecated"] = output.deprecated
-        out["expression"] = expression_json(output.value.node)
+        out["expression"] = expression_json(output.value.node, output.value.source)
         if output.depends_on:
             out["depends_on"] = _named(output.depends_on)
         if output.description:
@@ -96,7 +95,11 @@ class _Writer:
         expressions = (
             self.body(call.body, inputs)
             if call.body is not None
-            else {name: expression_json(a.expr) for name, a in sorted(call.inputs.items()) if name in child.variables}
+            else {
+                name: expression_json(a.expr, a.source)
+                for name, a in sorted(call.inputs.items())
+                if name in child.variables
+            }
         )
         out = _without_empty({"source": call.source, "expressions": expressions})
         out.update(_repetition(call.count, call.for_each))
@@ -116,7 +119,7 @@ class _Writer:
 
     def resource(self, resource: ResourceDecl, module: ModuleConfig) -> dict[str, Any]:
         source = module.provider_source(resource.provider_name)
-        block, version = self.resource_schema(source, resource)
+        schema = resource_schema(self.schema_of, source, resource.mode, resource.type, resource.key)
         local = str(resource.provider) if resource.provider else resource.provider_name
         out: dict[str, Any] = {
             "address": resource.key,
@@ -127,27 +130,14 @@ class _Writer:
         }
         if resource.provisioners:
             out["provisioners"] = [self.provisioner(p) for p in resource.provisioners]
-        expressions = self.body(resource.body, block)
+        expressions = self.body(resource.body, schema.block)
         if expressions:
             out["expressions"] = expressions
-        out["schema_version"] = version
+        out["schema_version"] = schema.version
         out.update(_repetition(resource.count, resource.for_each))
         if resource.depends_on:
             out["depends_on"] = _named(resource.depends_on)
         return out
-
-    def resource_schema(self, source: str, resource: ResourceDecl) -> tuple[BlockSchema, int]:
-        provider = self.schemas.get(source)
-        kinds = (
-            {"managed": provider.resources, "data": provider.data_sources, "ephemeral": provider.ephemeral}
-            if provider
-            else {}
-        )
-        found = kinds.get(resource.mode, {}).get(resource.type)
-        if found is None:
-            detail = f"{resource.key} cannot be described: the schema of {source} does not have it."
-            raise Failure(error("json.schema_missing", "Schema missing", detail, resource.span))
-        return found.block, found.version
 
     def provisioner(self, provisioner: Provisioner) -> dict[str, Any]:
         out: dict[str, Any] = {"type": provisioner.type}
@@ -158,15 +148,16 @@ class _Writer:
         return out
 
     def provider_expressions(self, body: Body | None, source: str) -> dict[str, Any]:
-        provider = self.schemas.get(source)
-        return self.body(body, provider.provider) if body is not None and provider is not None else {}
+        return self.body(body, self.schema_of(source).provider) if body is not None else {}
 
     # ------------------------------------------------------------ bodies
 
     def body(self, body: Body, schema: BlockSchema) -> dict[str, Any]:
         """Attributes as expressions, nested blocks by their nesting; dynamic blocks are not shown."""
         content, _ = body.partial_content(self.header(schema))
-        out: dict[str, Any] = {name: expression_json(attribute.expr) for name, attribute in content.attributes.items()}
+        out: dict[str, Any] = {
+            name: expression_json(attribute.expr, attribute.source) for name, attribute in content.attributes.items()
+        }
         for block in content.blocks:
             nested = schema.blocks[block.type]
             inner = self.body(block.body, nested.block)
@@ -193,19 +184,28 @@ class _Writer:
 # ---------------------------------------------------------------- expressions
 
 
-def expression_json(node: nodes.Expression) -> dict[str, Any]:
-    """`constant_value` of an expression that refers to nothing, else all that it refers to, from the most specific
-    to the object itself."""
+def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
+    """`constant_value` of an expression that refers to nothing and calls nothing, else all that it refers to, from the
+    most specific to the object itself. In JSON files every value is also a constant: the JSON as it stands there."""
     if node.__class__ is nodes.Literal:
         return {"constant_value": plain(node.value)}
+    out: dict[str, Any] = {}
     found = [text for traversal in variables(node) for text in reference_texts(traversal)]
+    if source.filename.endswith(".json"):
+        out["constant_value"] = _sorted(loads(source.text[node.start : node.end].encode()))
+    elif not found:
+        value, diagnostics = try_evaluate(node, ConstantScope())
+        if not diagnostics:
+            out["constant_value"] = plain(value)
     if found:
-        return {"references": found}
-    from planner.language.evaluate import try_evaluate
-    from planner.language.scope import Scope
+        out["references"] = found
+    return out
 
-    value, diagnostics = try_evaluate(node, Scope())
-    return {} if diagnostics else {"constant_value": plain(value)}
+
+def _sorted(data: Any) -> Any:
+    if data.__class__ is dict:
+        return {key: _sorted(data[key]) for key in sorted(data)}
+    return [_sorted(item) for item in data] if data.__class__ is list else data
 
 
 def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
@@ -258,7 +258,7 @@ def _named(references: Iterable[Reference]) -> list[str]:
 
 def _repetition(count: Expr | None, for_each: Expr | None) -> dict[str, Any]:
     for name, expr in (("count_expression", count), ("for_each_expression", for_each)):
-        described = expression_json(expr.node) if expr is not None else {}
+        described = expression_json(expr.node, expr.source) if expr is not None else {}
         if described:
             return {name: described}
     return {}
