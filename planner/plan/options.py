@@ -1,0 +1,33 @@
+"""What the user asks of a plan."""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from planner.plan.model import Mode
+from planner.walk.work import StopSignal
+
+
+@frozen(eq=False)
+class PlanOptions:
+    """`refresh`: read every object before planning. `targets`, `excludes` and `replace` are addresses as given.
+    `parallelism`: how many provider calls at a time. `timestamp`: RFC 3339, UTC; "" for now."""
+
+    mode: Mode = "normal"
+    refresh: bool = True
+    targets: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    replace: tuple[str, ...] = ()
+    parallelism: int = 10
+    workspace: str = "default"
+    timestamp: str = ""
+    stop: StopSignal = field(factory=StopSignal)
+    sequential: bool = False
+    """one thing at a time on one thread, for debugging"""
+    before_destroy: bool = False
+    """the walk only refreshes the state for a plan that destroys: failed conditions are warnings"""
+
+    @property
+    def is_lenient(self) -> bool:
+        """Whether failed conditions are only warnings, because nothing is changed."""
+        return self.mode == "refresh-only" or self.before_destroy
