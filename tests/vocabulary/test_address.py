@@ -90,7 +90,7 @@ def test_order():
         "module.b.a.b",
         "module.a.module.b.a.b",
     ]
-    assert sorted(ordered[::-1], key=sort_key) == ordered
+    assert sorted({*ordered}, key=sort_key) == ordered
 
 
 @pytest.mark.parametrize(

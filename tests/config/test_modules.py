@@ -1,0 +1,236 @@
+"""Module trees: where called modules are, what init records, what overrides change."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from config_cases import write_files
+
+from planner.config.backend import backend_settings
+from planner.config.load import load_config
+from planner.config.modules_manifest import install_modules, manifest_path, read_manifest
+from planner.config.variables import collect_variables
+
+TREE = {
+    "main.tf": 'variable "where" {\n  default = "a"\n}\nmodule "m" {\n  source = "./modules/${var.where}"\n}\n',
+    "modules/a/main.tf": 'module "inner" {\n  source = "../b"\n}\n',
+    "modules/b/main.tf": 'output "x" {\n  value = path.module\n}\n',
+    "modules/c/main.tf": "",
+}
+
+
+def codes(diagnostics):
+    return [d.code for d in diagnostics]
+
+
+def test_modules_are_loaded_after_init_only(tmp_path):
+    write_files(tmp_path, TREE)
+    config, problems = load_config(str(tmp_path))
+    assert config is None
+    assert codes(problems) == ["config.module_not_installed"]
+    installed, problems = install_modules(str(tmp_path))
+    assert not problems
+    assert [(r.key, r.directory) for r in installed] == [("m", "modules/a"), ("m.inner", "modules/b")]
+    with open(manifest_path(str(tmp_path))) as file:
+        assert json.load(file) == {
+            "Modules": [
+                {"Key": "", "Source": "", "Dir": "."},
+                {"Key": "m", "Source": "./modules/a", "Dir": "modules/a"},
+                {"Key": "m.inner", "Source": "../b", "Dir": "modules/b"},
+            ]
+        }
+    config, problems = load_config(str(tmp_path))
+    assert not problems
+    assert config is not None
+    assert [m.path for m in config.root.walk()] == [(), ("m",), ("m", "inner")]
+    assert config.root.children["m"].children["inner"].directory == "modules/b"
+    assert sorted(config.files) == ["main.tf", "modules/a/main.tf", "modules/b/main.tf"]
+    assert install_modules(str(tmp_path)) == ([], [])
+
+
+def test_a_changed_source_asks_for_init(tmp_path):
+    write_files(tmp_path, TREE)
+    install_modules(str(tmp_path))
+    given, _ = collect_variables(str(tmp_path), [("var", "where=c")], {})
+    assert codes(load_config(str(tmp_path), variables=given)[1]) == ["config.module_source_changed"]
+    installed, problems = install_modules(str(tmp_path), variables=given)
+    assert not problems
+    assert [r.key for r in installed] == ["m"]
+    assert sorted(read_manifest(str(tmp_path))[0]) == ["", "m"]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"main.tf": 'module "m" {\n  source = "./m"\n}\n'}, ["config.missing_module"]),
+        ({"main.tf": 'module "m" {\n  source = "a/b/c"\n}\n'}, ["config.remote_module"]),
+        ({"main.tf": 'module "m" {\n  source = "../x"\n}\n'}, ["config.missing_module"]),
+        (
+            {"main.tf": 'module "m" {\n  source = "./m"\n}\n', "m/main.tf": 'module "n" {\n  source = "../m"\n}\n'},
+            ["config.cyclic_module"],
+        ),
+        (
+            {"main.tf": 'module "m" {\n  source = "./m"\n}\n', "m/main.tf": 'module "n" {\n  source = "../"\n}\n'},
+            ["config.cyclic_module"],
+        ),
+    ],
+)
+def test_modules_that_cannot_be_installed(tmp_path, files, expected):
+    write_files(tmp_path, files)
+    _, problems = install_modules(str(tmp_path))
+    assert codes(problems) == expected
+    assert not (tmp_path / ".terraform").exists()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"Modules": 1}', '{"Modules": [{}]}', '{"Modules": [1]}'])
+def test_damaged_manifest(tmp_path, text):
+    write_files(tmp_path, {"main.tf": "", ".terraform/modules/modules.json": text})
+    config, problems = load_config(str(tmp_path))
+    assert config is None
+    assert codes(problems) == ["config.damaged_manifest"]
+
+
+def test_installed_remote_modules_are_used(tmp_path):
+    record = {"Key": "m", "Source": "git::https://github.com/a/b.git", "Dir": ".terraform/modules/m"}
+    manifest = {"Modules": [{"Key": "", "Source": "", "Dir": "."}, record]}
+    files = {
+        "main.tf": 'module "m" {\n  source = "github.com/a/b"\n}\n',
+        ".terraform/modules/m/main.tf": 'output "x" {\n  value = 1\n}\n',
+        ".terraform/modules/modules.json": json.dumps(manifest),
+    }
+    write_files(tmp_path, files)
+    config, problems = load_config(str(tmp_path))
+    assert not problems
+    assert config is not None
+    assert config.root.children["m"].outputs.keys() == {"x"}
+    assert install_modules(str(tmp_path)) == ([], [])
+
+
+def test_overrides(tmp_path):
+    files = {
+        "main.tf": """
+variable "v" {
+  type    = string
+  default = "1"
+}
+locals {
+  l = 1
+}
+output "o" {
+  value       = 1
+  description = "kept"
+}
+provider "terraform" {
+}
+resource "terraform_data" "r" {
+  count            = 1
+  input            = "base"
+  triggers_replace = "kept"
+  lifecycle {
+    prevent_destroy       = true
+    create_before_destroy = true
+  }
+  provisioner "local-exec" {
+    command = "base"
+  }
+}
+""",
+        "override.tf": """
+variable "v" {
+  type = number
+}
+locals {
+  l = 2
+}
+output "o" {
+  value = 2
+}
+resource "terraform_data" "r" {
+  input = "first"
+  lifecycle {
+    create_before_destroy = false
+    ignore_changes        = [input]
+  }
+}
+""",
+        "z_override.tf": """
+resource "terraform_data" "r" {
+  for_each = {}
+  input    = "second"
+  provisioner "local-exec" {
+    command = "over"
+  }
+  provisioner "local-exec" {
+    command = "more"
+  }
+}
+""",
+    }
+    write_files(tmp_path, files)
+    config, problems = load_config(str(tmp_path))
+    assert not problems
+    assert config is not None
+    root = config.root
+    assert root.variables["v"].default == 1
+    assert root.locals["l"].expr.node.value == 2
+    assert root.outputs["o"].value.node.value == 2
+    assert root.outputs["o"].description == "kept"
+    resource = root.resources["terraform_data.r"]
+    assert resource.count is not None
+    assert resource.for_each is not None
+    assert resource.lifecycle.create_before_destroy is False
+    assert resource.lifecycle.prevent_destroy is not None
+    assert len(resource.lifecycle.ignore_changes) == 1
+    assert len(resource.provisioners) == 2
+    attributes, _ = resource.body.just_attributes()
+    assert {name: a.expr.value for name, a in attributes.items()} == {"input": "second", "triggers_replace": "kept"}
+
+
+def test_backend_settings(tmp_path):
+    main = """
+variable "name" {}
+variable "secret" {
+  default   = "x"
+  sensitive = true
+}
+locals {
+  folder = "states"
+}
+terraform {
+  backend "local" {
+    path          = "${local.folder}/${var.name}/${terraform.workspace}"
+    workspace_dir = null
+  }
+}
+"""
+    write_files(tmp_path, {"main.tf": main})
+    config, problems = load_config(str(tmp_path))
+    assert config is not None, problems
+    given, _ = collect_variables(str(tmp_path), [("var", "name=n")], {})
+    assert backend_settings(config, given, "w") == ({"path": "states/n/w", "workspace_dir": None}, [])
+    settings, problems = backend_settings(config, given, "w", {"path": "other"})
+    assert settings["path"] == "other"
+    _, problems = backend_settings(config, {}, "w")
+    assert codes(problems) == ["config.missing_variable", "config.static_unavailable"]
+    write_files(tmp_path, {"main.tf": main.replace("var.name", "var.secret")})
+    config, _ = load_config(str(tmp_path))
+    assert config is not None
+    assert codes(backend_settings(config, {}, "w")[1]) == ["config.secret_in_backend"]
+
+
+def test_provider_instances(tmp_path):
+    main = """
+locals {
+  regions = { a = 1, b = 2 }
+}
+provider "terraform" {
+  alias    = "by"
+  for_each = local.regions
+}
+"""
+    write_files(tmp_path, {"main.tf": main})
+    config, problems = load_config(str(tmp_path))
+    assert not problems
+    assert config is not None
+    assert config.root.providers["terraform.by"].instances == {"a": 1, "b": 2}
