@@ -106,8 +106,7 @@ class Builder:
         return self.body(s[0], s[0][0].start if s[0] else end, end)
 
     def file_after_newline(self, s: Children) -> NativeBody:
-        end = len(self.source.text)
-        return self.body(s[1], s[0][2] if "\n" in s[0][1] else end, end)
+        return self.body(s[1], s[0][2], len(self.source.text))
 
     def body(self, items: Children, start: int, end: int) -> NativeBody:
         attributes: dict[str, Attribute] = {}

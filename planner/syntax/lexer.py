@@ -184,6 +184,8 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
             elif group == _G_STRING:
                 add(("STRING", value, at))
             elif group == _G_NEWLINE:
+                if pos == len(text) and "\n" not in value:
+                    continue  # a comment at the end of the file ends no line
                 if mode == VALUE:
                     mode = stack[-1] = BODY
                 add(("NEWLINE", value, at))

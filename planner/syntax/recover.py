@@ -182,6 +182,12 @@ class Recovery:
                 return symbol, position
         return "", 0
 
+    def _in_quotes(self) -> bool:
+        """Whether the innermost template stands between quotes."""
+        templates = ("QUOTE_OPEN", "HEREDOC_OPEN")
+        symbols = [row[SYMBOL] for row in self.states if row[SYMBOL] in templates]
+        return bool(symbols) and symbols[-1] == "QUOTE_OPEN"
+
     # ------------------------------------------------------------ what
 
     def _report(self, place: str, index: int) -> None:
@@ -191,6 +197,8 @@ class Recovery:
             kind = "$END"
         elif kind in ("FOR", "IN", "IF"):
             kind = "NAME"
+        elif kind == "QUOTE_OPEN" and place == "interpolation_end" and not self._in_quotes():
+            kind = "STRING"  # no template can end here
         if place == "header" and kind == "QUOTE_OPEN":  # find what is wrong in the label
             while self.tokens[index + 1][0] == "TEXT":
                 index += 1
@@ -225,8 +233,8 @@ class Recovery:
                     return splat.marker_end - 1, splat.marker_end
             return _extent(token)
         if subject == "closing":  # the peer points where it goes on
-            index, _ = self._skip(index, "LBRACKET")
-            return _extent(self.tokens[index - 1 if self.tokens[index - 1][0] == "RBRACKET" else index])
+            index, found, _ = self._skip(index, "LBRACKET")
+            return _extent(self.tokens[index - 1 if found else index])
         if subject == "next":
             following = self.tokens[index + 1]
             return _extent(simple_tokens(following)[0])
@@ -269,8 +277,8 @@ class Recovery:
         while True:
             symbol, position = self._opening()
             if symbol in _BRACKETS:
-                index, closed = self._skip(index, symbol)
-                clean = clean and closed
+                index, found, balanced = self._skip(index, symbol)
+                clean = clean and found and balanced
                 if self.states[position - 1][SYMBOL] in ("function", "term"):
                     position -= 1
                 self._cut(position)
@@ -374,8 +382,8 @@ class Recovery:
         """A block on one line that does not hold one argument: skip to its brace."""
         opening = self.values[base - 1]
         items = [v for v in self.values[base:] if v.__class__ is Attribute]
-        index, closed = self._skip(index, "LBODY")
-        self.astray = self.astray or not closed
+        index, found, _ = self._skip(index, "LBODY")
+        self.astray = self.astray or not found
         header = self.values[base - 2]
         self._cut(base - 1)
         close = self.tokens[index - 1]
@@ -393,7 +401,8 @@ class Recovery:
         token = self.tokens[index]
         if token[0] == "$END":
             self.astray = True
-            self.tokens[index:index] = [("RBRACE", "", token[2]), ("NEWLINE", "", token[2])]
+            open_blocks = sum(row[SYMBOL] == "LBODY" for row in self.states)
+            self.tokens[index:index] = [("RBRACE", "", token[2]), ("NEWLINE", "", token[2])] * open_blocks
             return index
         index = self._line_end(index)
         return index + 1 if self.tokens[index][0] == "NEWLINE" else index
@@ -414,20 +423,21 @@ class Recovery:
                     pass
             index += 1
 
-    def _skip(self, index: int, opening: str) -> tuple[int, bool]:
-        """The index behind the bracket that closes an open one, and whether braces were balanced on the way."""
+    def _skip(self, index: int, opening: str) -> tuple[int, bool, bool]:
+        """The index behind the bracket that closes an open one (or of the end), whether there is such a bracket, and
+        whether braces were balanced on the way."""
         closing, nested, braces = _CLOSERS[opening], 0, 0
         while True:
             kind = self.tokens[index][0]
             if kind == "$END":
-                return index, False
+                return index, False, not braces
             index += 1
-            if kind == closing and not nested:
-                return index, not braces or closing == "RBRACE"
-            if _CLOSERS.get(kind) == closing:
-                nested += 1
-            elif kind == closing:
+            if kind == closing:
+                if not nested:
+                    return index, True, not braces
                 nested -= 1
+            elif _CLOSERS.get(kind) == closing:
+                nested += 1
             if kind in ("LBRACE", "LBODY"):
                 braces += 1
             elif kind == "RBRACE":

@@ -31,6 +31,9 @@ def parse_query(text: str) -> tuple[list[Literal], Source, list[Diagnostic]]:
 Token = tuple[str, str, int, int]  # terminal, text, start, end
 
 
+_MOST_PROBLEMS = 25  # in one file; more would only be echoes
+
+
 class _SyntaxError(Exception):
     def __init__(self, diagnostic: Diagnostic) -> None:
         self.diagnostic = diagnostic
@@ -41,7 +44,9 @@ class _Reader:
         self.source = source
         self.diagnostics: list[Diagnostic] = []
         self.docs: dict[int, tuple[str, int, int]] = {}  # start of the token behind it -> text, start, end
+        self.unread: list[int] = []  # where characters stand that begin no token
         self.tokens = self._scan()
+        self.begun = self.failed = 0
 
     # -------- tokens
 
@@ -59,6 +64,9 @@ class _Reader:
             position = end
             if kind in ignored:
                 if text.startswith("///", start) and not text.startswith("////", start):
+                    if doc and text.count("\n", doc[-1][1], start) > 1:
+                        self._dangling(doc[0][0], doc[-1][1])
+                        doc = []
                     doc.append((start, end))
                 continue
             word = match.group()
@@ -83,12 +91,22 @@ class _Reader:
 
     def _bad_characters(self, start: int, end: int) -> None:
         text = self.source.text[start:end]
+        self.unread.append(start)
+        if len(self.unread) > _MOST_PROBLEMS:
+            return
         if text.startswith('"'):
             detail = "A string ends with a double quote on the line it begins on. Write a line break as \\n."
             self.report("rules.syntax", "Unfinished string", detail, start, end)
         else:
             detail = f"The rule language has no use for {text.split()[0] if text.split() else text!r} here."
             self.report("rules.syntax", "Unknown character", detail, start, end)
+
+    def _dangling(self, start: int, end: int) -> None:
+        detail = (
+            "A doc comment (///) belongs directly before the .decl, .native or .type that it describes. "
+            "Use // for other comments."
+        )
+        self.report("rules.dangling_doc", "Doc comment without a declaration", detail, start, end)
 
     def report(self, code: str, summary: str, detail: str, start: int, end: int) -> None:
         self.diagnostics.append(error(code, summary, detail, Span(self.source, start, end)))
@@ -98,20 +116,18 @@ class _Reader:
     def statements(self) -> list[Statement]:
         found: list[Statement] = []
         at = 0
-        while at < len(self.tokens):
+        while at < len(self.tokens) and len(self.diagnostics) < _MOST_PROBLEMS:
             try:
                 self._run("file", at, found)
                 break
             except _SyntaxError as problem:
-                self.diagnostics.append(problem.diagnostic)
-                at = self._resume(problem.diagnostic)
-        for text, start, end in self.docs.values():
-            detail = (
-                "A doc comment (///) belongs directly before the .decl, .native or .type that it describes. "
-                "Use // for other comments."
-            )
-            del text
-            self.report("rules.dangling_doc", "Doc comment without a declaration", detail, start, end)
+                begin, failed = self.tokens[self.begun][2], self.tokens[self.failed][2]
+                # A character that could not be read in the same statement is the cause.
+                if not any(begin <= place <= failed for place in self.unread):
+                    self.diagnostics.append(problem.diagnostic)
+                at = self._resume()
+        for _text, start, end in self.docs.values():
+            self._dangling(start, end)
         self.diagnostics.sort(key=lambda d: d.subject.start if d.subject else 0)
         return found
 
@@ -122,11 +138,9 @@ class _Reader:
             self.diagnostics.append(problem.diagnostic)
             return []
 
-    def _resume(self, problem: Diagnostic) -> int:
+    def _resume(self) -> int:
         """The token where the next statement begins: behind a full stop, or at a directive or annotation."""
-        assert problem.subject is not None
-        at = next(i for i, t in enumerate(self.tokens) if t[2] >= problem.subject.start or t[0] == "$END")
-        at = max(at, self.begun + 1)
+        at = max(self.failed, self.begun + 1)
         while self.tokens[at][0] != "$END":
             kind, word, start, _ = self.tokens[at]
             if (word[0] == "." and len(word) > 1) or kind == "AT":
@@ -140,8 +154,8 @@ class _Reader:
         return len(self.tokens)
 
     def _run(self, start: str, at: int, found: list[Statement]) -> Any:
-        """Read tokens from `at`; statements go to `found`. Raises _SyntaxError; `begun` is then the token that the
-        unfinished statement began with."""
+        """Read tokens from `at`; statements go to `found`. Raises _SyntaxError; `failed` is then the token that does
+        not fit, `begun` the one that the unfinished statement began with."""
         rows, productions = tables().rows, tables().productions
         state, end = tables().starts[start]
         states: list[int] = [state]
@@ -154,6 +168,7 @@ class _Reader:
             while True:
                 action = row.get(kind)
                 if action is None:
+                    self.failed = number
                     raise _SyntaxError(self._unexpected(number, row))
                 if action >= 0:
                     states.append(action)
@@ -191,6 +206,11 @@ class _Reader:
             span = Span(self.source, before[2], before[3])
             detail = f"A statement ends with a full stop; the one that ends with {before[1]} here has none."
             return error("rules.syntax", "Missing full stop", detail, span)
+        first = self.tokens[self.begun][2] - 1
+        if text[first : first + 1] == "." and text[:first].rpartition("\n")[2].strip() == "":
+            known = ", ".join(sorted(w for w in words.values() if w[0] == "." and len(w) > 1))
+            detail = f"There is no directive .{self.tokens[self.begun][1]}. There are {known}."
+            return error("rules.syntax", "Unknown directive", detail, Span(self.source, first, first + 1))
         if kind == "VARIABLE" and "NAME" in expected:
             detail = f"{word} begins like a variable. Names of predicates, types and columns begin with a small letter."
             return error("rules.syntax", "Expected a name", detail, Span(self.source, start, end))
@@ -209,7 +229,8 @@ class _Reader:
             detail = f"The rule cannot go on with {what} here. Expected " + _either(options) + "."
         if kind in tables().keywords.values() and "NAME" in expected:
             detail += f" The word {word} is part of the language and cannot be a name."
-        return error("rules.syntax", "Syntax error in a rule file", detail, Span(self.source, start, max(end, start)))
+        span = Span(self.source, before[2], before[3]) if kind == "$END" and before else Span(self.source, start, end)
+        return error("rules.syntax", "Syntax error in a rule file", detail, span)
 
     def doc(self, start: int) -> str | None:
         found = self.docs.pop(start, None)

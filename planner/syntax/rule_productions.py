@@ -153,7 +153,7 @@ def fold_(_: Reader, v: list[Any]) -> Any:
     return v[0][1], v[1], v[4], v[5][3]
 
 
-def operation(r: Reader, v: list[Any]) -> Call:
+def operation(r: Reader, v: list[Any]) -> Call | Constant:
     return _bounded(r, Call(v[1][1], (v[0], v[2]), v[0].start, v[2].end))
 
 
@@ -186,7 +186,7 @@ def call_empty(_: Reader, v: list[Any]) -> Call:
     return Call(v[0][1], (), v[0][2], v[2][3])
 
 
-def call(r: Reader, v: list[Any]) -> Call:
+def call(r: Reader, v: list[Any]) -> Call | Constant:
     return _bounded(r, Call(v[0][1], tuple(v[2]), v[0][2], v[3][3]))
 
 
@@ -232,12 +232,14 @@ _MOST_DIGITS = 1000  # Python refuses to read more than 4,300
 _DEEPEST = 50  # later stages walk expressions recursively
 
 
-def _bounded(r: Reader, made: Call) -> Call:
+def _bounded(r: Reader, made: Call) -> Call | Constant:
+    """The call, or something small in its place."""
     if made.depth <= _DEEPEST:
         return made
     detail = f"An expression is nested at most {_DEEPEST} deep. Name a part of it: X = ..., and use X."
     r.report("rules.syntax", "Expression nested too deep", detail, made.start, made.end)
-    return Call(made.function, (), made.start, made.end)
+    operator = not made.function.isidentifier()
+    return Constant(0, made.start, made.end) if operator else Call(made.function, (), made.start, made.end)
 
 
 def _numeral(r: Reader, token: Token) -> int | float:
