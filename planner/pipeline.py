@@ -7,26 +7,86 @@ Each stage eats what the one before gave. Nothing here decides: rules do, and th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
+from planner.questions import Answers, graph, query, why
 from planner.session import Options, SchemaTable, Session, load_configuration, load_values, open_store
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:
-    from planner.config.model import Config
     from planner.datalog.fact_base import FactBase
     from planner.graph.model import Graph
-    from planner.graph.why import Explanation
     from planner.plan.model import Plan, ResourceChange
     from planner.state.model import OutputState, State
     from planner.walk.hooks import Hooks
 
-__all__ = ["Applied", "Options", "Planned", "apply", "graph", "outputs", "plan", "validate", "why"]
+__all__ = [
+    "Answers",
+    "Applied",
+    "Counts",
+    "Options",
+    "Planned",
+    "Shown",
+    "apply",
+    "console_scope",
+    "get",
+    "graph",
+    "init",
+    "outputs",
+    "plan",
+    "plan_json",
+    "query",
+    "save_plan",
+    "show",
+    "state_json",
+    "validate",
+    "why",
+]
 
 DESTROY_WALKS = {"plan": "plan-destroy", "apply": "destroy"}
+
+
+@frozen(eq=False)
+class Planned:
+    """A plan (None when there is not even a failed one), what it was made from, and what there is to say."""
+
+    plan: Plan | None
+    session: Session
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@frozen(eq=False)
+class Counts:
+    """How many objects were created, changed, destroyed, imported and forgotten."""
+
+    add: int = 0
+    change: int = 0
+    remove: int = 0
+    imports: int = 0
+    forget: int = 0
+
+
+@frozen(eq=False)
+class Applied:
+    """The state after an apply, as far as it came."""
+
+    state: State | None
+    counts: Counts = field(factory=Counts)
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@frozen(eq=False)
+class Shown:
+    """What `show` reads: a plan, or a state (None: there is none yet)."""
+
+    session: Session
+    plan: Plan | None = None
+    state: State | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 # ---------------------------------------------------------------- loading
@@ -39,6 +99,12 @@ def load(options: Options) -> Session:
         return session
     variables, problems = load_values(session)
     return load_state(evolve(session, variables=variables, diagnostics=(*session.diagnostics, *problems)))
+
+
+def load_for_graph(options: Options) -> Session:
+    """Like load, but values of variables are not needed."""
+    session = load_configuration(options)
+    return session if session.config is None else load_state(session)
 
 
 def load_state(session: Session) -> Session:
@@ -66,8 +132,9 @@ def graph_facts(
     state: State,
     changes: Iterable[ResourceChange] = (),
     asked_about: str = "",
+    imports: bool = True,
 ) -> FactBase:
-    """Everything that the graph rules read for one walk."""
+    """Everything that the graph rules read for one walk. `imports`: import blocks count."""
     from planner.datalog.fact_base import FactBuilder
     from planner.facts.from_changes import from_changes
     from planner.facts.from_command import CommandLine, from_command
@@ -78,9 +145,9 @@ def graph_facts(
     assert session.config is not None
     options = session.options
     facts = FactBuilder()
-    targets = [parse_target(text) for text in options.targets]
-    from_command(facts, walk, targets, [parse_target(text) for text in options.excludes])
-    from_config(facts, session.config, SchemaTable(session.schemas))
+    targets, excludes = ([parse_target(text) for text in given] for given in (options.targets, options.excludes))
+    from_command(facts, walk, targets, excludes)
+    from_config(facts, session.config, SchemaTable(session.schemas), imports)
     if walk != "validate":
         from_state(facts, state)
     from_changes(facts, changes, state, session.config)
@@ -90,7 +157,7 @@ def graph_facts(
 
 
 def build(walk: str, session: Session, state: State, changes: Iterable[ResourceChange] = ()) -> Graph:
-    """The graph of one walk, checked: a cycle or a missing provider configuration raises Failure."""
+    """The graph of one walk. Raises Failure when it cannot be walked."""
     from planner.graph.build import build_graph
     from planner.graph.problems import graph_problems
 
@@ -99,3 +166,38 @@ def build(walk: str, session: Session, state: State, changes: Iterable[ResourceC
     if has_errors(problems):
         raise Failure(problems)
     return graph
+
+
+# ---------------------------------------------------------------- validate
+
+
+def validate(options: Options) -> list[Diagnostic]:
+    """Everything that is wrong with the configuration by itself."""
+    from planner.config.validate import validate_references
+    from planner.plan.validate_walk import validate_walk
+    from planner.state.model import State
+
+    session = load_configuration(options)
+    problems = list(session.diagnostics)
+    if session.config is None or session.failed:
+        return problems
+    problems += validate_references(session.config, SchemaTable(session.schemas))
+    if has_errors(problems):
+        return problems
+    try:
+        graph = build("validate", session, State())
+    except Failure as failure:
+        return [*problems, *failure.diagnostics]
+    return problems + list(validate_walk(graph, session.config, session.schemas, session.workspace))
+
+
+# ---------------------------------------------------------------- plan
+
+
+def plan(options: Options, hooks: Hooks) -> Planned:
+    """Compare configuration, state and real objects, and decide what to do."""
+    session = load_configuration(options)
+    if session.config is None or session.failed:
+        return Planned(None, session, session.diagnostics)
+    problems = list(session.diagnostics)
+    return Planned(None, session, tuple(problems))

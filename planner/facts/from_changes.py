@@ -19,7 +19,7 @@ from planner.vocabulary.span import Span
 def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: State, config: Config) -> None:
     """Add the planned action of every object, and the deposed keys that replacements will need."""
     for change in changes:
-        source = _declaration(config, change) or StateEntry(change.address)
+        source = declaration(config, change) or StateEntry(change.address)
         address = add_instance(facts, change.module, change.mode, change.type, change.name, change.key, source)
         facts.add("provider_of_change", address, change.provider, source=source)
         if change.deposed:
@@ -33,7 +33,8 @@ def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: S
             facts.add("new_deposed", address, key, source=StateEntry(change.address))
 
 
-def _declaration(config: Config, change: ResourceChange) -> Span | None:
+def declaration(config: Config, change: ResourceChange) -> Span | None:
+    """The resource block of a changed object, None when the configuration has none."""
     path = tuple(name for name in module_path(change.module).removeprefix("module.").split(".module.") if name)
     module = config.root.descendant(path)
     prefix = "" if change.mode == "managed" else f"{change.mode}."

@@ -28,8 +28,9 @@ def module_address(module: ModuleConfig) -> str:
     return ".".join(f"module.{name}" for name in module.path)
 
 
-def from_config(facts: FactBuilder, config: Config, schemas: SchemaLookup) -> None:
-    """Add what the configuration declares and mentions, every fact with the span that says so."""
+def from_config(facts: FactBuilder, config: Config, schemas: SchemaLookup, imports: bool = True) -> None:
+    """Add what the configuration declares and mentions, every fact with the span that says so. `imports`: whether
+    import blocks count."""
     for module in config.root.walk():
         address = module_address(module)
         _module_call(facts, module, address)
@@ -41,7 +42,8 @@ def from_config(facts: FactBuilder, config: Config, schemas: SchemaLookup) -> No
         _provider_blocks(facts, module, address, schemas)
         _requires_provider(facts, module, address)
         _passes_provider(facts, module, address, config)
-    _imports(facts, config)
+    if imports:
+        _imports(facts, config)
 
 
 def _references(facts: FactBuilder, predicate: str, object: str, module: str, found: Iterable[Mention]) -> None:

@@ -26,6 +26,9 @@ def graph_program() -> Program:
     return program
 
 
-def build_graph(facts: FactBase) -> Graph:
-    """The graph that the rules derive from the facts of one walk."""
-    return read_graph(evaluate(graph_program(), facts, WANTED))
+def build_graph(facts: FactBase, everything: bool = False) -> Graph:
+    """The graph that the rules derive from the facts of one walk; with `everything`, all relations of the rules are
+    derived, also those that no walk needs."""
+    program = graph_program()
+    want = None if everything else (*WANTED, *(("waits_for",) if facts.relation("asked_about") else ()))
+    return read_graph(evaluate(program, facts, want))

@@ -1,49 +1,114 @@
-"""Why does one vertex wait for another? The proof behind an edge, or behind the chain of edges between two vertices."""
+"""Questions to a graph: why does one vertex wait for another, why does a fact hold, which rows answer a query."""
 
 from __future__ import annotations
 
-from attrs import frozen
+from typing import TYPE_CHECKING, Any
 
-from planner.datalog.explain import Proof, Prover
-from planner.datalog.why_not import Obstacle, why_not
+from planner.datalog.explain import Prover
+from planner.datalog.proof import proof_json
+from planner.facts.sources import source_json
 from planner.graph.build import graph_program
 from planner.graph.model import Graph
-from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.nearest import did_you_mean
 
+if TYPE_CHECKING:
+    from planner.datalog.ask import Answer, Query
 
-@frozen(eq=False)
-class Explanation:
-    """`proof` is None when `dependent` does not wait for `dependency`; then `obstacles` say, for each rule that could
-    have given an edge, what is missing. `goal` is what was to be proved."""
+MEANT = (" (expand)", " (destroy)", " (orphan)", " (expand, reference)", " (expand, input)", " (forget)", " (close)")
+"""what an address stands for when no vertex is called just that, the first that exists"""
 
-    dependent: str
-    dependency: str
-    goal: tuple[str, str, str]
-    proof: Proof | None
-    obstacles: tuple[Obstacle, ...] = ()
+
+def meant_node(nodes: Any, text: str) -> str | None:
+    """The vertex that somebody means by a name or an address: in a plan graph where a resource is expanded, in an apply
+    graph its change, or its destruction if that is all that happens."""
+    if text in nodes:
+        return text
+    return next((text + suffix for suffix in MEANT if text + suffix in nodes), None)
 
 
 def find_node(graph: Graph, text: str) -> str:
-    """The vertex that somebody means: its name, or the address it is about. An address of a resource means where it is
-    expanded in a plan graph, and its change (or its destruction) in an apply graph. Raises Failure."""
-    if text in graph.nodes:
-        return text
-    for suffix in (" (expand)", " (destroy)", " (orphan)", " (expand, reference)", " (expand, input)", " (forget)", " (close)"):
-        if text + suffix in graph.nodes:
-            return text + suffix
-    known = sorted({name.split(" (")[0] for name in graph.nodes} | set(graph.nodes))
-    hint = did_you_mean(text, known)
-    detail = f'The graph has no vertex "{text}".{hint} "planner graph" draws all of them.'
+    """The vertex that somebody means. Raises Failure."""
+    found = meant_node(graph.nodes, text)
+    if found is not None:
+        return found
+    hint = did_you_mean(text, sorted({name.split(" (")[0] for name in graph.nodes} | set(graph.nodes)))
+    detail = f'The graph has no vertex "{text}".{hint} "planner graph -json" lists all of them.'
     raise Failure(error("graph.unknown_node", "No such vertex", detail))
 
 
-def explain_wait(graph: Graph, dependent: str, dependency: str) -> Explanation:
-    """Prove that one vertex waits for the other. The graph must have been built with `dependency` asked about."""
-    prover = Prover(graph_program(), graph.database)
+def prove_wait(graph: Graph, dependent: str, dependency: str) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
+    """The proof that one vertex waits for another: of the edge, or else of the chain of edges between them. The graph
+    must have been built with `dependency` asked about."""
     direct = (dependent, dependency)
-    goal = ("edge" if direct in graph.database["edge"] else "waits_for", *direct)
-    proof = prover.why(goal[0], direct)
+    goal = "edge" if direct in graph.database["edge"] else "waits_for"
+    proof = prove(graph, goal, direct)
     if proof is not None:
-        return Explanation(dependent, dependency, goal, proof)
-    return Explanation(dependent, dependency, goal, None, tuple(why_not(prover, "edge", direct) or ()))
+        return proof, []
+    _, reasons = why_not(graph, "edge", direct)
+    detail = f"{dependent} can start before {dependency} is done: there is no chain of edges between them.\n{reasons}"
+    return None, [error("graph.no_wait", "Nothing to explain", detail)]
+
+
+def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] | None:
+    """The proof of a tuple in the documented format, None when it does not hold."""
+    proof = Prover(graph_program(), graph.database).why(predicate, row)
+    return proof_json(proof, graph.database.facts, source_json) if proof else None
+
+
+def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[dict[str, Any]], str]:
+    """For each rule that could derive the tuple, the first condition that fails; as data and as text."""
+    prover = Prover(graph_program(), graph.database)
+    found, lines = [], []
+    for obstacle in prover.why_not(predicate, row) or ():
+        rule = obstacle.rule
+        bound = {name: value for name, value in sorted(obstacle.assignment.items())}
+        found.append({"rule": rule.name, "fails": obstacle.text, "bound": bound, "head_fits": obstacle.literal is not None})
+        if obstacle.literal is not None:
+            lines.append(f"  rule {rule.name} would need {obstacle.text}")
+    return found, "\n".join(lines)
+
+
+def answer(graph: Graph, text: str, seconds: float) -> tuple[Answer, list[Diagnostic]]:
+    """The rows that answer a question about the graph's relations. Addresses may stand for vertices. Raises Failure."""
+    from planner.datalog.ask import ask
+
+    query, problems = read_query(text)
+    return ask(graph_program(), graph.database, with_nodes(graph, query), seconds), problems
+
+
+def read_query(text: str) -> tuple[Query, list[Diagnostic]]:
+    """A checked question. Raises Failure."""
+    from planner.datalog.ask import parse_query
+
+    query, problems = parse_query(graph_program(), text)
+    if query is None:
+        raise Failure(problems)
+    return query, problems
+
+
+def with_nodes(graph: Graph, query: Query) -> Query:
+    """The question with every address that stands in a column of vertices replaced by the vertex it means."""
+    from attrs import evolve
+
+    from planner.syntax.rule_syntax import Atom, Constant, Negation
+
+    predicates = graph_program().predicates
+
+    def meant(atom: Atom) -> Atom:
+        arguments = []
+        for argument, column in zip(atom.arguments, predicates[atom.predicate].columns, strict=True):
+            if isinstance(argument, Constant) and isinstance(argument.value, str) and column.type.name == "node":
+                name = meant_node(graph.nodes, argument.value) or argument.value
+                argument = Constant(name, argument.start, argument.end)
+            arguments.append(argument)
+        return Atom(atom.predicate, tuple(arguments), atom.start, atom.end)
+
+    body: list[Any] = []
+    for literal in query.rule.body:
+        if isinstance(literal, Atom):
+            literal = meant(literal)
+        elif isinstance(literal, Negation):
+            literal = Negation(meant(literal.atom), literal.start, literal.end)
+        body.append(literal)
+    return evolve(query, rule=evolve(query.rule, body=tuple(body)))

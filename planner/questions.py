@@ -1,0 +1,185 @@
+"""What people ask of a session: graphs to draw, reasons for edges, actions and facts, and queries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, field, frozen
+
+from planner.session import Options, Session
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+
+if TYPE_CHECKING:
+    from planner.graph.model import Graph
+    from planner.plan.model import Plan
+
+SECONDS = 30.0
+"""how long a question may take"""
+
+
+@frozen(eq=False)
+class Answers:
+    """The answer to a query: a column for each variable, sorted rows."""
+
+    variables: tuple[str, ...] = ()
+    rows: list[tuple[Any, ...]] = field(factory=list)
+
+
+# ---------------------------------------------------------------- graphs
+
+
+def graph(options: Options, kind: str = "plan", plan_file: str | None = None, as_planned: bool = False) -> Graph:
+    """The graph of an operation: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: exactly as the
+    operation itself builds it, with moves done and import blocks read; otherwise the way it is drawn, from the
+    configuration and the state as they stand. Problems are in the graph's diagnostics."""
+    return _graph(options, kind, plan_file, as_planned, "")
+
+
+def _graph(options: Options, kind: str, plan_file: str | None, as_planned: bool, asked_about: str) -> Graph:
+    from planner import pipeline
+    from planner.graph.build import build_graph
+    from planner.graph.model import Graph
+    from planner.graph.problems import graph_problems
+
+    if plan_file is not None:
+        session, plan, problems = pipeline.open_plan(options, plan_file)
+        if plan is None or has_errors(problems):
+            return Graph({}, {}, {}, tuple(problems))
+        walk, state = "destroy" if plan.mode == "destroy" else "apply", plan.prior_state
+        session = evolve(session, options=evolve(options, targets=plan.targets, excludes=plan.excludes))
+        facts = pipeline.graph_facts(walk, session, state, plan.changes, asked_about)
+    else:
+        session = pipeline.load_for_graph(options)
+        if session.failed or session.config is None or session.state is None:
+            return Graph({}, {}, {}, session.diagnostics)
+        state = session.state
+        walk = "apply" if kind == "apply" else "plan"
+        if kind == "plan-destroy" or options.mode == "destroy":
+            walk = pipeline.DESTROY_WALKS[walk]
+        if as_planned:
+            from planner.plan.moves import apply_moves
+
+            state = apply_moves(session.config, state).state
+        facts = pipeline.graph_facts(walk, session, state, (), asked_about, imports=as_planned)
+    built = build_graph(facts)
+    return evolve(built, diagnostics=(*session.diagnostics, *graph_problems(built)))
+
+
+# ---------------------------------------------------------------- why
+
+
+def why(
+    options: Options,
+    words: tuple[str, ...],
+    negated: bool = False,
+    kind: str = "",
+    plan_file: str | None = None,
+) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
+    """The proof of what the words name, in the documented format: two vertices (why the first waits for the second),
+    a fact, or an address (why its action is planned)."""
+    kind = kind or ("apply" if plan_file else "plan")
+    if len(words) == 2 and not negated:
+        return _why_wait(options, words, kind, plan_file)
+    if len(words) == 1 and "(" in words[0] and words[0].rstrip().endswith(")") and " (" not in words[0]:
+        return _why_fact(options, words[0], kind, plan_file, negated)
+    if len(words) == 1:
+        return _why_action(options, words[0], plan_file)
+    if len(words) == 2:
+        return _why_fact(options, f"edge({_quoted(words[0])}, {_quoted(words[1])})", kind, plan_file, True)
+    raise Failure(error("why.words", "Nothing to explain", "Name two vertices, one address, or one fact."))
+
+
+def _checked(found: Graph) -> Graph:
+    if not found.nodes:
+        raise Failure(found.diagnostics)
+    return found
+
+
+def _why_wait(options: Options, words: tuple[str, ...], kind: str, plan_file: str | None) -> Any:
+    from planner.graph.why import find_node, prove_wait
+
+    found = _checked(_graph(options, kind, plan_file, True, ""))
+    dependent, dependency = (find_node(found, word) for word in words)
+    if (dependent, dependency) not in found.database["edge"]:
+        found = _checked(_graph(options, kind, plan_file, True, dependency))
+    return prove_wait(found, dependent, dependency)
+
+
+def _why_fact(options: Options, text: str, kind: str, plan_file: str | None, negated: bool) -> Any:
+    from planner.graph.why import prove, read_query, why_not, with_nodes
+    from planner.syntax.rule_syntax import Atom, Constant
+
+    query, problems = read_query(text)
+    found = _checked(_graph(options, kind, plan_file, True, ""))
+    body = with_nodes(found, query).rule.body
+    if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
+        raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
+    atom = body[0]
+    row = tuple(a.value for a in atom.arguments if isinstance(a, Constant))
+    proof = prove(found, atom.predicate, row)
+    if negated:
+        if proof is not None:
+            return None, [*problems, error("why.holds", "It does hold", f"{atom} holds; ask why without -not.")]
+        obstacles, _ = why_not(found, atom.predicate, row)
+        return {"format_version": "1.0", "goal": [atom.predicate, *row], "holds": False, "rules": obstacles}, problems
+    if proof is None:
+        _, reasons = why_not(found, atom.predicate, row)
+        return None, [*problems, error("why.fails", "It does not hold", f"{atom} does not hold.\n{reasons}")]
+    return proof, problems
+
+
+def _why_action(options: Options, address: str, plan_file: str | None) -> Any:
+    """Why an action is planned for an instance: the rules of the decision over the facts that the plan kept."""
+    from planner.plan.why import prove_action
+
+    plan, session, problems = _plan(options, plan_file)
+    if plan is None:
+        return None, problems
+    return prove_action(plan, session.config, address), problems
+
+
+def _plan(options: Options, plan_file: str | None) -> tuple[Plan | None, Session, list[Diagnostic]]:
+    from planner import pipeline
+    from planner.walk.hooks import Hooks
+
+    if plan_file is not None:
+        session, plan, problems = pipeline.open_plan(options, plan_file)
+        return plan, session, problems
+    planned = pipeline.plan(evolve(options, lock=False), Hooks())
+    return planned.plan, planned.session, list(planned.diagnostics)
+
+
+# ---------------------------------------------------------------- query
+
+
+def query(
+    options: Options, text: str, kind: str = "", plan_file: str | None = None
+) -> tuple[Answers, list[Diagnostic]]:
+    """The answers to a question about the relations that the rules derive. A question about actions is asked of a plan
+    made for it, unless a plan file is given."""
+    from planner.datalog.values import decode
+    from planner.graph.build import build_graph
+    from planner.graph.why import answer, read_query
+
+    asked, _ = read_query(text)
+    about_changes = {"action", "planned", "planned_deposed", "new_deposed", "destroy_order"}
+    if plan_file is None and kind in ("", "apply") and (kind == "apply" or asked.predicates & about_changes):
+        from planner import pipeline
+
+        plan, session, problems = _plan(options, None)
+        if plan is None or has_errors(problems):
+            return Answers(), problems
+        walk = "destroy" if plan.mode == "destroy" else "apply"
+        built = build_graph(pipeline.graph_facts(walk, session, plan.prior_state, plan.changes), everything=True)
+    else:
+        built = _checked(_graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True, ""))
+    if not asked.predicates <= set(built.database):
+        built = build_graph(built.database.facts, everything=True)
+    found, problems = answer(built, text, SECONDS)
+    return Answers(found.columns, [tuple(decode(v) for v in row) for row in found.rows]), problems
+
+
+def _quoted(text: str) -> str:
+    from planner.syntax.rule_syntax import quote
+
+    return quote(text)
