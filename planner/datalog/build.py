@@ -33,9 +33,9 @@ def build_program(
     diagnostics += checks.form(rules)
     diagnostics += checks.rule_names(rules)
     diagnostics += checks.reasons(rules)
+    diagnostics += checks.derived(rules, predicates)
     if has_errors(diagnostics):
         return None, _in_order(diagnostics)  # what follows relies on rules that are well formed
-    diagnostics += checks.derived(rules, predicates)
     diagnostics += checks.unsafe(rules)
     diagnostics += column_types(rules, predicates)
     strata, problems = stratify(list(predicates.values()), rules)

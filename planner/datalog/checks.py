@@ -66,10 +66,9 @@ def arity(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]
         for atom in all_atoms(rule):
             predicate = predicates.get(atom.predicate)
             if predicate is not None and len(atom.arguments) != predicate.arity:
-                detail = (
-                    f"{predicate.name} has {counted(predicate.arity, 'column')}, here are "
-                    f"{counted(len(atom.arguments), 'argument')}: {predicate.declaration}."
-                )
+                given = counted(len(atom.arguments), "argument")
+                wanted = counted(predicate.arity, "column")
+                detail = f"{predicate.declaration} has {wanted}; this has {given}."
                 yield error("rules.arity", "Wrong number of arguments", detail, at(rule, atom))
 
 
@@ -81,8 +80,10 @@ def derived(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnosti
     """No rule derives an input or a native predicate, and users' rules add to the product's predicates only where
     those are open."""
     for rule in rules:
-        predicate = predicates[rule.head.predicate]
+        predicate = predicates.get(rule.head.predicate)
         span = at(rule, rule.head)
+        if predicate is None:
+            continue
         if predicate.is_input or predicate.operator is not None:
             how = "an input: its facts are given" if predicate.is_input else "computed by a native operator"
             detail = f"{predicate.name} is {how}. Derive another predicate and read both."
@@ -259,7 +260,7 @@ def _form(rule: Rule, node: Node, is_head: bool, inside: bool) -> Iterator[Diagn
             yield error("rules.function", "Unknown function", detail, at(rule, node))
         elif len(signature.parameters) != len(node.arguments):
             given, wanted = len(node.arguments), len(signature.parameters)
-            detail = f"{node.function} takes {counted(wanted, 'argument')}, here are {given}."
+            detail = f"{node.function} takes {counted(wanted, 'argument')}; this has {given}."
             yield error("rules.function", "Wrong number of arguments", detail, at(rule, node))
         elif node.function == "matches":
             pattern = node.arguments[1]

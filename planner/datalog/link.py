@@ -174,10 +174,9 @@ class Linker:
                 if arity is None:
                     self._unknown_predicate(name.text, d.within(name), self.predicates)
             if None not in arities and (tuple(arities), len(d.columns)) != (operator.inputs, operator.columns):
-                wants = " and ".join(f"a predicate with {n} columns" for n in operator.inputs).replace(
-                    "1 columns", "1 column"
-                )
-                detail = f"{d.operator.text} takes {wants} and gives {operator.columns} columns."
+                columns = ["one column" if n == 1 else f"{n} columns" for n in (*operator.inputs, operator.columns)]
+                wants = " and ".join(f"a predicate with {c}" for c in columns[:-1])
+                detail = f"{d.operator.text} takes {wants} and gives {columns[-1]}."
                 self._error("rules.native", "Native operator used wrongly", detail, d.span)
 
     # -------- rules

@@ -180,9 +180,10 @@ class RuleTypes:
         have = kind.name if kind is not None else "any"
         if isinstance(argument, Variable):
             text = f"{argument} is a {have} in {where} and a {wanted.name} in {place}."
+            text += " One of the two must be a kind of the other."
         else:
             text = f"{place} is a {wanted.name}; {argument} is not."
-        self._error(text + " One of the two must be a kind of the other.", argument)
+        self._error(text, argument)
 
     def _error(self, detail: str, node: Term | Literal) -> None:
         span = Span(self.span.source, node.start, node.end)

@@ -15,9 +15,7 @@ class ProofError(Exception):
     pass
 
 
-TOKEN = re.compile(
-    r'\s*(?:("(?:[^"\\]|\\.)*")|(-?\d+\.\d+|-?\d+)|([A-Za-z_]\w*)|(:-|!=|<=|>=|\+\+|[-+*/%<>=(),.:{}]))'
-)
+TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|(-?\d+\.\d+|-?\d+)|([A-Za-z_]\w*)|(:-|!=|<=|>=|\+\+|[-+*/%<>=(),.:{}]))')
 PRECEDENCE = {"++": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3}
 TESTS = {
     "starts_with": lambda a, b: isinstance(a, str) and isinstance(b, str) and a.startswith(b),
@@ -335,7 +333,10 @@ def check_order(proof: dict[str, Any]) -> None:
             raise ProofError(f"{name} rests on itself")
         open_.add(name)
         stack.append((name, True))
-        stack += [(entry["proof"], False) for entry in proofs[name].get("body", []) if entry.get("proof") not in done
-                  and "proof" in entry]
+        stack += [
+            (entry["proof"], False)
+            for entry in proofs[name].get("body", [])
+            if entry.get("proof") not in done and "proof" in entry
+        ]
     if done != set(proofs):
         raise ProofError(f"unused: {sorted(set(proofs) - done)}")

@@ -119,7 +119,7 @@ class RandomProgram:
         if choice < 0.7:
             test = self.random.choice(["starts_with", "ends_with", "contains", "matches"])
             negation = self.random.choice(["", "not "])
-            return f'{negation}{test}({self.term("symbol")}, {self.random.choice(["a", "b", "1"])!r})'.replace("'", '"')
+            return f"{negation}{test}({self.term('symbol')}, {self.random.choice(['a', 'b', '1'])!r})".replace("'", '"')
         if choice < 0.85:
             self.counter += 1
             name = f"W{self.counter}"
