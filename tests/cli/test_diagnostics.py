@@ -1,0 +1,191 @@
+"""Diagnostics for people and as JSON."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.cli.diagnostics_json import diagnostic_json, validate_json
+from planner.cli.render_diagnostics import consolidate, render, show
+from planner.cli.source_context import enclosing_block
+from planner.cli.terminal import Paint, wrap
+from planner.vocabulary.diagnostic import error, warning
+from planner.vocabulary.span import Source, Span
+
+from .conftest import make_terminal
+
+TEXT = """variable "x" {}
+
+resource "terraform_data" "ä" {
+  input = "ö${var.nope}"
+
+  provisioner "local-exec" {
+    command = <<EOT
+}
+EOT
+  }
+}
+output "o" { value = 1 }
+"""
+MAIN = Source("main.tf", TEXT)
+
+
+def at(piece, source=MAIN):
+    start = source.text.index(piece)
+    return Span(source, start, start + len(piece))
+
+
+def test_json_counts_columns_in_characters_and_offsets_in_bytes():
+    found = diagnostic_json(error("x.y", "Unknown", "No such variable.", at("var.nope"), values=(("var.x", "is 5"),)))
+    assert found == {
+        "severity": "error",
+        "summary": "Unknown",
+        "detail": "No such variable.",
+        "range": {
+            "filename": "main.tf",
+            "start": {"line": 4, "column": 15, "byte": 65},
+            "end": {"line": 4, "column": 23, "byte": 73},
+        },
+        "snippet": {
+            "context": 'resource "terraform_data" "ä"',
+            "code": '  input = "ö${var.nope}"',
+            "start_line": 4,
+            "highlight_start_offset": 15,
+            "highlight_end_offset": 23,
+            "values": [{"traversal": "var.x", "statement": "is 5"}],
+        },
+        "code": "x.y",
+    }
+
+
+def test_json_snippet_covers_the_context():
+    found = diagnostic_json(error("x", "S", "D", at("var.nope"), context=at(TEXT[17:75])))
+    assert found["snippet"]["start_line"] == 3
+    assert found["snippet"]["code"].startswith('resource "terraform_data" "ä" {\n  input')
+
+
+def test_json_stretches_an_empty_place():
+    found = diagnostic_json(error("x", "S", "", Span(MAIN, 0, 0)))
+    assert found["range"]["end"] == {"line": 1, "column": 2, "byte": 1}
+
+
+def test_json_without_a_place():
+    assert diagnostic_json(warning("x", "S", address="a.b")) == {
+        "severity": "warning",
+        "summary": "S",
+        "detail": "",
+        "address": "a.b",
+        "code": "x",
+    }
+
+
+def test_validate_json():
+    found = validate_json([error("x", "S"), warning("y", "W")])
+    assert (found["valid"], found["error_count"], found["warning_count"]) == (False, 1, 1)
+    assert [d["severity"] for d in found["diagnostics"]] == ["warning", "error"]
+    assert validate_json([])["valid"]
+
+
+@given(st.integers(0, len(TEXT)), st.integers(0, len(TEXT)))
+@settings(max_examples=80, deadline=None)
+def test_the_highlight_is_the_subject(a, b):
+    start, end = min(a, b), max(a, b)
+    snippet = diagnostic_json(error("x", "S", "", Span(MAIN, start, end)))["snippet"]
+    code = snippet["code"].encode()
+    marked = code[snippet["highlight_start_offset"] : snippet["highlight_end_offset"]].decode()
+    assert TEXT[start:end].strip("\n").startswith(marked.strip("\n")) or start == end
+
+
+PLAIN = """
+Error: Unknown
+
+  with a.b,
+  on main.tf line 4, in resource "terraform_data" "ä":
+   4:   input = "ö${var.nope}"
+    ├────────────────
+    │ var.x is 5
+
+No such variable."""
+BOXED = """╷
+│ Error: Unknown
+│
+│   with a.b,
+│   on main.tf line 4, in resource "terraform_data" "ä":
+│    4:   input = "ö${var.nope}"
+│     ├────────────────
+│     │ var.x is 5
+│
+│ No such variable.
+╵"""
+
+
+@pytest.mark.parametrize(("boxed", "text"), [(False, PLAIN), (True, BOXED)])
+def test_text(boxed, text):
+    problem = error("x", "Unknown", "No such variable.", at("var.nope"), values=(("var.x", "is 5"),), address="a.b")
+    assert render(problem, Paint(False), 78, boxed) == text
+
+
+def test_the_subject_is_underlined_in_colour():
+    assert "${\x1b[4mvar.nope\x1b[0m}" in render(error("x", "S", "", at("var.nope")), Paint(True), 78, True)
+
+
+def test_control_characters_do_not_reach_the_terminal():
+    assert "\x1b" not in render(error("x", "a\x1b[2J", "b\x07"), Paint(False), 78, False)
+
+
+def test_errors_and_warnings_go_apart():
+    screen = make_terminal()
+    show([error("x", "Bad"), warning("y", "Odd")], screen)
+    assert screen.stderr.getvalue() == "\nError: Bad\n"
+    assert screen.stdout.getvalue() == "\nWarning: Odd\n"
+
+
+def test_similar_warnings_stand_together():
+    found = consolidate(
+        [warning("x", "Old", "Use new.", at(p)) for p in ("var.nope", "local-exec", "input")], "warning"
+    )
+    assert len(found) == 1
+    assert found[0].detail == "Use new.\n\n(and 2 more similar warnings: main.tf:6, main.tf:4)"
+
+
+def test_compact_warnings():
+    screen = make_terminal()
+    screen.compact_warnings = True
+    show([warning("x", "Old", "Use new.", at("input"))], screen)
+    assert "- Old\n  on main.tf line 4" in screen.stdout.getvalue()
+    assert "Use new." not in screen.stdout.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("piece", "block"),
+    [
+        ("var.nope", 'resource "terraform_data" "ä"'),
+        ("EOT\n  }", 'resource "terraform_data" "ä"'),
+        ("value = 1", 'output "o"'),
+        ("{}", 'variable "x"'),
+    ],
+)
+def test_enclosing_block(piece, block):
+    assert enclosing_block(MAIN, TEXT.index(piece)) == block
+
+
+def test_no_enclosing_block():
+    assert enclosing_block(MAIN, -1) is None
+    assert enclosing_block(MAIN, TEXT.index("\n\nresource") + 1) is None
+    assert enclosing_block(Source("a.tf", "a = {\n b = 1\n}\n"), 8) is None
+    assert enclosing_block(Source("a.tf.json", '{"resource": {}}'), 5) is None
+
+
+@given(st.text(alphabet='{}[]()"$\\<E\n#/* ab=', max_size=40), st.integers(0, 40))
+@settings(max_examples=150, deadline=None)
+def test_the_scan_ends_on_any_text(text, offset):
+    enclosing_block(Source("a.tf", text), offset)
+
+
+@given(st.lists(st.text(alphabet="abc", min_size=1, max_size=9), max_size=12), st.integers(2, 20))
+@settings(max_examples=60, deadline=None)
+def test_wrap_keeps_the_words(words, width):
+    wrapped = wrap(" ".join(words), width)
+    assert wrapped.split() == words
+    assert all(len(line) <= width or " " not in line for line in wrapped.split("\n"))
