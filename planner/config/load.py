@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import posixpath
 from collections.abc import Callable
@@ -61,7 +62,13 @@ def load_tree(
     locate: Locate,
 ) -> tuple[Config, list[Diagnostic]]:
     """The module tree as far as it can be loaded, `locate` saying where called modules are."""
-    return _Loader(root_dir, variables or {}, workspace, locate).load()
+    collecting = gc.isenabled()
+    gc.disable()  # all that is made here stays: looking for garbage would double the time of large configurations
+    try:
+        return _Loader(root_dir, variables or {}, workspace, locate).load()
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class _Installed:

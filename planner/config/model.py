@@ -7,16 +7,18 @@ defaults). Every object keeps the span of its declaration.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from attrs import field, frozen
 
-from planner.language.constraints import TypeConstraint
 from planner.language.values import Value
 from planner.syntax.body import Body
 from planner.syntax.nodes import Attribute, Block, Expression, Traversal, Variable
 from planner.vocabulary.address import ResourceAddress
 from planner.vocabulary.span import Source, Span
+
+if TYPE_CHECKING:
+    from planner.language.constraints import TypeConstraint
 
 ModulePath: TypeAlias = tuple[str, ...]
 Mode: TypeAlias = Literal["managed", "data", "ephemeral"]

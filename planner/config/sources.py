@@ -26,6 +26,7 @@ class SourceError(ValueError):
 # ---------------------------------------------------------------- providers
 
 
+@lru_cache(maxsize=1024)
 def provider_part(text: str) -> str:
     """A namespace or type in normal form: lower case, letters, digits and single dashes inside.
 

@@ -366,7 +366,9 @@ def _scan(text: str, steps: list[Step]) -> None:
 
 def valid_identifier(text: str) -> bool:
     """Whether a text is a name of the language: a letter or underscore, then letters, digits, underscores, dashes."""
-    return bool(text) and _identifier(text, 0) == len(text)
+    if text.isascii():
+        return not text.startswith("-") and text.replace("-", "_").isidentifier()
+    return _identifier(text, 0) == len(text)
 
 
 def _identifier(text: str, at: int) -> int:
