@@ -1,0 +1,48 @@
+"""Every edge of every recorded graph has a proof that an independent checker accepts, down to places in files, state
+entries or the command line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "datalog")]
+from proof_checker import check
+from recorded import RecordedCase, cases
+
+from planner.datalog.explain import Prover
+from planner.datalog.proof import proof_json
+from planner.datalog.values import decode
+from planner.facts.sources import source_json
+from planner.graph.build import build_graph, graph_program
+
+RULES = [{"name": rule.name, "text": rule.text} for rule in graph_program().rules]
+
+
+@pytest.mark.parametrize("phase", ["plan", "apply"])
+@pytest.mark.parametrize("folder", sorted({c.folder.name for p in ("plan", "apply") for c in cases(p)}))
+def test_every_edge_has_a_proof(folder: str, phase: str, tmp_path: Path) -> None:
+    case = RecordedCase(HERE.parent / "conformance" / "cases" / folder)
+    if case.walk(phase) is None:
+        pytest.skip("nothing was recorded of this phase")
+    graph = build_graph(case.facts(phase, tmp_path))
+    prover = Prover(graph_program(), graph.database)
+    rows: dict[str, list[list[object]]] = {}
+
+    def holds(predicate: str) -> list[list[object]]:
+        if predicate not in rows:
+            rows[predicate] = [[decode(v) for v in row] for row in graph.database[predicate]]
+        return rows[predicate]
+
+    for edge in sorted(graph.database["edge"]):
+        proof = prover.why("edge", edge)
+        assert proof is not None, edge
+        document = proof_json(proof, graph.database.facts, source_json)
+        check(RULES, document, holds)
+        for step in document["proofs"].values():
+            if step.get("input"):
+                source = step["source"]
+                assert {"file", "line"} <= set(source) or set(source) <= {"state", "command_line"}, step
