@@ -2,80 +2,107 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from planner.syntax.body import Body
-from planner.syntax.json_body import JsonBody
 from planner.syntax.native_body import NativeBody
 from planner.syntax.nodes import (
     Attribute,
+    Binary,
     Block,
     Call,
+    Conditional,
     Expression,
     For,
-    Node,
+    Index,
+    Object,
+    ObjectItem,
+    Parens,
+    Relative,
+    Splat,
+    Template,
     TemplateFor,
+    TemplateIf,
     Traversal,
+    Tuple,
+    Unary,
     Variable,
+    Wrap,
 )
 from planner.vocabulary.diagnostic import Failure
 
 Mentioning: TypeAlias = Expression | Attribute | Block | Body
 
+# Where the parts of a node stand, last first. What is missing here has none, or is handled below.
+_PARTS: dict[Any, tuple[str, ...]] = {
+    Relative: ("source",),
+    Index: ("key", "collection"),
+    Splat: ("each", "source"),
+    Template: ("parts",),
+    Wrap: ("expr",),
+    TemplateIf: ("otherwise", "then", "condition"),
+    Parens: ("expr",),
+    Unary: ("operand",),
+    Binary: ("right", "left"),
+    Conditional: ("otherwise", "then", "condition"),
+    Call: ("arguments",),
+    Tuple: ("items",),
+    Object: ("items",),
+    ObjectItem: ("value", "key"),
+    Block: ("body",),
+}
+
 
 def variables(node: Mentioning) -> list[Traversal | Variable]:
     """All free references: what for expressions and template loops bind inside themselves is left out."""
-    return [n for n in _mentions(node) if n.__class__ is not Call]  # type: ignore[misc]
+    return [n for n in _mentions(node) if n.__class__ is not Call]
 
 
 def function_calls(node: Mentioning) -> list[Call]:
     """All function calls, the outer before those in its arguments."""
-    return [n for n in _mentions(node) if isinstance(n, Call)]
+    return [n for n in _mentions(node) if n.__class__ is Call]
 
 
-def _mentions(root: Mentioning) -> list[Traversal | Variable | Call]:
-    found: list[Traversal | Variable | Call] = []
-    # Nodes to visit, last first, each with the names bound around it; no recursion, for trees may be deep.
-    stack: list[tuple[object, frozenset[str]]] = [(root, frozenset())]
+def _mentions(root: Any) -> list[Any]:
+    found: list[Any] = []
+    # What to visit, last first, each with the names bound around it; no recursion, for trees may be deep.
+    stack: list[tuple[Any, frozenset[str]]] = [(root, frozenset())]
+    push, pop = stack.append, stack.pop
     while stack:
-        node, bound = stack.pop()
+        node, bound = pop()
         cls = node.__class__
-        if cls is tuple:
-            stack.extend((item, bound) for item in reversed(node))  # type: ignore[call-overload]
+        if cls is Traversal:
+            if node.root not in bound:
+                found.append(node)
+        elif cls is tuple:
+            for item in reversed(node):
+                push((item, bound))
+        elif cls in _PARTS:
+            if cls is Call:
+                found.append(node)
+            for name in _PARTS[cls]:
+                push((getattr(node, name), bound))
         elif cls is Variable:
-            if node.name not in bound:  # type: ignore[attr-defined]
-                found.append(node)  # type: ignore[arg-type]
-        elif cls is Traversal:
-            if node.root not in bound:  # type: ignore[attr-defined]
-                found.append(node)  # type: ignore[arg-type]
-        elif isinstance(node, For):
+            if node.name not in bound:
+                found.append(node)
+        elif cls is For:
             inner = bound | {name for name in (node.key, node.value) if name is not None}
-            inside = (node.key_expr, node.value_expr, node.condition)
-            stack.extend((item, inner) for item in reversed(inside) if item is not None)
-            stack.append((node.collection, bound))
-        elif isinstance(node, TemplateFor):
-            inner = bound | {name for name in (node.key, node.value) if name is not None}
-            stack.append((node.body, inner))
-            stack.append((node.collection, bound))
+            push(((node.key_expr, node.value_expr, node.condition), inner))
+            push((node.collection, bound))
+        elif cls is TemplateFor:
+            push((node.body, bound | {name for name in (node.key, node.value) if name is not None}))
+            push((node.collection, bound))
         elif isinstance(node, Attribute):
             try:
-                stack.append((node.expr, bound))
+                push((node.expr, bound))
             except Failure:  # a malformed template in JSON mentions nothing; evaluating it says what is wrong
                 continue
-        elif isinstance(node, NativeBody):
+        elif cls is NativeBody:
             items = [*node.attributes.values(), *node.blocks]
             items.sort(key=lambda item: item.start)
-            stack.extend((item, bound) for item in reversed(items))
+            push((tuple(items), bound))
         elif isinstance(node, Block):
-            stack.append((node.body, bound))
-        elif isinstance(node, JsonBody):
-            attributes, _ = node.just_attributes()
-            stack.extend((item, bound) for item in reversed(attributes.values()))
-        elif isinstance(node, Node):
-            if cls is Call:
-                found.append(node)  # type: ignore[arg-type]
-            for name in reversed(node.__slots__):
-                child = getattr(node, name)
-                if child.__class__ is tuple or isinstance(child, Node):
-                    stack.append((child, bound))
+            push((node.body, bound))
+        elif hasattr(node, "just_attributes"):  # JSON: whatever it means, its expressions are all there is
+            push((tuple(node.just_attributes()[0].values()), bound))
     return found
