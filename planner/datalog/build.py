@@ -8,6 +8,7 @@ from planner.datalog import checks
 from planner.datalog.compile import compile_program
 from planner.datalog.link import Linker
 from planner.datalog.program import Program
+from planner.datalog.reasons import with_reason
 from planner.datalog.strata import stratify
 from planner.datalog.types import column_types
 from planner.syntax.rule_parse import parse_rules
@@ -26,7 +27,8 @@ def build_program(
         parsed.append(file)
         diagnostics += problems
     linker.link(parsed)
-    rules, predicates = linker.rules, linker.predicates
+    predicates = linker.predicates
+    rules = [with_reason(rule, predicates) for rule in linker.rules]
     diagnostics += linker.diagnostics
     diagnostics += checks.unknown_predicates(rules, predicates)
     diagnostics += checks.arity(rules, predicates)
