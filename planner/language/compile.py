@@ -452,7 +452,8 @@ def compile_template(compiler: Compiler, node: nodes.Template) -> Run:
             value = part(env)
             if value.__class__ is not str:
                 if value.__class__ is Marked:
-                    marks |= value.marks
+                    if value.value.__class__ is not Null:
+                        marks |= value.marks
                     value = value.value
                 if value.__class__ is Unknown:
                     known = False
@@ -461,7 +462,7 @@ def compile_template(compiler: Compiler, node: nodes.Template) -> Run:
                 if text is None:
                     continue
                 value = text
-            if known:
+            if known and len(env.errors) == before:
                 texts.append(value)
         whole = "".join(texts)
         if not whole.isascii():

@@ -164,7 +164,9 @@ def _tuple(env: Environment, loop: _Loop, collection: Value, marks: frozenset[An
             include = condition(env)
             if include.__class__ is Marked:
                 marks |= include.marks
-            include = loop.decision(env, include, known)
+                include = include.value
+            if include.__class__ is not Unknown:  # of any type, here
+                include = loop.decision(env, include, known)
             if include.__class__ is not bool:
                 known = False
                 continue
@@ -237,7 +239,7 @@ def compile_template_for(compiler: Compiler, node: nodes.TemplateFor) -> Run:
     def run(env: Environment) -> Value:
         collection, marks = loop.source(env)
         if collection.__class__ is Unknown:
-            return mark(Unknown(STRING), marks)
+            return Unknown(STRING)  # HCL forgets the marks of an unknown collection here
         texts: list[str] = []
         body = _tuple(env, loop, collection, marks)
         items, all_marks = (body.value, body.marks) if body.__class__ is Marked else (body, NO_MARKS)

@@ -147,7 +147,7 @@ def _widest(a: Bound, b: Bound, sign: int) -> Bound:
     if a is None or b is None:
         return None
     if a[0] == b[0]:
-        return a[0], a[1] or b[1]
+        return b[0], a[1] or b[1]
     return a if (a[0] > b[0]) == (sign > 0) else b
 
 

@@ -51,6 +51,8 @@ def _failure(phase: str, diagnostics: list[Diagnostic], size: int) -> dict[str, 
     for d in diagnostics:
         if d.subject is not None:
             start, end = d.subject.start_position, d.subject.end_position
+            if start == end:  # shown as the character that follows
+                end = Position(end.line, end.column + 1, end.byte + 1)
             found = {"start": _relative(start), "end": _relative(end)}
             if len(BEFORE) <= d.subject.start <= d.subject.end <= len(BEFORE) + size + 1 and found not in ranges:
                 ranges.append(found)

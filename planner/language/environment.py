@@ -52,7 +52,7 @@ def start_range(node: Any, source: Source) -> tuple[int, int]:
     """Where an expression begins: what an error about a function's argument points at (HCL's StartRange)."""
     cls = node.__class__
     if cls is nodes.Literal and node.value.__class__ is str and source.text.startswith('"', node.start):
-        return node.start + 1, max(node.end - 1, node.start + 2)  # within the quotes; of "" the closing one
+        return (node.start + 1, node.end - 1) if node.value else (node.end, node.end)  # within the quotes
     if cls is nodes.Call:
         return node.start, node.open + 1
     if cls is nodes.Conditional or cls is nodes.TemplateIf:
@@ -63,6 +63,8 @@ def start_range(node: Any, source: Source) -> tuple[int, int]:
         return node.start, node.start + 1
     if cls is nodes.For:
         return node.start, node.open_end
+    if cls is nodes.TemplateFor:
+        return node.start, source.text.find("}", node.collection.end) + 1
     if cls is nodes.Splat:
         return node.marker_start, node.marker_end
     if cls is nodes.Template and node.parts:

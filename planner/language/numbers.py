@@ -182,8 +182,9 @@ def remainder(a: Any, b: Any) -> Any:
         raise ArithmeticError("remainder")
     g = _load()
     precision = _precision(a)
-    quotient = g.trunc(_compute("div", a, b, max(precision, _precision(b))))
-    product = _compute("mul", g.mpfr(quotient, precision), b, precision)
+    quotient = _compute("div", a, b, max(precision, _precision(b)))
+    with g.local_context(context(precision)):
+        product = g.mul(g.trunc(quotient), g.mpfr(b, PRECISION))
     return normal(_compute("sub", a, product, precision))
 
 

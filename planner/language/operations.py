@@ -60,16 +60,13 @@ def equals(a: Value, b: Value) -> Value:
         return a == b
     plain_a, marks_a = unmark_deep(a)
     plain_b, marks_b = unmark_deep(b)
-    if marks_a or marks_b:
-        if (plain_a.__class__ is Null) != (plain_b.__class__ is Null):
-            marks_a, marks_b = unmark(a)[1], unmark(b)[1]
-        return mark(_bool(equal(plain_a, plain_b)), marks_a | marks_b)
-    return _bool(equal(plain_a, plain_b))
+    return mark(_bool(equal(plain_a, plain_b)), marks_a | marks_b)
 
 
 def not_equals(a: Value, b: Value) -> Value:
     """`a != b`."""
-    return logical_not(equals(a, b))
+    result, marks = unmark(equals(a, b))
+    return mark(result if result.__class__ is Unknown else not result, marks)
 
 
 def same_value(a: Value, b: Value) -> bool:
@@ -141,7 +138,12 @@ def _excluded(unknown: Unknown, value: Value) -> bool:
     return False
 
 
+_INFINITY = float("inf")
+
+
 def _outside(number: Any, lower: Bound, upper: Bound) -> bool:
+    if number.__class__ is not int and (number == _INFINITY or number == -_INFINITY):
+        return True  # no bound at all excludes the infinities
     if lower is not None and (number < lower[0] or (number == lower[0] and not lower[1])):
         return True
     return upper is not None and bool(number > upper[0] or (number == upper[0] and not upper[1]))
@@ -225,7 +227,9 @@ def logical_not(a: Value) -> Value:
     plain, marks = unmark(a)
     if plain.__class__ is Null:
         raise OperationError("the operand is null")
-    return mark(UNKNOWN_BOOL if plain.__class__ is Unknown else not plain, marks)
+    if plain.__class__ is Unknown:
+        return UNKNOWN_BOOL  # go-cty forgets the marks of an unknown operand here
+    return mark(not plain, marks)
 
 
 # ---------------------------------------------------------------- arithmetic
@@ -290,7 +294,7 @@ def negate(a: Value) -> Value:
     if plain.__class__ is Null:
         raise OperationError("the operand is null")
     if plain.__class__ is Unknown:
-        return mark(UNKNOWN_NUMBER, marks)
+        return UNKNOWN_NUMBER  # go-cty forgets the marks of an unknown operand here
     if plain.__class__ is int and plain:
         return mark(-plain, marks)
     from planner.language import numbers

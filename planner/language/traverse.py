@@ -146,7 +146,10 @@ def _index(collection: Value, key: Value) -> Value:
     else:
         items = inner if inner.__class__ is tuple else inner.items
     if bare_key.__class__ is not int:
-        raise TraversalError(INVALID_INDEX, "The index of an element is a whole number, and this one has a fraction.")
+        if bare_key:
+            detail = "The index of an element is a whole number, and this one has a fraction."
+            raise TraversalError(INVALID_INDEX, detail)
+        bare_key = 0  # -0
     if bare_key < 0:
         raise TraversalError(INVALID_INDEX, "The index of an element is never negative.")
     if bare_key >= len(items):

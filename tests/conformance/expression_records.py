@@ -22,8 +22,8 @@ from planner.language.functions import CallContext, lookup
 from planner.language.json_codec import simple_json
 from planner.language.numbers import is_infinite, number_to_text
 from planner.language.render import type_text
-from planner.language.template import evaluate_template
 from planner.language.scope import ConstantScope
+from planner.language.template import evaluate_template
 from planner.language.types import BOOL, NUMBER, STRING
 from planner.language.values import NOT_NULL, NULL, Null, Unknown, type_of, unmark_deep
 from planner.syntax.nodes import Traversal
