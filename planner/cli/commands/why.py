@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
@@ -19,13 +21,29 @@ Every step names the rule and its reason, and every leaf the place in a file it 
 FLAGS = (
     Flag("type", "string", "In which graph: plan, plan-refresh-only, plan-destroy or apply.", value="TYPE"),
     Flag("plan", "string", "In the graph of applying this plan file.", value="FILE"),
+    Flag("full", "bool", "Show every fact, rule and condition."),
     Flag("not", "bool", "Explain why something does not hold."),
+    Flag("full", "bool", "Show the whole proof, not only its decisive steps."),
     JSON,
     DESTROY,
     *OPERATION,
     *STATE,
     *VARIABLES,
 )
+
+
+def _text(proof: dict[str, Any], full: bool, terminal: Terminal) -> str:
+    if "proofs" not in proof:
+        lines = [f"{proof['goal']} does not hold:"]
+        lines += [f"  {rule['rule']} would need {rule['fails']}" for rule in proof["rules"] if rule["head_fits"]]
+        return "\n".join(lines)
+    if full:
+        from planner.cli.render_proof import proof_text
+
+        return proof_text(proof, terminal.paint, arguments["full"])
+    from planner.cli.render_why import why_text
+
+    return why_text(proof, terminal.paint)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -47,7 +65,5 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
         terminal.out(dumps(proof, escape_html=False).decode("utf-8"))
     else:
-        from planner.cli.render_proof import proof_text
-
-        terminal.out(proof_text(proof, terminal.paint))
+        terminal.out(_text(proof, arguments["full"], terminal))
     return finish(diagnostics, terminal)
