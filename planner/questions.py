@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import evolve, field, frozen
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 SECONDS = 30.0
 """how long a question may take"""
+Proved: TypeAlias = tuple["dict[str, Any] | None", list[Diagnostic]]
+"""a proof in the documented format, and what there is to say"""
 
 
 @frozen(eq=False)
@@ -95,7 +97,7 @@ def _checked(found: Graph) -> Graph:
     return found
 
 
-def _why_wait(options: Options, words: tuple[str, ...], kind: str, plan_file: str | None) -> Any:
+def _why_wait(options: Options, words: tuple[str, ...], kind: str, plan_file: str | None) -> Proved:
     from planner.graph.why import find_node, prove_wait
 
     found = _checked(_graph(options, kind, plan_file, True, ""))
@@ -105,7 +107,7 @@ def _why_wait(options: Options, words: tuple[str, ...], kind: str, plan_file: st
     return prove_wait(found, dependent, dependency)
 
 
-def _why_fact(options: Options, text: str, kind: str, plan_file: str | None, negated: bool) -> Any:
+def _why_fact(options: Options, text: str, kind: str, plan_file: str | None, negated: bool) -> Proved:
     from planner.graph.why import prove, read_query, why_not, with_nodes
     from planner.syntax.rule_syntax import Atom, Constant
 
@@ -128,7 +130,7 @@ def _why_fact(options: Options, text: str, kind: str, plan_file: str | None, neg
     return proof, problems
 
 
-def _why_action(options: Options, address: str, plan_file: str | None) -> Any:
+def _why_action(options: Options, address: str, plan_file: str | None) -> Proved:
     """Why an action is planned for an instance: the rules of the decision over the facts that the plan kept."""
     from planner.plan.why import prove_action
 

@@ -9,7 +9,7 @@ class ResourceDependencies:
     """Answers for every vertex of the graph, computed once with one integer bitset a vertex (bit n: resource n)."""
 
     def __init__(self, database: Database) -> None:
-        self._objects = dict(database["resource_of"])
+        self._objects: dict[str, str] = {row[0]: row[1] for row in database["resource_of"]}
         self._successors: dict[str, list[str]] = {}
         for dependent, dependency in database["link_base"]:
             self._successors.setdefault(dependent, []).append(dependency)

@@ -30,8 +30,8 @@ WANTED = (
 def read_graph(database: Database) -> Graph:
     """The graph that the relations describe, everything sorted."""
     places = {row[0]: row[3] for row in database["instance"]}
-    instance_of = dict(database["instance_node"])
-    deposed = dict(database["deposed_node"])
+    instance_of: dict[str, str] = {row[0]: row[1] for row in database["instance_node"]}
+    deposed: dict[str, str] = {row[0]: row[1] for row in database["deposed_node"]}
     nodes: dict[str, Node] = {}
     for name, kind, module, object in sorted(database["node"]):
         if name in instance_of:

@@ -63,7 +63,9 @@ def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[di
     for obstacle in prover.why_not(predicate, row) or ():
         rule = obstacle.rule
         bound = {name: value for name, value in sorted(obstacle.assignment.items())}
-        found.append({"rule": rule.name, "fails": obstacle.text, "bound": bound, "head_fits": obstacle.literal is not None})
+        found.append(
+            {"rule": rule.name, "fails": obstacle.text, "bound": bound, "head_fits": obstacle.literal is not None}
+        )
         if obstacle.literal is not None:
             lines.append(f"  rule {rule.name} would need {obstacle.text}")
     return found, "\n".join(lines)

@@ -99,9 +99,7 @@ class RecordedCase:
 
     def mask(self, name: str) -> str:
         """A node name with the keys of new deposed objects hidden, as the recording has it."""
-        return re.sub(
-            r"deposed ([0-9a-f]{8})\b", lambda m: m[0] if m[1] in self.prior else "deposed <new>", name
-        )
+        return re.sub(r"deposed ([0-9a-f]{8})\b", lambda m: m[0] if m[1] in self.prior else "deposed <new>", name)
 
 
 def cases(phase: str) -> list[RecordedCase]:

@@ -3,15 +3,11 @@ entries or the command line."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "datalog")]
-from proof_checker import check
-from recorded import RecordedCase, cases
+from datalog.proof_checker import check
+from graph.recorded import CASES, RecordedCase, cases
 
 from planner.datalog.explain import Prover
 from planner.datalog.proof import proof_json
@@ -25,7 +21,7 @@ RULES = [{"name": rule.name, "text": rule.text} for rule in graph_program().rule
 @pytest.mark.parametrize("phase", ["plan", "apply"])
 @pytest.mark.parametrize("folder", sorted({c.folder.name for p in ("plan", "apply") for c in cases(p)}))
 def test_every_edge_has_a_proof(folder: str, phase: str, tmp_path: Path) -> None:
-    case = RecordedCase(HERE.parent / "conformance" / "cases" / folder)
+    case = RecordedCase(CASES / folder)
     if case.walk(phase) is None:
         pytest.skip("nothing was recorded of this phase")
     graph = build_graph(case.facts(phase, tmp_path))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from recorded import RecordedCase, cases
+from graph.recorded import RecordedCase, cases
 
 from planner.graph.build import build_graph
 
@@ -30,6 +27,8 @@ def test_plan_graph(case: RecordedCase, tmp_path: Path) -> None:
     compare(case, "plan", tmp_path)
 
 
-@pytest.mark.parametrize("case", [c for c in cases("apply") if c.folder.name not in REFRESHED], ids=lambda c: c.folder.name)
+@pytest.mark.parametrize(
+    "case", [c for c in cases("apply") if c.folder.name not in REFRESHED], ids=lambda c: c.folder.name
+)
 def test_apply_graph(case: RecordedCase, tmp_path: Path) -> None:
     compare(case, "apply", tmp_path)
