@@ -35,7 +35,7 @@ def for_each_items(value: Value, expr: Expr, problems: Problems) -> dict[str, Va
     return {key: items[key] for key in sorted(items)}
 
 
-def check_for_each(value: Value, expr: Expr, problems: Problems, allow_unknown: bool = False) -> None:
+def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
     """Report every reason why the value is no for_each argument."""
 
     def report(code: str, detail: str, **more: Any) -> None:
@@ -53,7 +53,7 @@ def check_for_each(value: Value, expr: Expr, problems: Problems, allow_unknown: 
             report("for_each_null_item", "A set to repeat for may not contain null.")
     elif not isinstance(kind, MapType | ObjectType) and kind is not DYNAMIC:
         report("for_each_type", f"for_each is a map or a set of strings, not {friendly_name(kind)}.")
-    if not known and not allow_unknown:
+    if not known:
         detail = (
             "The keys depend on something that is known only after apply. Let the keys be constants, and only the "
             "values depend on other objects."

@@ -25,6 +25,9 @@ from planner.config.version_constraints import parse_constraints
 from planner.language.values import Value
 from planner.vocabulary.diagnostic import Diagnostic
 
+DEEPEST_RECURSION = 16
+"""how often a module may occur inside itself where its source depends on a variable, and so may come to an end"""
+
 Locate = Callable[[ModulePath, ModuleCall, str, Problems], "str | None"]
 """The directory of a called module, relative to the root module: given the path and call, the caller's directory, and
 where to report. None when it cannot be had."""
@@ -112,13 +115,14 @@ class _Loader:
         self.workspace = workspace
         self.locate = locate
         self.files: dict[str, str] = {}
+        self.contents: dict[str, tuple[FileContent | None, Problems]] = {}
 
     def load(self) -> tuple[Config, list[Diagnostic]]:
         problems = Problems()
         root, scope = self._module((), ".", None, given_values(self.variables), problems)
         if not problems.has_errors:
             mine = Problems()
-            root = self._with_children(root, scope, ("",), mine)
+            root = self._with_children(root, scope, (os.path.realpath(self.root_dir),), mine)
             if not mine.has_errors:
                 check_provider_configurations(root, mine)
             problems.extend(mine)
@@ -144,8 +148,6 @@ class _Loader:
         return module, scope
 
     def _read(self, directory: str, problems: Problems) -> tuple[list[FileContent], list[FileContent]]:
-        from planner.syntax.files import load_text
-
         full = os.path.join(self.root_dir, directory)
         try:
             files = module_files(full)
@@ -153,21 +155,30 @@ class _Loader:
             detail = f"The module directory {directory} does not exist or cannot be read."
             problems.error("unreadable_directory", "Failed to read module directory", detail)
             return [], []
-        contents: tuple[list[FileContent], list[FileContent]] = ([], [])
-        for into, names, override in ((contents[0], files.normal, False), (contents[1], files.override, True)):
-            for name in names:
-                shown = posixpath.normpath(posixpath.join(directory, name))
-                try:
-                    data = Path(full, name).read_bytes()
-                except OSError as bad:
-                    problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror}.")
-                    continue
-                self.files[shown] = sha256(data).hexdigest()
-                body, _, diagnostics = load_text(data, shown)
-                problems.extend(diagnostics)
-                if body is not None:
-                    into.append(read_file(body, name, override, problems))
-        return contents
+        normal = [self._file(directory, name, False, problems) for name in files.normal]
+        override = [self._file(directory, name, True, problems) for name in files.override]
+        return [f for f in normal if f is not None], [f for f in override if f is not None]
+
+    def _file(self, directory: str, name: str, override: bool, problems: Problems) -> FileContent | None:
+        """What a file declares. A file of a module that is called several times is read once: what is wrong with its
+        text is reported once, what is wrong with its declarations for every call."""
+        from planner.syntax.files import load_text
+
+        shown = posixpath.normpath(posixpath.join(directory, name))
+        if shown not in self.contents:
+            try:
+                data = Path(self.root_dir, directory, name).read_bytes()
+            except OSError as bad:
+                problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror}.")
+                return None
+            self.files[shown] = sha256(data).hexdigest()
+            body, _, diagnostics = load_text(data, shown)
+            problems.extend(diagnostics)
+            found = Problems()
+            self.contents[shown] = (read_file(body, name, override, found) if body is not None else None, found)
+        content, found = self.contents[shown]
+        problems.extend(found)
+        return content
 
     # ------------------------------------------------------------ the tree
 
@@ -190,7 +201,7 @@ class _Loader:
         if directory is None:
             return None
         real = os.path.realpath(os.path.join(self.root_dir, directory))
-        if real in above or real == os.path.realpath(self.root_dir):
+        if above.count(real) > (0 if call.source_is_constant else DEEPEST_RECURSION):
             detail = f"The directory {directory} is already being loaded: the module would contain itself without end."
             problems.error("cyclic_module", "Module calls itself", detail, call.span)
             return None

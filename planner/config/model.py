@@ -199,6 +199,8 @@ class ModuleCall:
     """what stands in the block besides meta-arguments; `inputs` are its attributes"""
     source_kind: str = "local"
     """local, registry or remote"""
+    source_is_constant: bool = True
+    """whether the source is written out rather than computed"""
 
 
 @frozen(eq=False)

@@ -24,6 +24,7 @@ from planner.config.reading import Problems, expr_of
 from planner.config.sources import SourceError, parse_module_source
 from planner.config.static import StaticScope
 from planner.language.values import EPHEMERAL, SENSITIVE, Value, is_null, unmark_deep
+from planner.syntax.references import variables
 from planner.vocabulary.span import Span
 
 _RESOURCE_WORDS = {"managed": "resource", "data": "data", "ephemeral": "ephemeral resource"}
@@ -276,7 +277,7 @@ def _resolve(unresolved: UnresolvedCall, scope: StaticScope, problems: Problems)
     if unresolved.source is None:
         return call
     expr = expr_of(unresolved.source, problems)
-    call = evolve(call, source_span=expr.span)
+    call = evolve(call, source_span=expr.span, source_is_constant=not variables(expr.node))
     text = scope.text(expr, f"module.{call.name}.source", problems)
     if text is None:
         return call

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.config.model import BackendDecl, RequiredProvider
 from planner.config.provider_blocks import check_provider_name, required_providers_block, version_constraint
-from planner.config.reading import Problems, elements, keyword, piece, read
+from planner.config.reading import Problems, constant, elements, keyword, piece, read
 from planner.config.version_constraints import parse_constraints
 from planner.syntax.body import BlockSchema, Body, BodySchema
 from planner.syntax.nodes import Attribute, Block
@@ -56,12 +56,23 @@ def terraform_block(block: Block, settings: Settings, problems: Problems) -> Non
         elif inner.type == "required_providers":
             settings.required_providers.append((required_providers_block(inner, problems), span))
         elif inner.type == "provider_meta":
-            name = inner.labels[0].value
-            if check_provider_name(name, span, problems):
-                settings.provider_metas.append((name, inner.body, span))
+            _provider_meta(inner, settings, problems)
         else:
             detail = "State and plan files cannot be encrypted by this program. Remove the block to keep them in clear."
             problems.error("encryption_unsupported", "State encryption is not supported", detail, span)
+
+
+def _provider_meta(block: Block, settings: Settings, problems: Problems) -> None:
+    """Constant settings that a module hands to a provider."""
+    attributes, diagnostics = block.body.just_attributes()
+    mine = Problems(diagnostics)
+    if not mine.has_errors:
+        for attribute in attributes.values():
+            constant(piece(attribute), mine)
+        check_provider_name(block.labels[0].value, block.header_span, mine)
+    problems.extend(mine)
+    if not mine.has_errors:
+        settings.provider_metas.append((block.labels[0].value, block.body, block.header_span))
 
 
 def check_versions(body: Body, filename: str, problems: Problems) -> list[tuple[str, Span]]:

@@ -83,6 +83,26 @@ def test_modules_that_cannot_be_installed(tmp_path, files, expected):
     assert not (tmp_path / ".terraform").exists()
 
 
+def test_a_module_may_contain_itself_a_few_times(tmp_path):
+    files = {
+        "main.tf": 'module "m" {\n  source = "./m"\n  depth = 3\n}\n',
+        "m/main.tf": """
+variable "depth" {}
+module "next" {
+  source = var.depth > 0 ? "../m" : "../leaf"
+  depth  = var.depth - 1
+}
+""",
+        "leaf/main.tf": 'variable "depth" {}\n',
+    }
+    write_files(tmp_path, files)
+    installed, problems = install_modules(str(tmp_path))
+    assert not problems
+    assert [r.directory for r in installed] == ["m", "m", "m", "m", "leaf"]
+    write_files(tmp_path, {"main.tf": files["main.tf"].replace("3", "300")})
+    assert codes(install_modules(str(tmp_path))[1]) == ["config.cyclic_module"]
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"Modules": 1}', '{"Modules": [{}]}', '{"Modules": [1]}'])
 def test_damaged_manifest(tmp_path, text):
     write_files(tmp_path, {"main.tf": "", ".terraform/modules/modules.json": text})
