@@ -52,7 +52,7 @@ class Answer:
 def parse_query(program: Program, text: str) -> tuple[Query | None, list[Diagnostic]]:
     """A question, checked against the declarations: unknown predicates, arities, types, variables without a value."""
     from planner.datalog import checks
-    from planner.datalog.link import linked
+    from planner.datalog.link import linked_body
     from planner.datalog.literals import atoms, outer_names, variables
     from planner.datalog.types import column_types
     from planner.syntax.rule_parse import parse_query as parse
@@ -60,7 +60,7 @@ def parse_query(program: Program, text: str) -> tuple[Query | None, list[Diagnos
     literals, source, diagnostics = parse(text)
     if has_errors(diagnostics):
         return None, diagnostics
-    body = tuple(linked(literal) for literal in literals)
+    body = linked_body(None, literals)
     outer = outer_names(None, body)
     found = [v for literal in body for v in variables(literal.result if isinstance(literal, Aggregate) else literal)]
     columns = tuple(dict.fromkeys(v.name for v in found if v.name in outer))

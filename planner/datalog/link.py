@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from itertools import count
 
 from planner.datalog.functions import FUNCTIONS, TESTS
-from planner.datalog.literals import atoms
+from planner.datalog.literals import inner_variables, outer_names, renamed
 from planner.datalog.model import ANY, BASE_TYPES, Column, ColumnType, Predicate, Rule
 from planner.datalog.native import OPERATORS
 from planner.syntax.rule_syntax import (
@@ -200,21 +201,32 @@ class Linker:
                 self._error("rules.annotation", "Annotation given twice", detail, statement.within(key))
             else:
                 given[key.text] = str(value.value)
-        body = tuple(linked(literal) for literal in statement.body)
         head = statement.head
+        body = linked_body(head, statement.body)
         text = f"{head}." if not body else f"{head} :- {', '.join(map(str, body))}."
         span = Span(statement.source, head.start, statement.end)
         core = self.is_core(statement.source.filename)
         name, reason = given.get("name", default_name), given.get("reason", "")
         self.rules.append(Rule(len(self.rules), name, head, body, reason, text, span, core))
 
-    def drop_unlinked(self) -> None:
-        """Leave out the rules that mention predicates that are not declared (reported already): later checks would
-        only echo."""
-        known = self.predicates
-        self.rules = [
-            r for r in self.rules if r.head.predicate in known and all(a.predicate in known for a, _ in atoms(r.body))
-        ]
+
+def linked_body(head: Atom | None, body: Iterable[Literal]) -> tuple[Literal, ...]:
+    """A body with built-in tests told apart from atoms, and the locals of its aggregates from each other."""
+    literals = tuple(map(linked, body))
+    taken = outer_names(head, literals)
+    separated: list[Literal] = []
+    for literal in literals:
+        if isinstance(literal, Aggregate):
+            local = dict.fromkeys(v.name for v in inner_variables(literal) if v.name not in outer_names(head, literals))
+            fresh = {name: _unused(name, taken) for name in local if name in taken}
+            taken |= {fresh.get(name, name) for name in local}
+            literal = renamed(literal, fresh) if fresh else literal
+        separated.append(literal)
+    return tuple(separated)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    return next(n for n in (f"{name}_{i}" for i in count(2)) if n not in taken)
 
 
 def linked(literal: Literal) -> Literal:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Literal, Negation, Node, Test, Variable
 
@@ -54,3 +55,30 @@ def atoms(body: tuple[Literal, ...]) -> Iterator[tuple[Atom, str]]:
         elif isinstance(literal, Aggregate):
             for atom, _ in atoms(literal.body):
                 yield atom, "aggregate"
+
+
+N = TypeVar("N", bound=Node)
+
+
+def renamed(node: N, names: Mapping[str, str]) -> N:
+    """A term or literal with other names for some variables."""
+    made: Node = node
+    if isinstance(node, Variable):
+        made = Variable(names.get(node.name, node.name), node.start, node.end)
+    elif isinstance(node, Atom):
+        made = Atom(node.predicate, tuple(renamed(a, names) for a in node.arguments), node.start, node.end)
+    elif isinstance(node, Call):
+        made = Call(node.function, tuple(renamed(a, names) for a in node.arguments), node.start, node.end)
+    elif isinstance(node, Test):
+        arguments = tuple(renamed(a, names) for a in node.arguments)
+        made = Test(node.function, arguments, node.negated, node.start, node.end)
+    elif isinstance(node, Negation):
+        made = Negation(renamed(node.atom, names), node.start, node.end)
+    elif isinstance(node, Comparison):
+        left, right = renamed(node.left, names), renamed(node.right, names)
+        made = Comparison(node.operator, left, right, node.start, node.end)
+    elif isinstance(node, Aggregate):
+        expression = None if node.expression is None else renamed(node.expression, names)
+        body = tuple(renamed(x, names) for x in node.body)
+        made = Aggregate(renamed(node.result, names), node.function, expression, body, node.start, node.end)
+    return made  # type: ignore[return-value]

@@ -69,7 +69,13 @@ class Constant(Node):
     def __str__(self) -> str:
         if isinstance(self.value, str):
             return quote(self.value)
-        return str(self.value).lower()
+        text = str(self.value).lower()
+        if "e" in text and isinstance(self.value, float) and not isinstance(self.value, bool):
+            from decimal import Decimal  # the language writes no exponents
+
+            text = format(Decimal(text), "f")
+            return text if "." in text else text + ".0"
+        return text
 
 
 _BINDING = {"++": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3}

@@ -34,14 +34,19 @@ def compile_grammar(text: str) -> Tables:
 
     lark = Lark(text, parser="lalr", start=["file", "query"], keep_all_tokens=True, maybe_placeholders=False)
     table: Any = lark.parser.parser._parse_table
-    numbers = {state: number for number, state in enumerate(table.states)}
+    # Lark's own order is that of sets: number states and productions as they are reached, symbols by name.
+    numbers = {table.start_states[s]: number for number, s in enumerate(("file", "query"))}
+    waiting = list(numbers)
     productions: list[tuple[str, int, str]] = []
     known: dict[int, int] = {}
     rows: list[dict[str, int]] = []
-    for actions in table.states.values():
+    for state in waiting:
         row: dict[str, int] = {}
-        for symbol, (action, argument) in actions.items():
+        for symbol, (action, argument) in sorted(table.states[state].items()):
             if action is Shift:
+                if argument not in numbers:
+                    numbers[argument] = len(numbers)
+                    waiting.append(argument)
                 row[str(symbol)] = numbers[argument]
             else:
                 if id(argument) not in known:
@@ -70,7 +75,7 @@ def tables() -> Tables:
     folder = cache_dir()
     if folder is None:
         return compile_grammar(text)
-    digest = hashlib.sha256(f"1 {sys.version} {text}".encode()).hexdigest()[:24]
+    digest = hashlib.sha256(f"2 {sys.version} {text}".encode()).hexdigest()[:24]
     path = folder / f"datalog-tables-{digest}"
     try:
         return Tables(*marshal.loads(path.read_bytes()))

@@ -229,9 +229,8 @@ def check_step(name: str, step: Any, head: Any, body: list[Any], proofs: Any, ho
             used, *columns = proofs[entry["proof"]]["tuple"]
             if literal[0] != "atom" or literal[1][1] != used or not unify(literal[1][2], columns, bound):
                 raise ProofError(f"{name}: {entry} is not an instance of {literal}")
-        elif "aggregate" in entry:
-            if literal[0] != "aggregate" or not unify([literal[1]], [entry["value"]], bound):
-                raise ProofError(f"{name}: {entry} is not an instance of {literal}")
+        elif "aggregate" in entry and (literal[0] != "aggregate" or not unify([literal[1]], [entry["value"]], bound)):
+            raise ProofError(f"{name}: {entry} is not an instance of {literal}")
     for _ in pairs:  # computed values may depend on each other
         for literal, _entry in pairs:
             if literal[0] == "compare" and literal[1] == "=":
