@@ -186,11 +186,15 @@ class CheckState:
             return summary(objects.get(address, {}).values())
 
     def results(self) -> tuple[CheckResult, ...]:
-        """One result for each object, sorted; none for blocks whose objects were never announced."""
+        """One result for each object, sorted; one without address for a block that has no objects, none for a block
+        whose objects were never announced."""
         found = []
         for (kind, config_address), objects in sorted(self._objects.items()):
-            for address in sorted(objects or ()):
-                statuses = (objects or {})[address]
+            if objects is None:
+                continue
+            if not objects:
+                found.append(CheckResult(kind, config_address, "", "pass"))
+            for address, statuses in sorted(objects.items()):
                 messages = (self._messages.get((kind, address, *rule), "") for rule in statuses)
                 status = summary(statuses.values())
                 found.append(CheckResult(kind, config_address, address, status, tuple(sorted(filter(None, messages)))))
@@ -200,17 +204,13 @@ class CheckState:
         """(kind, configuration address) of every block with conditions, sorted."""
         return tuple(sorted(self._rules))
 
-    def unexpanded(self) -> tuple[tuple[str, str], ...]:
-        """Those of `configs` whose objects are not known because something failed first."""
-        return tuple(sorted(key for key, objects in self._objects.items() if objects is None))
-
 
 def summary(statuses: Iterable[Status]) -> Status:
     """The worst of several: error, fail, unknown, pass."""
     found = set(statuses)
     for status in ("error", "fail", "unknown"):
         if status in found:
-            return status  # type: ignore[return-value]
+            return status
     return "pass"
 
 
@@ -231,8 +231,8 @@ def _checkable(config: Config) -> list[tuple[str, str, dict[RuleKind, int]]]:
         for resource in module.resources.values():
             lifecycle = resource.lifecycle
             address = join(place, resource.key)
-            conditions = ("precondition", lifecycle.preconditions), ("postcondition", lifecycle.postconditions)
-            add("resource", address, *conditions)
+            before, after = lifecycle.preconditions, lifecycle.postconditions
+            add("resource", address, ("precondition", before), ("postcondition", after))
         for check in module.checks.values():
             counts: dict[RuleKind, int] = {"assertion": len(check.assertions)}
             if check.data is not None:

@@ -35,6 +35,9 @@ ACTION_LISTS: dict[str, list[str]] = {
 }
 """action -> `actions` of plan JSON"""
 
+REPLACEMENTS = frozenset(("delete-then-create", "create-then-delete", "forget-then-create"))
+"""actions that put another object in the place of one"""
+
 
 @frozen(eq=False)
 class Importing:

@@ -1,0 +1,152 @@
+"""Planning data sources and ephemeral resources: read now, or say why that has to wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.language.decode import decode_block
+from planner.language.paths import apply_marks, marked_paths, unknown_paths
+from planner.language.values import EPHEMERAL, Null, Value, is_wholly_known, mark, unmark_deep
+from planner.plan.conditions import RuleResult
+from planner.plan.decide import Facts, decide, rows
+from planner.plan.instance import Instance
+from planner.plan.managed import ephemeral_problems, path_name, self_references
+from planner.plan.model import ResourceChange
+from planner.plan.objects import object_id, write_object
+from planner.plan.provider_diagnostics import in_body
+from planner.plan.schema_marks import marked_by_schema
+from planner.provider.propose import planned_unknown_object
+from planner.vocabulary.address import join
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+
+if TYPE_CHECKING:
+    from planner.plan.walk import PlanWalk
+
+
+def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
+    """Read a data source, or plan to read it while applying. Raises Failure."""
+    assert it.decl is not None
+    assert it.objects is not None
+    problems = self_references(walk, it) or walk.conditions(it, "precondition")
+    if has_errors(problems):
+        return problems
+    config = _configuration(it, problems)
+    facts: Facts = {"desired": (), "data_source": ()}
+    if not is_wholly_known(config):
+        facts["config_unknown"] = tuple(sorted({path_name(path[:1]) for path in unknown_paths(config)}))
+    pending = walk.pending_dependencies(it)
+    if pending:
+        facts["dependency_pending"] = pending
+    if len(facts) > 2:
+        if it.decl.check is not None:
+            _report_to_check(walk, it, it.decl.check, [])
+        walk.record.refreshed.remove_object(it.resource_address, it.key)
+        if walk.options.mode == "refresh-only":
+            it.objects.set(it.key, Null(it.object_type))
+            return problems
+        planned = _planned(it, config)
+        _record(walk, it, planned, facts)
+        it.objects.set(it.key, planned)
+        return problems + walk.conditions(it, "postcondition", planned)
+    value, found = read_data(walk, it, config)
+    if it.decl.check is not None:
+        found = _report_to_check(walk, it, it.decl.check, found)
+        value = _planned(it, config) if value is None else value
+        if walk.options.mode != "refresh-only":
+            facts["read_for_check"] = (f"check.{it.decl.check}",)
+            _record(walk, it, value, facts)
+    problems += found
+    if value is None or has_errors(problems):
+        return problems
+    if is_wholly_known(value):
+        walk.write(walk.record.refreshed, it, write_object(value, it.schema))
+    else:
+        walk.record.refreshed.remove_object(it.resource_address, it.key)
+    it.objects.set(it.key, value)
+    return problems + walk.conditions(it, "postcondition", value)
+
+
+def read_data(walk: PlanWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:
+    """What the provider reads, with the configuration's and the schema's marks; None when it cannot."""
+    plain = unmark_deep(config)[0]
+    problems = in_body(it.provider.validate_resource("data", it.type, plain), it.body, it.address)
+    if has_errors(problems):
+        return None, problems
+    walk.hooks.apply_start(it.address, "read")
+    answer = it.provider.read_data(it.type, plain)
+    problems += in_body(answer.diagnostics, it.body, it.address)
+    value = answer.value
+    if not has_errors(problems) and (value.__class__ is Null or not is_wholly_known(value)):
+        detail = f"The provider {it.configuration} gave no complete object for {it.address}."
+        problems.append(error("provider.invalid_object", "Provider produced invalid object", detail))
+    if has_errors(problems):
+        walk.hooks.apply_errored(it.address, "read")
+        return None, problems
+    value = apply_marks(value, marked_paths(config))
+    walk.hooks.apply_complete(it.address, "read", object_id(value))
+    return marked_by_schema(value, it.schema.block), problems
+
+
+def plan_ephemeral(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
+    """What is known of an ephemeral resource: it is only opened by providers that have some."""
+    assert it.objects is not None
+    problems = self_references(walk, it) or walk.conditions(it, "precondition")
+    if has_errors(problems):
+        return problems
+    config = _configuration(it, problems)
+    value = mark(_planned(it, config), frozenset((EPHEMERAL,)))
+    it.objects.set(it.key, value)
+    return problems + walk.conditions(it, "postcondition", value)
+
+
+def _configuration(it: Instance, problems: list[Diagnostic]) -> Value:
+    assert it.decl is not None
+    config, found = decode_block(it.decl.body, it.schema.block, it.scope)
+    problems += [d.at(it.address) for d in found]
+    problems += ephemeral_problems(it, config)
+    if has_errors(problems):
+        raise Failure(problems)
+    return config
+
+
+def _planned(it: Instance, config: Value) -> Value:
+    """The object as far as the configuration tells."""
+    planned = planned_unknown_object(it.schema.block, unmark_deep(config)[0])
+    return marked_by_schema(apply_marks(planned, marked_paths(config)), it.schema.block)
+
+
+def _record(walk: PlanWalk, it: Instance, planned: Value, facts: Facts) -> None:
+    decision = decide(facts)
+    walk.record.add(
+        ResourceChange(
+            it.address,
+            walk.record.moves.previous_address(it.address),
+            it.module_text,
+            it.mode,
+            it.type,
+            it.name,
+            it.key,
+            "",
+            it.configuration,
+            decision.action,
+            decision.reason,
+            Null(it.object_type),
+            planned,
+            provider_key=it.provider_key,
+            facts=rows(it.address, facts),
+        )
+    )
+
+
+def _report_to_check(walk: PlanWalk, it: Instance, check: str, found: list[Diagnostic]) -> list[Diagnostic]:
+    """A data source of a check that cannot be read fails the check, not the plan."""
+    assert it.module is not None
+    config_address = join(str(it.module.address.config), f"check.{check}")
+    address = join(it.module_text, f"check.{check}")
+    if has_errors(found):
+        message = "; ".join(d.summary for d in found if d.is_error)
+        result = RuleResult("fail", message)
+    else:
+        result = RuleResult("pass")
+    walk.checks.report("check", config_address, address, "data", 0, result)
+    return [warning(d.code, d.summary, d.detail, d.subject, address=d.address) for d in found]

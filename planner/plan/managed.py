@@ -1,0 +1,286 @@
+"""Planning one instance of a managed resource: read, refresh, evaluate, ask the provider, let the rules decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from planner.config.model import ResourceDecl
+from planner.config.references import Ref, parse_reference
+from planner.language.convert import path_text
+from planner.language.decode import decode_block
+from planner.language.operations import same_value
+from planner.language.paths import apply_marks, get, marked_paths
+from planner.language.values import EPHEMERAL, Null, Value, type_of, unmark_deep
+from planner.plan.decide import Facts, rows
+from planner.plan.ignore import ignore_changes
+from planner.plan.instance import Instance
+from planner.plan.lifecycle import decided, keeps_object
+from planner.plan.model import REPLACEMENTS, Importing, ResourceChange
+from planner.plan.objects import RemoteObject
+from planner.plan.provider_diagnostics import in_body, place
+from planner.plan.refresh import import_object, read_current, refreshed, settle_dependencies
+from planner.plan.schema_marks import combined_marks, is_write_only, schema_marks, sensitive_paths, without_write_only
+from planner.plan.triggers import is_triggered, watched
+from planner.provider.conformity import plan_problems
+from planner.provider.interface import PlanAnswer, PlanRequest
+from planner.provider.propose import proposed_new
+from planner.syntax.references import variables
+from planner.vocabulary.address import InstanceKey
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.span import Span
+
+if TYPE_CHECKING:
+    from planner.plan.walk import PlanWalk
+
+
+def plan_managed(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
+    """Plan an instance that the configuration declares. Raises Failure."""
+    problems = self_references(walk, it)
+    if problems:
+        return problems
+    importing = walk.imports.target(it.address)
+    if importing is not None and walk.record.refreshed.instance(it.resource_address, it.key) is not None:
+        importing = None  # it is managed already
+    if importing is not None:
+        current: RemoteObject | None = import_object(walk, it, importing.id)
+    else:
+        current, problems = read_current(walk, it)
+        if current is not None:
+            current = refreshed(walk, it, current, problems)
+    assert it.objects is not None
+    if walk.options.mode == "refresh-only":
+        return problems + _without_plan(walk, it, current)
+    change, planned, destruction = _plan(walk, it, current, problems)
+    if importing is not None:
+        change = evolve(change, importing=Importing(importing.id))
+    walk.record.add(change)
+    problems += destruction
+    if has_errors(destruction):
+        return problems
+    it.objects.set(it.key, planned)
+    if change.action == "no-op" and current is not None:
+        settle_dependencies(walk, it, current)
+    return problems + walk.conditions(it, "postcondition", planned)
+
+
+# ---------------------------------------------------------------- the object as it will be
+
+
+def _without_plan(walk: PlanWalk, it: Instance, current: RemoteObject | None) -> list[Diagnostic]:
+    assert it.objects is not None
+    problems = walk.conditions(it, "precondition")
+    if current is None:
+        it.objects.remove(it.key)
+    else:
+        it.objects.set(it.key, current.value)
+    return problems + walk.conditions(it, "postcondition", current.value if current else Null(it.object_type))
+
+
+def _plan(
+    walk: PlanWalk, it: Instance, current: RemoteObject | None, problems: list[Diagnostic]
+) -> tuple[ResourceChange, Value, list[Diagnostic]]:
+    """The change of an instance, its planned object with marks, and why it must not happen. Raises Failure with all
+    problems so far."""
+    assert it.decl is not None
+    facts: Facts = {"desired": ()}
+    triggers = _triggers(walk, it)
+    if triggers:
+        facts["triggered"] = triggers
+    _extend(problems, walk.conditions(it, "precondition"))
+    config = _configuration(it, problems)
+    tainted = current is not None and current.record.tainted
+    prior: Value = Null(it.object_type) if current is None or tainted else current.value
+    private = None if current is None or tainted else current.record.private
+    plain_config = unmark_deep(config)[0]
+    _extend(problems, in_body(it.provider.validate_resource("managed", it.type, plain_config), it.body, it.address))
+    effective = ignore_changes(prior, config, it.decl.lifecycle.ignore_changes, it.schema.block)
+    answer = _ask(it, unmark_deep(prior)[0], unmark_deep(effective)[0], private, problems)
+    planned = answer.planned
+    if answer.legacy_type_system:
+        planned = ignore_changes(unmark_deep(prior)[0], planned, it.decl.lifecycle.ignore_changes, None)
+    config_marks = marked_paths(effective)
+    marked = _marked(it, planned, config_marks)
+    _describe(walk, it, current, facts)
+    replace_paths: tuple[Any, ...] = ()
+    if prior.__class__ is not Null:
+        replace_paths = _differences(it, prior, marked, answer, facts)
+    decision, destruction = decided(it, facts, walk.module_scope(it))
+    if decision.action in REPLACEMENTS and not tainted:
+        answer = _ask(it, Null(it.object_type), plain_config, answer.private, [])
+        marked = _marked(it, answer.planned, config_marks)
+    before = Null(it.object_type) if current is None else current.value
+    marked = without_write_only(marked, it.schema.block)
+    change = ResourceChange(
+        it.address,
+        walk.record.moves.previous_address(it.address),
+        it.module_text,
+        it.mode,
+        it.type,
+        it.name,
+        it.key,
+        "",
+        it.configuration,
+        decision.action,
+        decision.reason,
+        without_write_only(before, it.schema.block),
+        marked,
+        replace_paths,
+        private=answer.private,
+        provider_key=it.provider_key,
+        facts=rows(it.address, facts),
+    )
+    return change, marked, destruction
+
+
+def _configuration(it: Instance, problems: list[Diagnostic]) -> Value:
+    assert it.decl is not None
+    config, found = decode_block(it.decl.body, it.schema.block, it.scope)
+    _extend(problems, [d.at(it.address) for d in found])
+    _extend(problems, ephemeral_problems(it, config))
+    return config
+
+
+def _ask(it: Instance, prior: Value, config: Value, private: str | None, problems: list[Diagnostic]) -> PlanAnswer:
+    """What the provider plans. Raises Failure."""
+    block = it.schema.block
+    answer = it.provider.plan(PlanRequest(it.type, prior, proposed_new(block, prior, config), config, private))
+    _extend(problems, in_body(answer.diagnostics, it.body, it.address))
+    if not answer.legacy_type_system:
+        plain = unmark_deep(answer.planned)[0]
+        wrong = plan_problems(block, prior, config, plain)
+        if wrong:
+            details = (
+                f"The provider {it.configuration} planned something that {it.address} does not allow: {p}."
+                for p in wrong
+            )
+            hint = " This is a mistake in the provider."
+            raise Failure([error("provider.invalid_plan", "Provider produced invalid plan", d + hint) for d in details])
+    return answer
+
+
+def _marked(it: Instance, planned: Value, config_marks: list[Any]) -> Value:
+    marks = combined_marks(config_marks, schema_marks(it.schema.block, planned))
+    return apply_marks(planned, marks) if marks else planned
+
+
+def _triggers(walk: PlanWalk, it: Instance) -> tuple[str, ...]:
+    """The first element of replace_triggered_by that changes. Raises Failure."""
+    assert it.decl is not None
+    assert it.module is not None
+    for expr in it.decl.lifecycle.replace_triggered_by:
+        ref = watched(expr, it.repetition)
+        address = f"{it.module_text}.{ref.name}" if it.module_text else ref.name
+        changes = walk.record.of_resource(address)
+        if ref.key is not None or ref.rest:
+            changes = [c for c in changes if c.key == ref.key and not c.deposed]
+        if is_triggered(expr, ref, it.module, changes):
+            return (expr.span.text,)
+    return ()
+
+
+def _describe(walk: PlanWalk, it: Instance, current: RemoteObject | None, facts: Facts) -> None:
+    """Facts that do not come from comparing values."""
+    assert it.decl is not None
+    if current is not None:
+        facts["exists"] = ()
+        if current.record.tainted:
+            facts["tainted"] = ()
+    if it.address in walk.replace:
+        facts["replace_requested"] = ()
+    if it.created_first:
+        facts["created_first"] = ()
+    if keeps_object(it.decl):
+        facts["kept_by_configuration"] = ()
+
+
+def _differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, facts: Facts) -> tuple[Any, ...]:
+    """Facts about what is different; gives the paths that require replacement."""
+    before, after = unmark_deep(prior)[0], unmark_deep(planned)[0]
+    different = tuple(name for name in sorted(after) if not _same(before[name], after[name]))
+    if different:
+        facts["differs"] = different
+    if sensitive_paths(prior) != sensitive_paths(planned):
+        facts["sensitivity_differs"] = ()
+    required, write_only = [], []
+    for path in answer.requires_replace:
+        old, new = _at(before, path), _at(after, path)
+        if old is None and new is None:
+            where = path_name(path)
+            detail = f"The provider {it.configuration} wants to replace {it.address} because of {where}: it has none."
+            raise Failure(error("provider.invalid_plan", "Provider produced invalid plan", detail))
+        old = Null(type_of(new)) if old is None else old
+        new = Null(type_of(old)) if new is None else new
+        if not same_value(old, new):
+            required.append(path)
+        elif is_write_only(it.schema.block, path):
+            required.append(path)
+            write_only.append(path)
+    if required:
+        facts["requires_replace"] = tuple(map(path_name, required))
+    if write_only:
+        facts["write_only_replace"] = tuple(map(path_name, write_only))
+    return tuple(required)
+
+
+def _at(value: Value, path: Any) -> Value:
+    try:
+        return get(value, path)
+    except KeyError:
+        return None
+
+
+def _same(a: Value, b: Value) -> bool:
+    """Equal for certain, with nulls of different types apart: as parts of two objects they make different types."""
+    return a is b or (same_value(a, b) and (a.__class__ is not Null or a.type == b.type))
+
+
+def path_name(path: Iterable[tuple[str, Any]]) -> str:
+    return path_text(tuple(path))
+
+
+def _extend(problems: list[Diagnostic], found: list[Diagnostic]) -> None:
+    """Add what was found; errors end the work on this instance."""
+    problems += found
+    if has_errors(found):
+        raise Failure(list(problems))
+
+
+# ---------------------------------------------------------------- configuration of an instance
+
+
+def self_references(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
+    """References of the resource's own body to itself, which have no value yet."""
+    if it.decl is None:
+        return []
+    found = walk.self_references.get(it.decl)
+    if found is None:
+        found = walk.self_references[it.decl] = list(_self_references(it.decl))
+    return [problem for key, problem in found if key in (None, it.key)]
+
+
+def _self_references(decl: ResourceDecl) -> Iterator[tuple[InstanceKey, Diagnostic]]:
+    for node in variables(decl.body):
+        ref = parse_reference(node)
+        if isinstance(ref, Ref) and ref.kind == "resource" and ref.name == decl.key:
+            detail = f"{decl.key} refers to itself, but its own attributes are only known once it is planned."
+            span = Span(decl.block.source, ref.start, ref.end)
+            yield ref.key, error("plan.self_reference", "Self-referential block", detail, span)
+
+
+def ephemeral_problems(it: Instance, config: Value) -> list[Diagnostic]:
+    """Ephemeral values in arguments that would be stored."""
+    assert it.decl is not None
+    if it.schema.block.ephemeral or it.mode == "ephemeral":
+        return []
+    problems = []
+    for path, marks in marked_paths(config):
+        if EPHEMERAL in marks and not is_write_only(it.schema.block, path):
+            detail = f"{path_name(path)} would be stored, so its value must not be ephemeral."
+            top = path[:1]
+            span = place(it.decl.body, top)
+            summary = "Ephemeral value used in non-ephemeral context"
+            problems.append(error("plan.ephemeral_value", summary, detail, span, address=it.address))
+    return problems

@@ -1,0 +1,96 @@
+"""Making a plan: what comes before the walk and after it.
+
+The state's objects move to their present addresses first; a plan that destroys everything is preceded by an ordinary
+plan, for the sake of what that learns about the state. The graphs come from the caller, since what they are made from
+(facts and rules) is another stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from attrs import evolve
+
+from planner.config.model import Config
+from planner.config.statements import check_removed
+from planner.config.variables import RootVariable
+from planner.graph.model import Graph
+from planner.plan.imports import check_imports
+from planner.plan.model import Plan
+from planner.plan.moves import MoveResults, apply_moves, check_targets
+from planner.plan.options import PlanOptions
+from planner.plan.schemas import Schemas
+from planner.plan.walk import plan_walk
+from planner.state.model import State
+from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors, warning
+from planner.walk.hooks import Hooks
+
+BuildGraph: TypeAlias = Callable[[str, State], Graph]
+"""the graph of a walk (`plan` or `plan-destroy`) over a state whose objects have moved; raises Failure"""
+
+
+def make_plan(
+    config: Config,
+    state: State,
+    variables: Mapping[str, RootVariable],
+    schemas: Schemas,
+    options: PlanOptions,
+    build_graph: BuildGraph,
+    hooks: Hooks | None = None,
+) -> tuple[Plan | None, list[Diagnostic]]:
+    """Plan what the options ask. With errors among the diagnostics the plan, if there is one, is marked as errored."""
+    problems = _warnings(config, variables, options)
+    try:
+        plan, found = _make(config, state, variables, schemas, options, build_graph, hooks or Hooks())
+    except Failure as failure:
+        return None, problems + failure.diagnostics
+    return plan, problems + found
+
+
+def _make(
+    config: Config,
+    state: State,
+    variables: Mapping[str, RootVariable],
+    schemas: Schemas,
+    options: PlanOptions,
+    build_graph: BuildGraph,
+    hooks: Hooks,
+) -> tuple[Plan | None, list[Diagnostic]]:
+    if options.mode == "normal":
+        problems = [*check_imports(config), *check_removed(config.root)]
+        if has_errors(problems):
+            return None, problems
+    if options.mode == "destroy" and options.refresh and not state.is_empty:
+        ordinary = evolve(options, mode="normal", before_destroy=True)
+        refreshed, problems = _make(config, state, variables, schemas, ordinary, build_graph, hooks)
+        if refreshed is None or has_errors(problems) or options.stop.requested:
+            return None, problems
+        moves = MoveResults(refreshed.prior_state)
+        plan, problems = plan_walk(
+            build_graph("plan-destroy", moves.state), config, moves, variables, schemas, options, hooks
+        )
+        return (evolve(plan, previous_state=refreshed.previous_state) if plan else None), problems
+    moves = apply_moves(config, state)
+    problems = check_targets(moves, options.targets, options.excludes)
+    if problems:
+        return None, problems
+    walk = "plan-destroy" if options.mode == "destroy" else "plan"
+    return plan_walk(build_graph(walk, moves.state), config, moves, variables, schemas, options, hooks)
+
+
+def _warnings(config: Config, variables: Mapping[str, RootVariable], options: PlanOptions) -> list[Diagnostic]:
+    found = []
+    for name, decl in sorted(config.root.variables.items()):
+        given = variables.get(name)
+        if decl.deprecated and given is not None and given.raw is not None:
+            detail = f"{name} is deprecated: {decl.deprecated}"
+            summary = "Deprecated variable used from the root module"
+            found.append(warning("plan.deprecated_variable", summary, detail, decl.span))
+    if options.targets or options.excludes:
+        detail = (
+            "-target and -exclude leave things out, so the result need not be all that the configuration asks for. They "
+            "are meant for recovering from errors, not for everyday use."
+        )
+        found.append(warning("plan.targeting", "Resource targeting is in effect", detail))
+    return found

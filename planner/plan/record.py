@@ -1,0 +1,111 @@
+"""What a plan walk finds out, gathered from all its nodes: changes, the states before and after refreshing, drift."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from attrs import frozen
+
+from planner.language.identity import identical
+from planner.language.types import ObjectType
+from planner.language.values import Null, Value
+from planner.plan.model import OutputChange, ResourceChange
+from planner.plan.moves import MoveResults
+from planner.state.build import StateBuilder
+from planner.state.model import InstanceKey, State
+from planner.vocabulary.address import parse_resource_instance, sort_key
+
+
+@frozen(eq=False)
+class Seen:
+    """A managed object of the state as the walk saw it: before refreshing, and after (Null when it is gone)."""
+
+    before: Value
+    after: Value
+    object_type: ObjectType
+    provider: str
+    provider_key: InstanceKey
+
+
+class PlanRecord:
+    """Results of a walk. Nodes may add to it from several threads."""
+
+    def __init__(self, moves: MoveResults) -> None:
+        self.moves = moves
+        self.previous = StateBuilder(moves.state)
+        self.refreshed = StateBuilder(moves.state)
+        self.outputs: dict[str, OutputChange] = {}
+        self.unknowns: dict[str, list[tuple[str, str, str]]] = {}
+        self._lock = Lock()
+        self._changes: dict[tuple[str, str], ResourceChange] = {}
+        self._by_resource: dict[str, list[ResourceChange]] = {}
+        self._by_config: dict[str, list[ResourceChange]] = {}
+        self._seen: dict[str, Seen] = {}
+
+    def add(self, change: ResourceChange) -> None:
+        """A planned change of one object."""
+        resource = change.resource_address
+        with self._lock:
+            self._changes[change.address, change.deposed] = change
+            self._by_resource.setdefault(resource, []).append(change)
+            self._by_config.setdefault(_without_keys(resource), []).append(change)
+
+    def changes(self) -> tuple[ResourceChange, ...]:
+        """All changes, by address; deposed objects after the current one."""
+        order = sorted(self._changes, key=lambda key: (sort_key(key[0]), key[1]))
+        return tuple(self._changes[key] for key in order)
+
+    def change(self, address: str) -> ResourceChange | None:
+        """The change of the current object of an instance."""
+        return self._changes.get((address, ""))
+
+    def of_resource(self, address: str) -> list[ResourceChange]:
+        """The changes of a resource's instances in one module instance."""
+        return self._by_resource.get(address, [])
+
+    def pending(self, config_address: str) -> list[ResourceChange]:
+        """Changes other than no-op of a resource (its address without keys), in all module instances."""
+        with self._lock:
+            return [c for c in self._by_config.get(config_address, ()) if c.action != "no-op"]
+
+    def saw(self, address: str, seen: Seen) -> None:
+        """What refreshing did to an object that was in the state."""
+        if address in self.moves.moves or not identical(seen.before, seen.after):
+            self._seen[address] = seen
+
+    def drift(self) -> tuple[ResourceChange, ...]:
+        """What has changed outside of any plan, and what only moved: managed objects, by address."""
+        return tuple(self._drift(address, self._seen[address]) for address in sorted(self._seen, key=sort_key))
+
+    def _drift(self, address: str, seen: Seen) -> ResourceChange:
+        instance = parse_resource_instance(address)
+        gone = seen.after.__class__ is Null
+        action = "delete" if gone else "update" if not identical(seen.before, seen.after) else "no-op"
+        return ResourceChange(
+            address,
+            self.moves.previous_address(address),
+            str(instance.module),
+            instance.mode,
+            instance.type,
+            instance.name,
+            instance.key,
+            "",
+            seen.provider,
+            action,  # type: ignore[arg-type]
+            "",
+            seen.before,
+            seen.after,
+            provider_key=seen.provider_key,
+        )
+
+    @property
+    def previous_state(self) -> State:
+        return self.previous.snapshot()
+
+    @property
+    def prior_state(self) -> State:
+        return self.refreshed.snapshot()
+
+
+def _without_keys(address: str) -> str:
+    return str(parse_resource_instance(address).config) if "[" in address else address

@@ -1,0 +1,134 @@
+"""The object as it is: read from the state, refreshed by its provider, or imported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from planner.language.decode import decode_block
+from planner.language.identity import identical
+from planner.language.paths import apply_marks, marked_paths
+from planner.language.values import Null, Value, unmark_deep
+from planner.plan.instance import Instance
+from planner.plan.lifecycle import keeps_object
+from planner.plan.objects import RemoteObject, object_id, read_object, write_object
+from planner.plan.provider_diagnostics import in_body
+from planner.plan.record import Seen
+from planner.plan.schema_marks import combined_marks, schema_marks
+from planner.provider.legacy import normalize_legacy_object
+from planner.state.model import ObjectState
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+
+if TYPE_CHECKING:
+    from planner.plan.walk import PlanWalk
+
+
+def read_current(walk: PlanWalk, it: Instance) -> tuple[RemoteObject | None, list[Diagnostic]]:
+    """The recorded object, upgraded; None when there is none. Raises Failure when it cannot be read."""
+    record = walk.record.refreshed.object(it.resource_address, it.key, it.deposed)
+    if record is None:
+        return None, []
+    current, problems = read_object(it.provider, it.type, it.schema, record, it.address)
+    if current is None:
+        raise Failure([d.at(it.address) for d in problems])
+    if current.record is not record:
+        walk.write(walk.record.previous, it, current.record)
+        walk.write(walk.record.refreshed, it, current.record)
+    return current, problems
+
+
+def refreshed(walk: PlanWalk, it: Instance, current: RemoteObject, problems: list[Diagnostic]) -> RemoteObject | None:
+    """The object as its provider finds it now, with its record in the refreshed state; None when it is gone. The
+    provider's warnings are added to `problems`. Raises Failure."""
+    record = _with_lifecycle(walk, it, current.record)
+    if not walk.options.refresh:
+        if record is not current.record:
+            walk.write(walk.record.refreshed, it, record)
+        return RemoteObject(current.value, record)
+    found = refresh(walk, it, current.value, record, problems)
+    seen = Seen(
+        current.value, found.value if found else Null(it.object_type), it.object_type, it.configuration, it.provider_key
+    )
+    if not it.deposed:
+        walk.record.saw(it.address, seen)
+    if found is None:
+        walk.record.refreshed.remove_object(it.resource_address, it.key, it.deposed)
+        return None
+    if it.decl is not None and not it.deposed:
+        found = RemoteObject(found.value, _with_dependencies(walk, it, found.record))
+    if found.record is not walk.record.refreshed.object(it.resource_address, it.key, it.deposed):
+        walk.write(walk.record.refreshed, it, found.record)
+    return found
+
+
+def refresh(
+    walk: PlanWalk, it: Instance, value: Value, record: ObjectState, problems: list[Diagnostic]
+) -> RemoteObject | None:
+    """Ask the provider for the object. Raises Failure."""
+    walk.hooks.refresh_start(it.address, object_id(value), it.deposed)
+    plain, marks = unmark_deep(value)
+    answer = it.provider.read(it.type, plain, record.private)
+    found = in_body(answer.diagnostics, it.body, it.address)
+    if has_errors(found):
+        raise Failure(found)
+    problems += found
+    walk.hooks.refresh_complete(it.address, object_id(answer.value), it.deposed)
+    if answer.value.__class__ is Null:
+        return None
+    fresh = answer.value if answer.value is plain else normalize_legacy_object(answer.value, it.schema.block)
+    wanted = combined_marks(marked_paths(value) if marks else [], schema_marks(it.schema.block, fresh))
+    fresh = apply_marks(fresh, wanted) if wanted else fresh
+    if identical(fresh, value):
+        same = answer.private == record.private
+        return RemoteObject(value, record if same else evolve(record, private=answer.private))
+    return RemoteObject(fresh, write_object(fresh, it.schema, record, private=answer.private))
+
+
+def import_object(walk: PlanWalk, it: Instance, id: str) -> RemoteObject:
+    """The object with this id, read and put into the refreshed state. Raises Failure."""
+    walk.hooks.import_planned(it.address, id)
+    found, problems = it.provider.import_object(it.type, id)
+    diagnostics = in_body(problems, None, it.address)
+    if has_errors(diagnostics):
+        raise Failure(diagnostics)
+    if len(found) != 1 or found[0].value.__class__ is Null:
+        count = "no object" if not found or found[0].value.__class__ is Null else f"{len(found)} objects"
+        detail = f"For the id {id} the provider of {it.address} gave {count}; exactly one is needed."
+        raise Failure(error("plan.import_result", "Import did not give one object", detail, address=it.address))
+    record = ObjectState({}, it.schema.version, private=found[0].private)
+    current = refresh(walk, it, found[0].value, record, diagnostics)
+    if current is None:
+        detail = f"There is no object with the id {id} that could become {it.address}."
+        raise Failure(error("plan.import_missing", "Cannot import non-existent remote object", detail))
+    config, _ = decode_block(it.decl.body, it.schema.block, it.unknown_scope) if it.decl is not None else (None, [])
+    value = current.value
+    if config is not None:
+        value = apply_marks(value, marked_paths(config))
+    written = write_object(value, it.schema, current.record)
+    imported = RemoteObject(value, _with_lifecycle(walk, it, written))
+    walk.write(walk.record.refreshed, it, imported.record)
+    return imported
+
+
+def _with_lifecycle(walk: PlanWalk, it: Instance, record: ObjectState) -> ObjectState:
+    """The record with what the configuration says now about replacing and destroying."""
+    if it.decl is None or it.deposed or it.is_orphan:
+        return record
+    first, kept = it.created_first, keeps_object(it.decl)
+    if (record.create_before_destroy, record.skip_destroy) == (first, kept):
+        return record
+    return evolve(record, create_before_destroy=first, skip_destroy=kept)
+
+
+def _with_dependencies(walk: PlanWalk, it: Instance, record: ObjectState) -> ObjectState:
+    """Until something is applied the object depends on what it was made after and on what it refers to now."""
+    wanted = set(record.dependencies).union(walk.dependencies(it.node))
+    return record if wanted == set(record.dependencies) else evolve(record, dependencies=tuple(sorted(wanted)))
+
+
+def settle_dependencies(walk: PlanWalk, it: Instance, current: RemoteObject) -> None:
+    """Nothing will be applied, so the dependencies are those of the configuration from now on."""
+    wanted = walk.dependencies(it.node)
+    if set(wanted) != set(current.record.dependencies):
+        walk.write(walk.record.refreshed, it, evolve(current.record, dependencies=tuple(wanted)))

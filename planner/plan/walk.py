@@ -1,0 +1,691 @@
+"""The plan walk: the work of every vertex of a plan graph, and the plan that comes of it.
+
+    plan_walk(graph, config, moves, variables, schemas, options, hooks)  ->  (Plan, diagnostics)
+
+The graph says what waits for what; this module says what to do when a vertex's turn comes. Which action an object
+gets is not decided here but by the rules of rules/plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from planner.config.model import Config, ModulePath, RemovedDecl, ResourceDecl
+from planner.config.variables import RootVariable
+from planner.graph.model import Graph, Node
+from planner.language.values import Null, Value
+from planner.plan.conditions import CheckState, RuleKind, check_rule
+from planner.plan.configure import ConfiguredProviders
+from planner.plan.context import EvaluationContext, ModuleInstance, Operation
+from planner.plan.data import plan_data, plan_ephemeral
+from planner.plan.departing import plan_deposed, plan_destroy, plan_orphan
+from planner.plan.imports import Imports
+from planner.plan.instance import Instance
+from planner.plan.managed import plan_managed
+from planner.plan.model import Plan
+from planner.plan.moves import MoveResults, blocked_warning, check_moves
+from planner.plan.objects import StateObjects
+from planner.plan.options import PlanOptions
+from planner.plan.outputs import plan_destroyed_output, plan_output
+from planner.plan.record import PlanRecord
+from planner.plan.repetition import NO_REPETITION, Repetition, expand
+from planner.plan.schemas import Schemas
+from planner.plan.scope import ModuleScope
+from planner.plan.variables import evaluate_argument, evaluate_local, validate_variable
+from planner.state.build import StateBuilder
+from planner.state.model import InstanceKey, ObjectState, ResourceState
+from planner.vocabulary.address import (
+    Address,
+    AddressError,
+    ResourceAddress,
+    join,
+    parse_address,
+    parse_module,
+    parse_resource_instance,
+)
+from planner.vocabulary.diagnostic import Diagnostic, Failure, Severity, error, has_errors, warning
+from planner.vocabulary.provider_address import parse_provider_configuration
+from planner.walk.hooks import Hooks
+from planner.walk.machine import Machine
+from planner.walk.pool import walk_pool
+from planner.walk.sequential import walk_sequentially
+from planner.walk.work import WorkResult
+
+if TYPE_CHECKING:
+    from planner.graph.dependencies import ResourceDependencies
+
+
+def plan_walk(
+    graph: Graph,
+    config: Config,
+    moves: MoveResults,
+    variables: Mapping[str, RootVariable],
+    schemas: Schemas,
+    options: PlanOptions,
+    hooks: Hooks | None = None,
+) -> tuple[Plan | None, list[Diagnostic]]:
+    """Walk a plan graph. `moves` has the state after moving, which the plan starts from. With errors the plan says
+    what was planned before and is marked as errored; None when not even that makes sense."""
+    walk = PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks())
+    return walk.plan()
+
+
+@frozen(eq=False)
+class _Task:
+    """Work on one instance, added while walking."""
+
+    instance: Instance
+    run: Callable[[PlanWalk, Instance], list[Diagnostic]]
+
+
+class PlanWalk:
+    """Everything that the work on vertices shares."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        config: Config,
+        moves: MoveResults,
+        variables: Mapping[str, RootVariable],
+        schemas: Schemas,
+        options: PlanOptions,
+        hooks: Hooks,
+    ) -> None:
+        self.graph, self.config, self.options, self.hooks = graph, config, options, hooks
+        self.schemas = schemas
+        self.variables = variables
+        self.state = moves.state
+        operation: Operation = "plan-destroy" if options.mode == "destroy" else "plan"
+        self.timestamp = options.timestamp or _now()
+        self.context = EvaluationContext(
+            config, operation, schemas, StateObjects(moves.state, schemas), options.workspace, self.timestamp
+        )
+        self.providers = ConfiguredProviders(self.context)
+        self.record = PlanRecord(moves)
+        self.checks = CheckState(config)
+        self.imports = Imports(self.context)
+        self.replace = frozenset(options.replace)
+        self.self_references: dict[ResourceDecl, list[tuple[InstanceKey, Diagnostic]]] = {}
+        self._tasks: dict[str, _Task] = {}
+        self._configurations = provider_configurations(graph)
+        self._forced_first = {row[0] for row in _relation(graph, "forced_create_before_destroy")}
+        self._waits: dict[str, list[str]] = {}
+        for resource, dependency in sorted(_relation(graph, "data_waits")):
+            self._waits.setdefault(resource, []).append(dependency)
+        self._dependencies: ResourceDependencies | None = None
+        self._detached: dict[str, ModuleInstance] = {}
+        self._removed = _removed(config)
+        self._targets = [parse_address(text) for text in options.targets]
+        self._excludes = [parse_address(text) for text in options.excludes]
+        self._in_state: dict[str, list[ResourceState]] = {}
+        for recorded in moves.state.resources.values():
+            self._in_state.setdefault(_config_address(recorded), []).append(recorded)
+
+    # ---------------------------------------------------------------- the whole
+
+    def plan(self) -> tuple[Plan | None, list[Diagnostic]]:
+        machine = Machine(self.graph.reduced or self.graph.edges)
+        self.options.stop.listen(self.providers.stop)
+        try:
+            if self.options.sequential:
+                result = walk_sequentially(machine, self, self.options.stop)
+            else:
+                result = walk_pool(machine, self, self.options.parallelism, self.options.stop)
+        finally:
+            self.options.stop.forget(self.providers.stop)
+            self.providers.close_all()
+        problems = list(result.diagnostics)
+        if result.on_cycle:
+            detail = f"These wait for one another: {', '.join(result.on_cycle)}."
+            problems.append(error("plan.cycle", "Cycle", detail))
+        missing = self.imports.missing()
+        if missing:
+            return None, missing
+        misplaced = check_moves(self.record.moves, self.context) if self.options.mode != "destroy" else []
+        if misplaced:
+            return None, misplaced
+        if not has_errors(problems):
+            problems += blocked_warning(self.record.moves)
+        return self._plan(has_errors(problems) or result.stopped), problems
+
+    def _plan(self, errored: bool) -> Plan:
+        options = self.options
+        return Plan(
+            options.mode,
+            self.record.changes(),
+            self.record.drift(),
+            tuple(self.record.outputs[name] for name in sorted(self.record.outputs)),
+            self.record.prior_state,
+            self.record.previous_state,
+            None,
+            recorded_variables(self.config, self.variables),
+            self.checks.results(),
+            self.checks.configs(),
+            targets=options.targets,
+            excludes=options.excludes,
+            replace=options.replace,
+            timestamp=self.timestamp,
+            errored=errored,
+        )
+
+    # ---------------------------------------------------------------- work on vertices (planner.walk.work.Work)
+
+    def is_inline(self, node: str) -> bool:
+        task = self._tasks.get(node)
+        if task is not None:
+            return task.instance.provider.is_inline
+        if self.graph.nodes[node].kind not in ("orphan", "deposed", "plan_destroy", "provider"):
+            return True
+        try:
+            configuration = self._configurations.get(node, node)
+            return self.schemas.provider(parse_provider_configuration(configuration).source).is_inline
+        except (Failure, AddressError):
+            return True
+
+    def run(self, node: str) -> WorkResult:
+        task = self._tasks.get(node)
+        if task is not None:
+            return WorkResult(tuple(task.run(self, task.instance)))
+        vertex = self.graph.nodes[node]
+        work = _WORK.get(vertex.kind)
+        if work is None:
+            return WorkResult()
+        answer = work(self, vertex)
+        return answer if isinstance(answer, WorkResult) else WorkResult(tuple(answer))
+
+    # ---------------------------------------------------------------- values
+
+    def root_variable(self, node: Node) -> list[Diagnostic]:
+        given = self.variables.get(node.object)
+        if given is not None:
+            self.context.root.variables[node.object] = given.value
+        return []
+
+    def module_variable(self, node: Node) -> list[Diagnostic]:
+        problems: list[Diagnostic] = []
+        for module in self.context.instances(_path(node.module)):
+            problems += evaluate_argument(module, node.object)
+        return problems
+
+    def variable_reference(self, node: Node) -> list[Diagnostic]:
+        path = _path(node.module)
+        modules = self.context.instances(path)
+        config_address = join(node.module, f"var.{node.object}")
+        self.checks.announce("input_variable", config_address, (join(m.text, f"var.{node.object}") for m in modules))
+        problems: list[Diagnostic] = []
+        for module in modules:
+            problems += validate_variable(module, node.object, self.checks, config_address)
+        return problems
+
+    def local(self, node: Node) -> list[Diagnostic]:
+        problems: list[Diagnostic] = []
+        for module in self.context.instances(_path(node.module)):
+            problems += evaluate_local(module, node.object)
+        return problems
+
+    def output(self, node: Node) -> list[Diagnostic]:
+        path = _path(node.module)
+        if not path and self.options.mode == "destroy":
+            return plan_destroyed_output(self.record, self.state, node.object)
+        config_address = join(node.module, f"output.{node.object}")
+        modules = self.context.instances(path)
+        self.checks.announce("output_value", config_address, (join(m.text, f"output.{node.object}") for m in modules))
+        problems: list[Diagnostic] = []
+        for module in modules:
+            problems += plan_output(self, module, node.object, config_address)
+        return problems
+
+    def output_destroy(self, node: Node) -> list[Diagnostic]:
+        return plan_destroyed_output(self.record, self.state, node.object)
+
+    # ---------------------------------------------------------------- modules, providers, checks
+
+    def module_expand(self, node: Node) -> list[Diagnostic]:
+        *above, name = _path(node.module)
+        problems: list[Diagnostic] = []
+        for parent in self.context.instances(tuple(above)):
+            try:
+                address = str(parent.address.child(name))
+                self.context.expand_module(parent, name, expand(parent.config.calls[name], parent.scope, address))
+            except Failure as failure:
+                problems += failure.diagnostics
+        return problems
+
+    def provider(self, node: Node) -> list[Diagnostic]:
+        return self.providers.configure(node.object)
+
+    def provider_close(self, node: Node) -> list[Diagnostic]:
+        self.providers.close(node.object.removesuffix(" (close)"))
+        return []
+
+    def check_report(self, node: Node) -> list[Diagnostic]:
+        modules = self.context.instances(_path(node.module))
+        addresses = [join(module.text, f"check.{node.object}") for module in modules]
+        self.checks.announce("check", join(node.module, f"check.{node.object}"), addresses)
+        return []
+
+    def check_expand(self, node: Node) -> list[Diagnostic]:
+        config_address = join(node.module, f"check.{node.object}")
+        problems: list[Diagnostic] = []
+        for module in self.context.instances(_path(node.module)):
+            address = join(module.text, f"check.{node.object}")
+            if self.checks.status("check", config_address, address) in ("fail", "error"):
+                continue
+            scope = module.scope.inside(check=node.object)
+            for i, rule in enumerate(module.config.checks[node.object].assertions):
+                result = check_rule(rule, "assertion", scope, "warning")
+                self.checks.report("check", config_address, address, "assertion", i, result)
+                problems += [d.at(address) for d in result.diagnostics]
+        return problems
+
+    # ---------------------------------------------------------------- resources
+
+    def resource(self, node: Node) -> WorkResult:
+        """Expand a resource, then plan every instance that is declared or in the state."""
+        path = _path(node.module)
+        module_config = self.config.root.descendant(path)
+        assert module_config is not None
+        decl = module_config.resources[node.object]
+        config_address = join(node.module, node.object)
+        modules = self.context.instances(path)
+        problems: list[Diagnostic] = []
+        if not self.options.before_destroy and self.options.mode == "normal":
+            problems += self.imports.resolve(config_address)
+        for module in modules:
+            try:
+                what = str(ResourceAddress(module.address, decl.mode, decl.type, decl.name))
+                module.resource(decl.key).expansion = expand(decl, module.scope, what)
+            except Failure as failure:
+                problems += failure.diagnostics
+        if has_errors(problems):
+            return WorkResult(tuple(problems))
+        problems += self._incomplete_requests(decl, modules)
+        tasks: list[_Task] = []
+        for module in modules:
+            self._add_instances(node, decl, module, config_address, tasks, problems)
+        declared = {module.text for module in modules}
+        for resource in self._in_state.get(config_address, ()):
+            if resource.module not in declared:
+                for key in resource.instances:
+                    self._add_orphan(node, resource, key, decl, None, tasks, problems)
+        addresses = [t.instance.address for t in tasks if not t.instance.is_orphan]
+        self.checks.announce("resource", config_address, addresses)
+        return self._start(tasks, problems)
+
+    def _start(self, tasks: list[_Task], problems: list[Diagnostic]) -> WorkResult:
+        """Plan here what only computes; the rest become vertices of their own."""
+        children: dict[str, Iterable[str]] = {}
+        for task in tasks:
+            it = task.instance
+            if it.provider.is_inline:
+                try:
+                    problems += task.run(self, it)
+                except Failure as failure:
+                    problems += failure.diagnostics
+            else:
+                name = f"{it.address} (orphan)" if it.is_orphan else it.address
+                self._tasks[name] = task
+                children[name] = ()
+        if children and has_errors(problems):
+            children = {}
+        return WorkResult(tuple(problems), children or None)
+
+    def _add_instances(
+        self,
+        node: Node,
+        decl: ResourceDecl,
+        module: ModuleInstance,
+        config_address: str,
+        tasks: list[_Task],
+        problems: list[Diagnostic],
+    ) -> None:
+        objects = module.resource(decl.key)
+        assert objects.expansion is not None
+        for key, repetition in objects.expansion.instances.items():
+            address = module.instance_address(decl, key)
+            if self._is_out_of_scope(address):
+                continue
+            try:
+                it = self.instance(node.name, decl, module, key, repetition, config_address)
+            except Failure as failure:
+                problems += failure.diagnostics
+                continue
+            tasks.append(_Task(it, _PLANNERS[decl.mode]))
+        resource = self.state.resources.get(str(ResourceAddress(module.address, decl.mode, decl.type, decl.name)))
+        if resource is not None:
+            for key, instance in resource.instances.items():
+                if key not in objects.expansion.instances and instance.current is not None:
+                    self._add_orphan(node, resource, key, decl, module, tasks, problems)
+
+    def _add_orphan(
+        self,
+        node: Node,
+        resource: ResourceState,
+        key: InstanceKey,
+        decl: ResourceDecl,
+        module: ModuleInstance | None,
+        tasks: list[_Task],
+        problems: list[Diagnostic],
+    ) -> None:
+        if resource.instances[key].current is None:
+            return
+        try:
+            it = self.recorded_instance(node.name, resource, key, decl, module)
+        except Failure as failure:
+            problems += failure.diagnostics
+            return
+        it.is_orphan = True
+        if not self._is_out_of_scope(it.address):
+            tasks.append(_Task(it, plan_orphan))
+
+    def instance(
+        self,
+        node: str,
+        decl: ResourceDecl,
+        module: ModuleInstance,
+        key: InstanceKey,
+        repetition: Repetition,
+        config_address: str,
+    ) -> Instance:
+        """A declared instance. Raises Failure when it has no schema or no provider."""
+        schema = self.schemas.of(module.config, decl)
+        configuration = self._configuration(node)
+        address = module.instance_address(decl, key)
+        provider_key = self.providers.key_of(module, decl, repetition, address)
+        provider = self.providers.instance(configuration, provider_key, address)
+        first = bool(decl.lifecycle.create_before_destroy) or node in self._forced_first
+        return Instance(
+            node,
+            module.text,
+            decl.mode,
+            decl.type,
+            decl.name,
+            key,
+            configuration,
+            provider_key,
+            provider,
+            schema,
+            config_address,
+            module,
+            decl,
+            repetition=repetition,
+            created_first=first,
+        )
+
+    def recorded_instance(
+        self,
+        node: str,
+        resource: ResourceState,
+        key: InstanceKey,
+        decl: ResourceDecl | None,
+        module: ModuleInstance | None,
+        deposed: str = "",
+    ) -> Instance:
+        """An instance that the state knows. Raises Failure when it has no schema or no provider."""
+        configuration = self._configuration(node, resource.provider)
+        parsed = parse_provider_configuration(configuration)
+        schema = self.schemas.resource(parsed.source, resource.mode, resource.type)
+        address = ResourceAddress(parse_module(resource.module), resource.mode, resource.type, resource.name, key)
+        if schema is None:
+            detail = f"The provider {parsed.source} does not know the type {resource.type} of {address}."
+            raise Failure(error("plan.invalid_resource_type", "Invalid resource type", detail))
+        provider_key = resource.instances[key].provider_key
+        if resource.mode == "managed":
+            provider = self.providers.instance(configuration, provider_key, str(address))
+        else:
+            provider = self.schemas.provider(parsed.source)
+        return Instance(
+            node,
+            resource.module,
+            resource.mode,
+            resource.type,
+            resource.name,
+            key,
+            configuration,
+            provider_key,
+            provider,
+            schema,
+            str(address.config),
+            module,
+            decl,
+            deposed,
+        )
+
+    def orphan(self, node: Node) -> list[Diagnostic]:
+        return self._departing(node, plan_orphan)
+
+    def deposed(self, node: Node) -> list[Diagnostic]:
+        return self._departing(node, plan_deposed)
+
+    def plan_destroy(self, node: Node) -> list[Diagnostic]:
+        return self._departing(node, plan_destroy)
+
+    def _departing(self, node: Node, plan: Callable[[PlanWalk, Instance], list[Diagnostic]]) -> list[Diagnostic]:
+        """Plan the end of one object of the state, whose vertex is there from the start."""
+        address = parse_resource_instance(node.object)
+        if self._is_out_of_scope(node.object):
+            return []
+        resource = self.state.resources[str(address.resource)]
+        config = self.config.root.descendant(address.path)
+        decl = config.resources.get(address.config.relative) if config is not None else None
+        module = self.context.module(address.module)
+        it = self.recorded_instance(node.name, resource, address.key, decl, module, node.extra)
+        it.is_orphan = True
+        return plan(self, it)
+
+    # ---------------------------------------------------------------- questions of the instance work
+
+    def _configuration(self, node: str, recorded: str = "") -> str:
+        found = self._configurations.get(node) or recorded
+        if not found:
+            raise Failure(error("plan.no_provider", "Provider configuration not present", f"{node} has no provider."))
+        return found
+
+    def module_scope(self, it: Instance) -> ModuleScope:
+        """The scope of the instance's module, also when that is not declared any more."""
+        if it.module is not None:
+            return it.module.scope
+        found = self._detached.get(it.module_text)
+        if found is None:
+            address = parse_module(it.module_text)
+            config = self.config.root.descendant(address.path)
+            found = ModuleInstance(self.context, config or self.config.root, address, None, NO_REPETITION)
+            self._detached[it.module_text] = found
+        return found.scope
+
+    def conditions(self, it: Instance, kind: RuleKind, self_value: Value = None) -> list[Diagnostic]:
+        """Check the pre- or postconditions of an instance."""
+        assert it.decl is not None
+        lifecycle = it.decl.lifecycle
+        rules = lifecycle.preconditions if kind == "precondition" else lifecycle.postconditions
+        if not rules:
+            return []
+        scope = it.scope.inside(self_value=self_value)
+        severity: Severity = "warning" if self.options.is_lenient else "error"
+        problems: list[Diagnostic] = []
+        for i, rule in enumerate(rules):
+            result = check_rule(rule, kind, scope, severity)
+            self.checks.report("resource", it.config_address, it.address, kind, i, result)
+            problems += [d.at(it.address) for d in result.diagnostics]
+        return problems
+
+    def write(self, state: StateBuilder, it: Instance, record: ObjectState) -> None:
+        """Put the object's record into one of the states."""
+        state.set_object(
+            it.module_text,
+            it.mode,
+            it.type,
+            it.name,
+            it.key,
+            record,
+            it.configuration,
+            it.provider_key,
+            it.deposed,
+        )
+
+    def dependencies(self, node: str) -> tuple[str, ...]:
+        """The resources that a vertex depends on, as the state records them."""
+        if self.graph.database is None:
+            return ()
+        if self._dependencies is None:
+            from planner.graph.dependencies import ResourceDependencies
+
+            self._dependencies = ResourceDependencies(self.graph.database)
+        return self._dependencies.of(node)
+
+    def pending_dependencies(self, it: Instance) -> tuple[str, ...]:
+        """Resources with planned changes that a data source has to wait for."""
+        assert it.decl is not None
+        lifecycle = it.decl.lifecycle
+        wanted: Iterable[str] = self._waits.get(it.config_address, ())
+        if lifecycle.preconditions or lifecycle.postconditions:
+            wanted = self.dependencies(it.node)
+        module = it.config_address.removesuffix(it.decl.key).rstrip(".")
+        found = []
+        for resource in wanted:
+            if resource.rpartition("module.")[2].split(".", 2)[-1].startswith(f"{it.mode}."):
+                continue
+            for change in self.record.pending(resource):
+                same_module = _module_of(resource) == module
+                if not same_module or change.module == it.module_text:
+                    found.append(resource)
+                    break
+        return tuple(found)
+
+    def removal(self, config_address: str) -> RemovedDecl | None:
+        """The removed block that covers a resource; the last one counts."""
+        found = None
+        for address, block in self._removed:
+            if config_address == address or config_address.startswith(f"{address}."):
+                found = block
+        return found
+
+    def _is_out_of_scope(self, address: str) -> bool:
+        """Whether -target or -exclude leaves this instance out although its resource is in."""
+        if not self._targets and not self._excludes:
+            return False
+        instance = parse_resource_instance(address)
+        if any(_names_instance(e, instance) for e in self._excludes):
+            return True
+        about = [t for t in self._targets if _is_about(t, instance)]
+        return bool(about) and not any(_names_instance(t, instance) for t in about)
+
+    def _incomplete_requests(self, decl: ResourceDecl, modules: list[ModuleInstance]) -> list[Diagnostic]:
+        """Warnings for -replace with an address that lacks the key that the instances have."""
+        problems = []
+        for module in modules:
+            expansion = module.resource(decl.key).expansion
+            address = str(ResourceAddress(module.address, decl.mode, decl.type, decl.name))
+            if address not in self.replace or expansion is None or list(expansion.instances) == [None]:
+                continue
+            lines = "".join(f"\n  -replace={module.instance_address(decl, key)}" for key in expansion.instances)
+            hint = f" Name an instance:{lines}" if lines else " The resource has no instances."
+            detail = f"-replace={address} matches nothing, because every instance has a key.{hint}"
+            summary = "Incompletely-matched force-replace resource instance"
+            problems.append(warning("plan.incomplete_replace", summary, detail))
+        return problems
+
+
+# ---------------------------------------------------------------- helpers
+
+
+def provider_configurations(graph: Graph) -> dict[str, str]:
+    """The provider configuration that each vertex uses."""
+    found: dict[str, str] = dict(sorted(_relation(graph, "uses_provider")))  # type: ignore[arg-type]
+    if not found:
+        for name, node in graph.nodes.items():
+            if node.kind in ("resource", "orphan", "deposed", "plan_destroy"):
+                for other in graph.edges.get(name, ()):
+                    if graph.nodes[other].kind == "provider":
+                        found[name] = graph.nodes[other].object
+    return found
+
+
+def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) -> dict[str, Value]:
+    """What a plan keeps of the root variables: values as given or defaulted, of ephemeral ones only the name."""
+    found: dict[str, Value] = {}
+    for name, decl in sorted(config.root.variables.items()):
+        given = variables.get(name)
+        if given is None:
+            continue
+        if decl.ephemeral:
+            found[name] = None
+        else:
+            found[name] = given.raw if given.raw is not None else (Null() if decl.default is None else decl.default)
+    return found
+
+
+def _relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
+    database = graph.database
+    if database is None or name not in database:
+        return set()
+    rows: set[tuple[str, ...]] = database[name]
+    return rows
+
+
+def _path(module: str) -> ModulePath:
+    return parse_module(module).path
+
+
+def _module_of(config_address: str) -> str:
+    return str(parse_resource_instance(config_address).module)
+
+
+def _config_address(resource: ResourceState) -> str:
+    if "[" not in resource.module:
+        return resource.address
+    module = parse_module(resource.module)
+    return str(ResourceAddress(module.config, resource.mode, resource.type, resource.name))
+
+
+def _removed(config: Config) -> list[tuple[str, RemovedDecl]]:
+    found = []
+    for module in config.root.walk():
+        base = ".".join(f"module.{name}" for name in module.path)
+        for block in module.removed:
+            found.append((join(base, block.from_), block))
+    return found
+
+
+def _is_about(target: Address, instance: ResourceAddress) -> bool:
+    """Whether a target names the resource of the instance, or an instance of it."""
+    return isinstance(target, ResourceAddress) and target.config == instance.config
+
+
+def _names_instance(target: Address, instance: ResourceAddress) -> bool:
+    return isinstance(target, ResourceAddress) and target.contains(instance)
+
+
+def _now() -> str:
+    from time import gmtime, strftime
+
+    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime())
+
+
+_PLANNERS: dict[str, Callable[[PlanWalk, Instance], list[Diagnostic]]] = {
+    "managed": plan_managed,
+    "data": plan_data,
+    "ephemeral": plan_ephemeral,
+}
+
+_WORK: dict[str, Callable[[PlanWalk, Node], WorkResult | list[Diagnostic]]] = {
+    "root_variable": PlanWalk.root_variable,
+    "module_variable": PlanWalk.module_variable,
+    "variable_reference": PlanWalk.variable_reference,
+    "local": PlanWalk.local,
+    "output": PlanWalk.output,
+    "output_destroy": PlanWalk.output_destroy,
+    "module_expand": PlanWalk.module_expand,
+    "provider": PlanWalk.provider,
+    "provider_close": PlanWalk.provider_close,
+    "check_report": PlanWalk.check_report,
+    "check_expand": PlanWalk.check_expand,
+    "resource": PlanWalk.resource,
+    "orphan": PlanWalk.orphan,
+    "deposed": PlanWalk.deposed,
+    "plan_destroy": PlanWalk.plan_destroy,
+}
+"""what to do at each kind of vertex; at the others there is nothing to do"""
