@@ -14,6 +14,7 @@ from attrs import frozen
 from planner.language.identity import identical, same_but_refinements
 from planner.language.operations import conforms, equal, same_value
 from planner.language.paths import parts
+from planner.language.refine import length_is_known
 from planner.language.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
 from planner.language.types import DYNAMIC, Primitive
 from planner.language.values import SENSITIVE, List, Null, Set, Unknown, Value, type_of, unmark, unmark_deep
@@ -101,10 +102,13 @@ def _plan_list(nested: NestedBlock, prior: Value, config: Value, planned: Value,
 
 def _plan_map(nested: NestedBlock, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
     wanted, given, before = entries(config), entries(planned), entries(prior)
+    if planned.__class__ is not dict and len(wanted) != len(given):
+        return [Problem(path, f"{len(given)} blocks planned, {len(wanted)} configured")]
     found = []
     for key in sorted(given):
         if key not in wanted:
-            found.append(Problem(path, f'the block "{key}" of the plan is not configured'))
+            where = path if planned.__class__ is dict else (*path, ("index", key))
+            found.append(Problem(where, f'the block "{key}" of the plan is not configured'))
             continue
         old = before[key] if key in before else Null(implied_type(nested.block))
         found += _plan_element(nested, old, wanted[key], given[key], (*path, ("index", key)))
@@ -167,11 +171,12 @@ def _plan_object(nested: NestedAttributes, prior: Value, config: Value, planned:
     if nested.nesting in ("single", "group"):
         return _plan_attributes(schemas, prior, config, planned, path)
     if config.__class__ is Unknown:
-        return []
+        return [] if nested.nesting == "set" else [Problem(path, "planned elements for a value that is not known yet")]
     count = len(_members(planned)), len(_members(config))
     if nested.nesting == "set":
-        # Unknown elements may turn out equal, so fewer than planned are fine.
-        return [] if count[0] == count[1] or _may_shrink(planned) else [_counts(path, *count)]
+        # Elements cannot be matched one to one. Unknown ones may turn out equal, so a count may be only a bound.
+        least = [n if length_is_known(v) else 1 for n, v in zip(count, (planned, config), strict=True)]
+        return [] if least[0] <= count[1] and least[1] <= count[0] else [_counts(path, *count)]
     if count[0] != count[1]:
         return [_counts(path, *count)]
     found = []
@@ -183,18 +188,13 @@ def _plan_object(nested: NestedAttributes, prior: Value, config: Value, planned:
             continue
         old = before[key] if key in before else Null(element_type(type_of(planned), key))
         found += _plan_attributes(schemas, old, wanted[key], element, (*path, ("index", key)))
-    return found
+    lost = [key for key in sorted(wanted) if key not in _members(planned)]
+    return found + [Problem(path, f'the configured element "{key}" is not in the plan') for key in lost]
 
 
 def _members(value: Value) -> dict[Any, Value]:
     found = entries(value)
     return dict(found) if found else dict(enumerate(elements(value)))
-
-
-def _may_shrink(value: Value) -> bool:
-    from planner.language.values import is_wholly_known
-
-    return not all(map(is_wholly_known, elements(value)))
 
 
 def _counts(path: Path, planned: int, configured: int) -> Problem:

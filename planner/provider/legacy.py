@@ -10,7 +10,7 @@ from planner.language.schema import BlockSchema, NestedBlock, empty_value, impli
 from planner.language.sets import make_set
 from planner.language.types import has_dynamic
 from planner.language.values import List, Map, Null, Set, Unknown, Value, unmark_deep
-from planner.provider.schema_paths import elements
+from planner.provider.schema_paths import attribute, elements
 
 
 def normalize_legacy_object(value: Value, schema: BlockSchema) -> Value:
@@ -24,12 +24,11 @@ def normalize_legacy_object(value: Value, schema: BlockSchema) -> Value:
 def _object(value: Value, schema: BlockSchema) -> Value:
     if value.__class__ is Null:
         return Null(implied_type(schema))
-    if value.__class__ is Unknown:
-        return value
-    out = dict(value)
+    types = implied_type(schema).attributes
+    out = {name: attribute(value, name, t) for name, t in types.items()}
     for name, nested in schema.blocks.items():
         if not has_dynamic(implied_type(nested.block)):  # the legacy SDK has no dynamic types
-            out[name] = _blocks(value[name], nested)
+            out[name] = _blocks(out[name], nested)
     return out
 
 

@@ -91,7 +91,7 @@ def _is_object(value: Value) -> bool:
 
 def _entries(value: Value) -> dict[str, Value]:
     if value.__class__ is Map:
-        return value.items  # type: ignore[no-any-return]
+        return value.items
     return value if value.__class__ is dict else {}
 
 
