@@ -17,7 +17,7 @@ from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, V
 from planner.config.module import ModuleBuilder
 from planner.config.modules_manifest import DATA_DIRECTORY, Manifest, module_key, read_manifest
 from planner.config.provider_checks import check_provider_configurations
-from planner.config.reading import Problems, expr_of
+from planner.config.reading import MALFORMED_TEMPLATE, Problems, expr_of
 from planner.config.settings import INCOMPATIBLE
 from planner.config.static import Given, StaticScope
 from planner.config.variables import RawVariables, given_values
@@ -120,13 +120,15 @@ class _Loader:
     def load(self) -> tuple[Config, list[Diagnostic]]:
         problems = Problems()
         root, scope = self._module((), ".", None, given_values(self.variables), problems)
-        if not problems.has_errors:
+        if not any(d.is_error and d.code != MALFORMED_TEMPLATE for d in problems):
             mine = Problems()
             root = self._with_children(root, scope, (os.path.realpath(self.root_dir),), mine)
             if not mine.has_errors:
                 check_provider_configurations(root, mine)
             problems.extend(mine)
-        return Config(root, self.files), problems
+        errors = [d for d in problems if d.is_error and d.code != MALFORMED_TEMPLATE]
+        found = [d for d in problems if d.code != MALFORMED_TEMPLATE] if errors else list(problems)
+        return Config(root, self.files), found
 
     # ------------------------------------------------------------ one module
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from planner.config.checks import check_rule, refers_to_variable
 from planner.config.lint import lint_discarded
 from planner.config.merge import Declared
@@ -141,10 +143,14 @@ def _variable_type(expr: Piece, problems: Problems) -> tuple[TypeConstraint, boo
     word = keyword(expr)
     if word in ("list", "map"):
         return TypeConstraint((ListType if word == "list" else MapType)(DYNAMIC)), False
-    written = native(expr, problems)
+    written = native(expr, Problems())
     if written is None:
+        detail = "A type is string, number, bool or any, or made by list(), set(), map(), object() or tuple()."
+        problems.error("invalid_type", "Invalid type specification", detail, expr.span)
         return ANY, False
     constraint, diagnostics = parse_type_constraint(written.node, written.source)
+    if expr.json and not isinstance(written.node, nodes.Call):
+        diagnostics = [evolve(d, subject=expr.span) for d in diagnostics]
     problems.extend(diagnostics)
     if constraint is None:
         return ANY, False

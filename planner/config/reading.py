@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from planner.config.model import Expr, Reference
 from planner.language.values import UNKNOWN, Value, is_null
@@ -51,6 +51,8 @@ class Piece:
     @property
     def start_span(self) -> Span:
         """Where an expression begins: what diagnostics about its type point at."""
+        if self.json and isinstance(self.node, nodes.Literal):
+            return self.span
         from planner.language.environment import start_range
 
         return Span(self.source, *start_range(self.node, self.source))
@@ -78,13 +80,18 @@ def read_some(body: Body, schema: BodySchema, problems: Problems) -> tuple[Conte
     return content, rest
 
 
+MALFORMED_TEMPLATE = "config.malformed_template"
+
+
 def expr_of(attribute: Attribute, problems: Problems) -> Expr:
-    """The attribute's expression; one that cannot be parsed (templates in JSON strings) becomes unknown."""
+    """The attribute's expression. A malformed template (in JSON syntax, where templates are read late) becomes unknown;
+    its problems count only where nothing else is wrong, as they would be found when it is evaluated."""
     try:
         return Expr(attribute.expr, attribute.source)
     except Failure as failure:
-        problems.extend(failure.diagnostics)
-        return Expr(nodes.Literal(UNKNOWN, attribute.start, attribute.end), attribute.source)
+        problems.extend(evolve(d, code=MALFORMED_TEMPLATE) for d in failure.diagnostics)
+        written = attribute.literal
+        return Expr(nodes.Literal(UNKNOWN, written.start, written.end), attribute.source)
 
 
 def piece(attribute: Attribute) -> Piece:
