@@ -205,3 +205,32 @@ def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
     )
     detail = f"The plan cannot be applied any more: {what}. Make the plan again."
     return [error("plan_file.stale", "Saved plan is stale", detail)]
+
+
+# ---------------------------------------------------------------- the configuration as it was
+
+
+def unpack_sources(sources: Mapping[str, bytes], folder: str) -> tuple[str, list[Diagnostic]]:
+    """Write the files of a plan into an empty folder; the directory in it that is the root module.
+
+    Names are relative to the root module and may lead out of it (`../shared/main.tf`); what would lead out of the
+    folder, or is absolute, is refused."""
+    import posixpath
+
+    names = {name: posixpath.normpath(name) for name in sources}
+    above = max((normal.split("/").count("..") for normal in names.values()), default=0)
+    root = os.path.join(folder, *(f"up{i}" for i in range(min(above, 100))))
+    try:
+        os.makedirs(root, exist_ok=True)
+        for name, normal in names.items():
+            if normal.startswith("/") or "\0" in normal or above > 100:
+                detail = f"The plan file holds a file named {name!r}, which is no path relative to the root module."
+                return root, [error("plan_file.source_name", "Not a usable plan file", detail)]
+            target = os.path.normpath(os.path.join(root, normal))
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with open(target, "wb") as file:
+                file.write(sources[name])
+    except OSError as e:
+        detail = f"{e.filename or folder}: {e.strerror or e}."
+        return root, [error("plan_file.unpack", "Cannot unpack the plan's configuration", detail)]
+    return root, []

@@ -18,7 +18,7 @@ from planner.language.numbers import CONTEXT, parse_number
 from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, ObjectType
 from planner.language.values import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Refinement, Set, Unknown
 from planner.plan.encoding import decode, encode
-from planner.plan.file import RECORDS, is_plan_file, plan_bytes, read_plan, stale, write_plan
+from planner.plan.file import RECORDS, is_plan_file, plan_bytes, read_plan, stale, unpack_sources, write_plan
 from planner.plan.model import CheckResult, Importing, OutputChange, Plan, ResourceChange
 from planner.state.file import same_content
 from planner.state.model import InstanceState, ObjectState, ResourceState, State
@@ -272,3 +272,18 @@ def test_stale() -> None:
     fresh = plan(previous_state=State(), prior_state=State())
     assert stale(fresh, None) == []
     assert [d.code for d in stale(fresh, state("b"))] == ["plan_file.stale"]
+
+
+def test_sources_unpack_around_the_root_module(tmp_path: Path) -> None:
+    files = {"main.tf": b"1", "m/a.tf": b"2", "../../shared/b.tf": b"3", ".terraform/modules/modules.json": b"{}"}
+    root, problems = unpack_sources(files, str(tmp_path / "x"))
+    assert problems == []
+    for name, data in files.items():
+        assert (Path(root) / name).resolve().read_bytes() == data
+        assert (tmp_path / "x") in (Path(root) / name).resolve().parents
+
+
+@pytest.mark.parametrize("name", ["/etc/x", "a\0b", "../" * 200 + "x"])
+def test_sources_never_leave_the_folder(tmp_path: Path, name: str) -> None:
+    _, problems = unpack_sources({name: b""}, str(tmp_path / "x"))
+    assert [d.code for d in problems] == ["plan_file.source_name"]
