@@ -16,6 +16,7 @@ from planner.plan.encoding import decode, encode
 from planner.plan.model import CheckResult, Importing, OutputChange, Plan, ResourceChange
 from planner.state.file import read_state, write_state
 from planner.state.model import State
+from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.exact_json import JsonError, dumps, loads
 from planner.vocabulary.version import COMPATIBLE_VERSION
@@ -38,7 +39,8 @@ def write_plan(path: str, plan: Plan, sources: Mapping[str, bytes]) -> list[Diag
     """Save a plan with the files of its configuration (path as the loader asked for it -> content)."""
     beside = f"{path}.{os.getpid()}.tmp"
     try:
-        data = plan_bytes(plan, sources)
+        with collector_paused():
+            data = plan_bytes(plan, sources)
         with open(beside, "wb") as file:
             file.write(data)
         os.replace(beside, path)
@@ -106,7 +108,7 @@ def read_plan(path: str) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic
     from zipfile import BadZipFile, LargeZipFile, ZipFile
 
     try:
-        with ZipFile(path) as archive:
+        with ZipFile(path) as archive, collector_paused():
             return _read(archive, path)
     except OSError as e:
         return None, {}, [error("plan_file.read", "Cannot read the plan file", f"{path}: {e.strerror or e}.")]

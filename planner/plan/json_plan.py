@@ -16,6 +16,7 @@ from planner.plan.json_values import plain
 from planner.plan.model import ACTION_LISTS, OutputChange, Plan, ResourceChange
 from planner.plan.schema_marks import marked_by_schema
 from planner.vocabulary.address import parse_resource_instance
+from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
@@ -26,6 +27,11 @@ def plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any]
     """The plan with the state it was made from and its configuration, members in the ecosystem's order.
 
     Raises Failure when a schema is missing or a recorded object cannot be read."""
+    with collector_paused():
+        return _plan_json(plan, config, schema_of)
+
+
+def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any]:
     writer = _Writer(schema_of)
     out: dict[str, Any] = {"format_version": FORMAT_VERSION, "terraform_version": COMPATIBLE_VERSION}
     variables = _variables(plan, config)

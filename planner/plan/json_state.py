@@ -15,6 +15,7 @@ from planner.plan.json_values import plain
 from planner.plan.schema_marks import marked_by_schema
 from planner.state.model import InstanceKey, ObjectState, OutputState, ResourceState, State
 from planner.vocabulary.address import ModuleAddress, ResourceAddress, format_key, parse_module
+from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.vocabulary.version import COMPATIBLE_VERSION
@@ -30,9 +31,14 @@ SENSITIVE_MARK = frozenset({SENSITIVE})
 
 def state_json(state: State | None, schema_of: SchemaOf) -> dict[str, Any]:
     """A state as `show -json` prints it. Raises Failure when an object cannot be read by its schema, or has none."""
-    out: dict[str, Any] = {"format_version": FORMAT_VERSION}
     if state is None or state.is_empty:
-        return out
+        return {"format_version": FORMAT_VERSION}
+    with collector_paused():
+        return _state_json(state, schema_of)
+
+
+def _state_json(state: State, schema_of: SchemaOf) -> dict[str, Any]:
+    out: dict[str, Any] = {"format_version": FORMAT_VERSION}
     out["terraform_version"] = state.terraform_version or COMPATIBLE_VERSION
     values: dict[str, Any] = {}
     if state.outputs:

@@ -14,6 +14,7 @@ from attrs import evolve
 from planner.language.types import type_from_json, type_to_json
 from planner.state.model import InstanceKey, InstanceState, ObjectState, OutputState, ResourceState, State
 from planner.vocabulary.address import AddressError, format_key, key_order, parse_module, parse_resource_instance
+from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 from planner.vocabulary.exact_json import JsonError, dumps, loads
 from planner.vocabulary.provider_address import parse_provider_configuration
@@ -37,6 +38,11 @@ def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnost
     if not data:
         return None, []
     where = f"The state file {name}" if name else "The state"
+    with collector_paused():
+        return _read(data, where)
+
+
+def _read(data: bytes, where: str) -> tuple[State | None, list[Diagnostic]]:
     try:
         root = loads(data)
     except JsonError as e:
@@ -405,7 +411,8 @@ def _whole(raw: dict[str, Any], key: str, place: str) -> int:
 
 def write_state(state: State) -> bytes:
     """The bytes of a state file, indented, ending with a line break."""
-    return dumps(state_document(state), indent=True) + b"\n"
+    with collector_paused():
+        return dumps(state_document(state), indent=True) + b"\n"
 
 
 def state_document(state: State) -> dict[str, Any]:
@@ -429,7 +436,8 @@ def same_content(a: State | None, b: State | None) -> bool:
         return a is b
     if a is b:
         return True
-    first, second = (dumps({**state_document(s), "serial": 0, "lineage": ""}) for s in (a, b))
+    with collector_paused():
+        first, second = (dumps({**state_document(s), "serial": 0, "lineage": ""}) for s in (a, b))
     return first == second
 
 
