@@ -346,7 +346,7 @@ class Builder:
         if "." in text:
             first, _, second = text.partition(".")
             start, until = at, end
-            if s[0].__class__ is Splat and s[0].kind == "attr":  # the peer points at the star then
+            if s[0].__class__ is Splat and s[0].kind == "attr":  # OpenTofu points at the star then
                 start, until = s[0].marker_end - 1, s[0].marker_end
             detail = f"Two numbers behind dots read as a fraction. Use brackets: [{first}][{second}]."
             self.report("syntax.legacy_index", "Two legacy indexes in a row", detail, start, until)

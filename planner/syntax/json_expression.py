@@ -46,7 +46,7 @@ def _string(string: JsonText, source: Source, templates: bool) -> Expression:
         return Literal(normal(text), string.start, string.end)
     from planner.syntax.parse import parse_template
 
-    # Positions inside count from the opening quote as if no escape stood before them: the peer does the same.
+    # Positions inside count from the opening quote as if no escape stood before them: OpenTofu does the same.
     inside = string.start + 1
     expression, diagnostics = parse_template(Source(source.filename, text))
     if expression is None:

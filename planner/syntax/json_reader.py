@@ -140,9 +140,10 @@ def _string(text: str, at: int) -> JsonText:
         if bad is not None:
             where = at + bad.start() + 2
             detail = 'The escapes of JSON are \\", \\\\, \\/, \\b, \\f, \\n, \\r, \\t and \\u with four digits.'
-            raise _JsonError("escape", "Invalid escape in a JSON string", detail, where, where + 1) from None
+            until = min(where + 1, len(text))
+            raise _JsonError("escape", "Invalid escape in a JSON string", detail, where, until) from None
         detail = "The string has no closing quote on its line. Write \\n for a line break."
-        raise _JsonError("string", "JSON string not closed", detail, end, end + 1) from None
+        raise _JsonError("string", "JSON string not closed", detail, end, min(end + 1, len(text))) from None
     if not value.isascii():
         value = _surrogate.sub("\ufffd", value)  # half a pair stands for no character
     return JsonText(value, at, end)

@@ -79,7 +79,8 @@ class _Patterns:
         self.lines = re.compile(rf"{skip}{start}|({newline})|{rest})", re.ASCII).match
         self.no_lines = re.compile(rf"{skip_lines}{start}|((?!))|{rest})", re.ASCII).match
         self.for_follows = re.compile(rf"{skip_lines}for(?!{_NAME_GOES_ON})", re.ASCII).match
-        self.splat = re.compile(rf"{skip_lines}\*(?={skip_lines}\])", re.ASCII).match
+        self.splat = re.compile(rf"{skip_lines}(\*)(?={skip_lines}\])", re.ASCII).match
+        self.star_in_line = re.compile(rf"{skip}\*", re.ASCII).match
         self.splat_in_line = re.compile(rf"{skip}\*{skip}\]", re.ASCII).match
         keywords = "if|else|endif|for|endfor"
         self.directive = re.compile(rf"%\{{~?{skip_lines}({keywords})(?!{_NAME_GOES_ON})", re.ASCII).match
@@ -159,11 +160,18 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 elif kind == "LBRACKET" or kind == "LPAREN":
                     if mode != BODY:
                         if mode < BRACKETS and kind == "LBRACKET" and text[pos : pos + 1] in _BEFORE_SPLAT:
+                            # `[*]` may not go over lines, unlike all else in brackets.
                             splat = patterns.splat(text, pos)
                             if splat and not patterns.splat_in_line(text, pos):
-                                add((kind, value, at))  # `[*]` may not go over lines, unlike all else in brackets
-                                kind, value, at = "INVALID", "*", splat.end() - 1
-                                pos = splat.end()
+                                add((kind, value, at))
+                                star = splat.start(1)
+                                at, pos = star, star + 1
+                                if patterns.star_in_line(text, m.end()):
+                                    add(("STAR", "*", at))
+                                    kind, at = "NEWLINE", text.index("\n", pos)
+                                    value = "\n"
+                                else:
+                                    kind, value = "INVALID", "*"
                         mode = BRACKETS
                         stack.append(mode)
                         match = patterns.no_lines
@@ -283,7 +291,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 pos = m.end()
                 continue
             char = text[pos : pos + 1]
-            if char == "\r":  # alone: the peer takes all the rest as text
+            if char == "\r":  # alone: OpenTofu takes all the rest as text
                 add(("TEXT", text[pos:], pos))
                 pos = len(text)
                 continue

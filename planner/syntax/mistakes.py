@@ -66,7 +66,7 @@ MISTAKES = (
         "unclosed_block",
         "Block not closed",
         f"The file ends before the closing brace of this block. {_CLOSE}",
-        "b {\n  c «{»\n  }\n",
+        "b «{»\n  c {\n  }\n",
         "opening",
     ),
     Mistake(

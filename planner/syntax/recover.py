@@ -229,10 +229,10 @@ class Recovery:
         if subject == "token":
             if self._symbol() == "DOT" and self.values[-2].__class__ is Splat:
                 splat = self.values[-2]
-                if splat.kind == "attr":  # the peer points at the star then
+                if splat.kind == "attr":  # OpenTofu points at the star then
                     return splat.marker_end - 1, splat.marker_end
             return _extent(token)
-        if subject == "closing":  # the peer points where it goes on
+        if subject == "closing":  # OpenTofu points where it goes on
             index, found, _ = self._skip(index, "LBRACKET")
             return _extent(self.tokens[index - 1 if found else index])
         if subject == "next":
@@ -332,10 +332,8 @@ class Recovery:
     def _end_sequence(self, symbol: str, position: int, index: int) -> int:
         """Go on in the template behind the sequence that holds the mistake."""
         opening = self.values[position - 1]
+        closing = self.tokens[index]  # messages about the sequence end there
         index = self._after(index, "TEMPLATE_CLOSE")
-        closing = self.tokens[index - 1]
-        if closing[0] != "TEMPLATE_CLOSE":
-            closing = ("TEMPLATE_CLOSE", "}", closing[2])
         named = symbol != "DIRECTIVE_FOR" or self._has_above(position, "IN")
         self._cut(position)
         if named:

@@ -1,7 +1,7 @@
 """From the flat parts of a quoted template, heredoc or template file to one expression: strip markers, the indentation
 of `<<-` heredocs, and the nesting of directives.
 
-The order is the peer's, and shows: strip markers first, on the text token beside them (in a heredoc a token is at most
+The order is OpenTofu's, and shows: strip markers first, on the text token beside them (in a heredoc a token is at most
 one line), then the indentation of lines, then consecutive texts become one.
 """
 
@@ -25,7 +25,7 @@ class Sequence:
         self.start = opening[2]
         self.end = closing[2] + len(closing[1])
         self.strip_before = opening[1][2:3] == "~"
-        self.strip_after = closing[1][0] == "~"
+        self.strip_after = closing[1] == "~}"
 
 
 class _Text:

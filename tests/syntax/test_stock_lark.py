@@ -1,0 +1,108 @@
+"""Our loop over the tables against Lark's own parser: the same grammar and tokens must give the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import lark
+import pytest
+from hypothesis import HealthCheck, given, settings
+from lark.lexer import Lexer
+from syntax_show import show
+from syntax_strategies import cases, texts
+
+from planner.assets import grammar_path
+from planner.syntax import lexer
+from planner.syntax.build import Builder
+from planner.syntax.lexer import tokenize
+from planner.syntax.parse import STARTS, parse_config, parse_expression, parse_template
+from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.span import Source
+
+
+class OurTokens(Lexer):
+    """Feeds Lark our tokens; a keyword is a name where the grammar wants a name."""
+
+    __future_interface__ = 2  # type: ignore[assignment]
+    mode = lexer.BODY
+
+    def __init__(self, _: Any) -> None: ...
+
+    def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[lark.Token]:
+        states = parser_state.parse_conf.states
+        for kind, text, at in tokenize(lexer_state.text.text, 0, self.mode)[:-1]:
+            accepted = states[parser_state.position]
+            name = "NAME" if kind in ("FOR", "IN", "IF") and kind not in accepted else kind
+            yield lark.Token(name, text, start_pos=at)
+
+
+class Expressions(OurTokens):
+    mode = lexer.BRACKETS
+
+
+class Templates(OurTokens):
+    mode = lexer.BARE
+
+
+def _lark(start: str, tokens: type[Lexer]) -> lark.Lark:
+    text = grammar_path("config.lark").read_text(encoding="utf-8")
+    return lark.Lark(text, parser="lalr", lexer=tokens, start=start, keep_all_tokens=True, maybe_placeholders=False)
+
+
+PARSERS = {
+    "file": (_lark("file", OurTokens), parse_config),
+    "expression": (_lark("expression", Expressions), parse_expression),
+    "template": (_lark("template", Templates), parse_template),
+}
+
+
+def _build(tree: Any, builder: Builder) -> Any:
+    """The actions over Lark's tree, from the leaves up."""
+    if isinstance(tree, lark.Token):
+        return (tree.type, str(tree), tree.start_pos)
+    return getattr(builder, tree.data)([_build(child, builder) for child in tree.children])
+
+
+def by_lark(start: str, text: str) -> tuple[str, list[Diagnostic]] | None:
+    parser, _ = PARSERS[start]
+    try:
+        tree = parser.parse(text)
+    except lark.exceptions.UnexpectedInput:
+        return None
+    builder = Builder(Source("x.tf", text))
+    return show(_build(tree, builder)), builder.diagnostics
+
+
+def by_us(start: str, text: str) -> tuple[str, list[Diagnostic]]:
+    _, parse = PARSERS[start]
+    result, diagnostics = parse(Source("x.tf", text))  # type: ignore[operator]
+    return show(result), diagnostics
+
+
+def compare(start: str, text: str) -> None:
+    lark_says, (tree, diagnostics) = by_lark(start, text), by_us(start, text)
+    if lark_says is None:
+        assert diagnostics, text
+    else:
+        assert [d.code for d in diagnostics] == [d.code for d in lark_says[1]]
+        if start == "file" or not diagnostics:
+            assert tree == lark_says[0]
+
+
+@pytest.mark.parametrize("text", [text for text, _ in cases("expressions.json")])
+def test_expressions(text: str) -> None:
+    compare("expression", text)
+    compare("file", f"a = {text}\n")
+
+
+@pytest.mark.parametrize("text", [text for text, _ in cases("configurations.json")])
+def test_files(text: str) -> None:
+    compare("file", text)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts)
+def test_any_text(text: str) -> None:
+    for start in STARTS:
+        compare(start, text)

@@ -1,0 +1,35 @@
+"""Suggestions for misspelt names."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.vocabulary.nearest import did_you_mean, distance, nearest
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("valeu", "value"), ("vaule", "value"), ("value", "value"), ("count", None), ("forech", "for_each"), ("x", None)],
+)
+def test_nearest(name: str, expected: str | None) -> None:
+    assert nearest(name, ["for_each", "value", "other"]) == expected
+
+
+def test_sentence() -> None:
+    assert did_you_mean("valeu", ["value"]) == ' Did you mean "value"?'
+    assert did_you_mean("zzz", ["value"]) == ""
+
+
+def _by_definition(a: str, b: str) -> int:
+    if not a or not b:
+        return len(a) + len(b)
+    return min(
+        _by_definition(a[1:], b) + 1, _by_definition(a, b[1:]) + 1, _by_definition(a[1:], b[1:]) + (a[0] != b[0])
+    )
+
+
+@given(st.text("ab", max_size=5), st.text("abc", max_size=5))
+def test_distance(a: str, b: str) -> None:
+    assert distance(a, b) == _by_definition(a, b)
