@@ -258,7 +258,8 @@ def self_references(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     found = walk.self_references.get(it.decl)
     if found is None:
         found = walk.self_references[it.decl] = list(_self_references(it.decl))
-    return [problem for key, problem in found if key in (None, it.key)]
+    # The resource as a whole and the instance are both out of bounds; without a key they have one name.
+    return [problem for own in (None, it.key) for key, problem in found if key == own]
 
 
 def _self_references(decl: ResourceDecl) -> Iterator[tuple[InstanceKey, Diagnostic]]:

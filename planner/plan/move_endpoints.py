@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from attrs import frozen
 
 from planner.config.model import ModulePath
-from planner.vocabulary.address import Address, ModuleAddress, ResourceAddress, format_module, format_resource
+from planner.vocabulary.address import Address, ModuleAddress, ResourceAddress, format_module
 
 ANY: Any = object()
 """the key that matches every key"""
@@ -104,15 +104,15 @@ def changes_key_only(from_: Endpoint, to: Endpoint) -> bool:
     return [name for name, _ in from_.steps] == [name for name, _ in to.steps]
 
 
-def carry(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceAddress, str] | None:
-    """Where the statement carries an instance, and the address that must be vacant for it (the instance's, the
-    resource's or the module instance's); None when it does not concern the instance."""
+def carry(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceAddress, str, str] | None:
+    """Where the statement carries an instance, what moves as a whole (module, resource, instance) and the address of
+    that at the destination, which must be vacant; None when it does not concern the instance."""
     steps = at.module.steps
     if from_.resource is None:
         if len(steps) < len(from_.steps) or not _matches(from_.steps, steps):
             return None
         module = ModuleAddress(_target_steps(from_, to, steps) + steps[len(from_.steps) :])
-        return ResourceAddress(module, at.mode, at.type, at.name, at.key), format_module(module.steps)
+        return ResourceAddress(module, at.mode, at.type, at.name, at.key), "module", format_module(module.steps)
     if (
         from_.resource != (at.mode, at.type, at.name)
         or (from_.key is not ANY and from_.key != at.key)
@@ -123,9 +123,10 @@ def carry(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceA
     module = ModuleAddress(_target_steps(from_, to, steps))
     mode, type_, name = to.resource
     if from_.key is ANY:
-        return ResourceAddress(module, mode, type_, name, at.key), format_resource(str(module), mode, type_, name)
+        there = ResourceAddress(module, mode, type_, name, at.key)
+        return there, "resource", str(there.resource)
     there = ResourceAddress(module, mode, type_, name, to.key)
-    return there, str(there)
+    return there, "instance", str(there)
 
 
 def _target_steps(from_: Endpoint, to: Endpoint, steps: Steps) -> Steps:

@@ -190,16 +190,16 @@ def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: Sta
     for s in statements:
         if s.from_.resource is not None:
             by_resource.setdefault(s.from_.resource, []).append(s)
-    present: set[str] = set()
-    vacancies: set[str] = set()
+    present: set[tuple[str, str]] = set()
+    vacancies: set[tuple[str, str]] = set()
     reached: set[ResourceAddress] = set()
     front: list[ResourceAddress] = []
     for resource in state.resources.values():
         address = ResourceAddress(parse_module(resource.module), resource.mode, resource.type, resource.name)
-        present |= {resource.module, resource.address}
+        present |= {("module", resource.module), ("resource", resource.address)}
         for key in resource.instances:
             instance = address.instance(key)
-            present.add(str(instance))
+            present.add(("instance", str(instance)))
             reached.add(instance)
             front.append(instance)
     origins = set(front)
@@ -211,17 +211,17 @@ def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: Sta
                 step = carry(s.from_, s.to, at)
                 if step is None or step[0] == at:
                     continue
-                to, vacancy = step
-                facts.add("carries", s.name, str(at), str(to), vacancy, source=s.span)
-                vacancies.add(vacancy)
+                to, whole, vacancy = step
+                facts.add("carries", s.name, str(at), str(to), whole, vacancy, source=s.span)
+                vacancies.add((whole, vacancy))
                 if at in origins:
                     facts.add("in_prior_state", str(at), source={"state": str(at)})
                 if to not in reached:
                     reached.add(to)
                     beyond.append(to)
         front = beyond
-    for vacancy in vacancies & present:
-        facts.add("taken", vacancy, source={"state": vacancy})
+    for whole, vacancy in vacancies & present:
+        facts.add("taken", whole, vacancy, source={"state": vacancy})
 
 
 def _moved_state(state: State, statements: list[MoveStatement], found: Database) -> MoveResults:
@@ -229,7 +229,7 @@ def _moved_state(state: State, statements: list[MoveStatement], found: Database)
     explicit = {s.name for s in statements if not s.implied}
     stopped = dict(found.sorted("move_blocked"))
     moves: dict[str, Move] = {}
-    by_explicit = {to for s, _, to, _ in found.facts.relation("carries") if s in explicit}
+    by_explicit = {to for s, _, to, _, _ in found.facts.relation("carries") if s in explicit}
     for origin, to in sorted(found["moved"], key=lambda row: sort_key(row[0])):
         there = parse_resource_instance(to)
         if to in moves:  # two statements brought different objects here: the first one stays

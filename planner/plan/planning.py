@@ -89,8 +89,8 @@ def _warnings(config: Config, variables: Mapping[str, RootVariable], options: Pl
             found.append(warning("plan.deprecated_variable", summary, detail, decl.span))
     if options.targets or options.excludes:
         detail = (
-            "-target and -exclude leave things out, so the result need not be all that the configuration asks for. They "
-            "are meant for recovering from errors, not for everyday use."
+            "-target and -exclude leave things out, so the result need not be all that the configuration asks for. "
+            "They are meant for recovering from errors, not for everyday use."
         )
         found.append(warning("plan.targeting", "Resource targeting is in effect", detail))
     return found
