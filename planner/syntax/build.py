@@ -7,7 +7,7 @@ may keep the list. Mistakes that the grammar lets pass are reported here.
 from __future__ import annotations
 
 from sys import intern  # names repeat: one object each makes the tree smaller and the cache quicker
-from typing import Any
+from typing import Any, TypeAlias
 
 from planner.language.values import NULL, UNKNOWN
 from planner.syntax.lexer import Token
@@ -53,7 +53,7 @@ _PRECEDENCE = {
     "||": 1,
 }
 
-Children = list[Any]
+Children: TypeAlias = list[Any]
 
 
 class Builder:
@@ -84,7 +84,7 @@ class Builder:
     def second(self, s: Children) -> Any:
         return s[1]
 
-    def list(self, s: Children) -> Any:
+    def begin(self, s: Children) -> Any:
         return s
 
     def append(self, s: Children) -> Any:
@@ -233,13 +233,13 @@ class Builder:
     def tuple_empty(self, s: Children) -> Tuple:
         return Tuple((), s[0][2], s[1][2] + 1)
 
-    def tuple(self, s: Children) -> Tuple:
+    def tuple_full(self, s: Children) -> Tuple:
         return Tuple(tuple(s[1]), s[0][2], s[-1][2] + 1)
 
     def object_empty(self, s: Children) -> Object:
         return Object((), s[0][2], s[-1][2] + 1)
 
-    def object(self, s: Children) -> Object:
+    def object_full(self, s: Children) -> Object:
         return Object(tuple(s[1]), s[0][2], s[-1][2] + 1)
 
     def object_after_newline(self, s: Children) -> Object:
@@ -325,22 +325,22 @@ class Builder:
 
     # ------------------------------------------------------------ steps
 
-    def steps(self, s: Children) -> Expression:
+    def steps(self, s: Children) -> Any:
         _, text, at = s[1]
         return _attach(s[0], _attributes(list(map(intern, text[1:].split("."))), at), at + len(text), True)
 
-    def step(self, s: Children) -> Expression:
+    def step(self, s: Children) -> Any:
         dot, (_, name, at) = s[1], s[2]
         return _attach(s[0], (GetAttr(intern(name), dot[2], at + len(name)),), at + len(name), True)
 
-    def step_path(self, s: Children) -> Expression:
+    def step_path(self, s: Children) -> Any:
         dot, (_, text, at) = s[1], s[2]
         first, *names = map(intern, text.split("."))
         end = at + len(first)
         steps = (GetAttr(first, dot[2], end), *_attributes(names, end))
         return _attach(s[0], steps, at + len(text), True)
 
-    def legacy_index(self, s: Children) -> Expression:
+    def legacy_index(self, s: Children) -> Any:
         dot, (_, text, at) = s[1], s[2]
         end = at + len(text)
         if "." in text:
@@ -355,20 +355,20 @@ class Builder:
             key = number(text, at, self.complain)
         return _attach(s[0], (GetIndex(key, dot[2], end),), end, True)
 
-    def index(self, s: Children) -> Expression:
+    def index(self, s: Children) -> Any:
         key, bracket, end = s[2], s[1][2], s[3][2] + 1
         if key.__class__ is Literal:
             return _attach(s[0], (GetIndex(key.value, bracket, end),), end, False)
         holder, target = _target(s[0], False)
         return _replace(s[0], holder, Index(target, key, bracket, target.start, end), end)
 
-    def full_splat(self, s: Children) -> Expression:
+    def full_splat(self, s: Children) -> Any:
         bracket, end = s[1][2], s[3][2] + 1
         holder, target = _target(s[0], False)
         splat = Splat(target, Element(bracket, end), "full", bracket, end, target.start, end)
         return _replace(s[0], holder, splat, end)
 
-    def attribute_splat(self, s: Children) -> Expression:
+    def attribute_splat(self, s: Children) -> Any:
         dot, star = s[1][2], s[2][2]
         holder, target = _target(s[0], False)
         if target.__class__ is Splat:

@@ -19,9 +19,9 @@ def to_expression(value: JsonValue, source: Source, templates: bool) -> Expressi
     """The expression that a JSON value stands for. With `templates` strings are parsed, and a mistake in one raises
     Failure; so does an object with a name twice."""
     if value.__class__ is JsonText:
-        return _string(value, source, templates)  # type: ignore[arg-type]
+        return _string(value, source, templates)
     if value.__class__ is JsonAtom:
-        atom = value.value  # type: ignore[union-attr]
+        atom = value.value
         content = NULL if atom is None else number_from_text(atom) if isinstance(atom, str) else atom
         return Literal(content, value.start, value.end)
     if isinstance(value, JsonArray):
@@ -75,4 +75,4 @@ def shift(node: Node, by: int) -> None:
                 else:
                     stack.append(value)
         elif item.__class__ is tuple:
-            stack.extend(item)  # type: ignore[arg-type]
+            stack.extend(item)

@@ -4,7 +4,7 @@ depends on where the object stands, see json_body)."""
 from __future__ import annotations
 
 import re
-from json.decoder import JSONDecodeError, scanstring
+from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
 from typing import Any, TypeAlias
 
 from planner.vocabulary.diagnostic import Diagnostic, error

@@ -13,8 +13,8 @@ from planner.vocabulary.span import Source, Span
 
 class NativeBody:
     """Attributes by name and blocks in source order. `start` is the opening brace (or where the file's first token
-    begins), `end` follows the closing brace; offsets as in nodes. `taken` and `taken_types` name the attributes and block
-    types that a partial reading already took."""
+    begins), `end` follows the closing brace; offsets as in nodes. `taken` and `taken_types` name the attributes and
+    block types that a partial reading already took."""
 
     __slots__ = ("attributes", "blocks", "end", "source", "start", "taken", "taken_types")
 

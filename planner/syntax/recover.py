@@ -124,7 +124,7 @@ class Recovery:
     def _symbol(self, depth: int = 0) -> str:
         """The symbol `depth` below the top of the stack."""
         position = len(self.states) - 1 - depth
-        return self.states[position][SYMBOL] if position >= 0 else ""  # type: ignore[no-any-return]
+        return self.states[position][SYMBOL] if position >= 0 else ""
 
     def _reduce(self) -> None:
         """Reduce all that is complete whatever may follow it."""

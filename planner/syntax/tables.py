@@ -48,7 +48,7 @@ def construct(text: str, starts: Iterable[str]) -> dict[str, Any]:
     parser = lark.Lark(
         text, parser="lalr", lexer=_no_lexer(), start=list(starts), keep_all_tokens=True, maybe_placeholders=False
     )
-    table = parser.parser.parser._parse_table  # type: ignore[attr-defined]
+    table = parser.parser.parser._parse_table
     numbers = {state: i for i, state in enumerate(table.states)}
     rules: dict[Any, int] = {}
     symbols = ["" for _ in numbers]
@@ -93,7 +93,7 @@ def _no_lexer() -> Any:
     class NoLexer(Lexer):
         """Only the tables are wanted."""
 
-        __future_interface__ = 2  # type: ignore[assignment]
+        __future_interface__ = 2
 
         def __init__(self, _: Any) -> None: ...
 

@@ -74,7 +74,7 @@ def _strip(parts: list[Part], complain: Complain, quoted: bool) -> list[_Flat]:
             if part.strip_before and flat:
                 before = flat[-1]
                 if before.__class__ is _Text:
-                    before.text = before.text.rstrip(SPACE)  # type: ignore[union-attr]
+                    before.text = before.text.rstrip(SPACE)
             strip = part.strip_after
             flat.append(part)
     return flat
@@ -114,7 +114,7 @@ def _join(flat: list[_Flat]) -> list[_Flat]:
     run: list[_Text] = []
     for part in [*flat, None]:
         if part.__class__ is _Text:
-            run.append(part)  # type: ignore[arg-type]
+            run.append(part)
             continue
         if run:
             joined.append(run[0] if len(run) == 1 else _Text("".join(t.text for t in run), run[0].start, run[-1].end))
