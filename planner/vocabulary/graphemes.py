@@ -20,4 +20,14 @@ def count_graphemes(text: str) -> int:
 def _clusters(text: str) -> list[str]:
     import regex  # imported late: only texts outside ASCII need its tables
 
-    return regex.findall(r"\X", text)
+    clusters = regex.findall(r"\X", text)
+    if _may_have_conjuncts(text):
+        # Before Unicode 15.1, whose rules the ecosystem does not follow yet, conjuncts of Indic scripts were no unit.
+        breaks = regex.compile(r"(?V1)(?<=[\p{GCB=Extend}\p{GCB=ZWJ}])(?=\p{InCB=Consonant})")
+        return [part for cluster in clusters for part in breaks.split(cluster)]
+    return clusters
+
+
+def _may_have_conjuncts(text: str) -> bool:
+    """Whether there are letters of the scripts from Devanagari to Malayalam."""
+    return any("\u0900" <= character <= "\u0d7f" for character in text)

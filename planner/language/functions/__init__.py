@@ -1,6 +1,6 @@
 """The functions of the language. A family is one module; it is imported when one of its functions is first looked up.
 
-    lookup(name)  ->  Function            call(function, arguments, context)  ->  value
+lookup(name)  ->  Function            call(function, arguments, context)  ->  value
 """
 
 from __future__ import annotations

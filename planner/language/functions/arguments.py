@@ -67,7 +67,15 @@ def kind(value: Value) -> str:
     return _KINDS.get(cls, "number")
 
 
-_KINDS: dict[Any, str] = {str: "string", bool: "bool", dict: "object", tuple: "tuple", List: "list", Set: "set", Map: "map"}
+_KINDS: dict[Any, str] = {
+    str: "string",
+    bool: "bool",
+    dict: "object",
+    tuple: "tuple",
+    List: "list",
+    Set: "set",
+    Map: "map",
+}
 _TYPE_KINDS: dict[Any, str] = {
     ObjectType: "object",
     TupleType: "tuple",

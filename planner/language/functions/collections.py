@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.functions.arguments import entries, items, kind, small_int
+from planner.language.functions.arguments import INT64_MAX, entries, items, kind, small_int
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
 from planner.language.refine import length_bounds, length_is_known, refined
 from planner.language.types import (
@@ -148,8 +148,8 @@ def _unknown_length(value: Unknown, what: str) -> Value:
         prefix = value.refinement.prefix if value.refinement is not None else ""
         return refined(NUMBER, Refinement(True, lower=(count_graphemes(prefix), True)))
     least, most = length_bounds(value)
-    upper = None if most is None else (most, True)
-    return refined(NUMBER, Refinement(True, lower=(least, True), upper=upper))
+    upper = INT64_MAX if most is None else most
+    return refined(NUMBER, Refinement(True, lower=(least, True), upper=(upper, True)))
 
 
 def _length_type(value: Value) -> Type:
@@ -175,8 +175,8 @@ def coalesce(*values: Value, result_type: Type) -> Value:
     for value in values:
         try:
             value = convert(value, result_type)
-        except ValueError as problem:
-            raise FunctionError(str(problem)) from None
+        except ValueError:
+            continue  # of types that convert only for some values; OpenTofu passes over the others
         if value.__class__ is Unknown:
             return unknown(result_type)
         if value.__class__ is not Null and not (result_type is STRING and value == ""):
@@ -613,6 +613,8 @@ def merge(*maps: Value, result_type: Type) -> Value:
         each, found = unmark(each)
         if each.__class__ is Null:
             continue
+        if kind(each) not in ("map", "object"):  # reached only beside an argument of no certain type
+            raise FunctionError(f"All arguments must be maps or objects, not {kind(each)}.")
         marks |= found
         merged.update(entries(each))
     return mark(Map(result_type.element, merged) if isinstance(result_type, MapType) else merged, marks)
@@ -770,5 +772,3 @@ def list_(*values: Value) -> Value:
 def map_(*values: Value) -> Value:
     """No longer exists: write tomap({...})."""
     raise AssertionError
-
-

@@ -66,9 +66,7 @@ _conversion("toset", SetType(DYNAMIC), "a set")
 _conversion("tostring", STRING, "a string")
 
 
-_ANYTHING = Param(
-    "value", DYNAMIC, allow_null=True, allow_unknown=True, allow_marked=True, allow_dynamic=True
-)
+_ANYTHING = Param("value", DYNAMIC, allow_null=True, allow_unknown=True, allow_marked=True, allow_dynamic=True)
 
 
 @function(_ANYTHING, result=type_of, not_null=False, into=FUNCTIONS)
@@ -181,5 +179,3 @@ class TypeValue:
 def type_function(value: Value) -> Value:
     """Gives the type of a value, for the console to show."""
     return TypeValue(type_of(value))
-
-

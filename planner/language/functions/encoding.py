@@ -254,5 +254,3 @@ def _csv_type(string: str) -> Type:
         twice = next(name for name in names if names.count(name) > 1)
         raise FunctionError(f'Two columns have the name "{twice}".')
     return ListType(ObjectType({text(name): STRING for name in names}))
-
-

@@ -206,9 +206,7 @@ def general(number: Any, precision: int, letter: str) -> str:
     return "-" + body if negative else body
 
 
-_VALUES = Param(
-    "args", DYNAMIC, "The values for the verbs.", allow_null=True, allow_unknown=True, allow_dynamic=True
-)
+_VALUES = Param("args", DYNAMIC, "The values for the verbs.", allow_null=True, allow_unknown=True, allow_dynamic=True)
 
 
 @function(Param("format", STRING, "The format."), variadic=_VALUES, result=STRING, into=FUNCTIONS, name="format")

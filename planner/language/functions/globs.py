@@ -20,15 +20,24 @@ class BadPattern(ValueError):
 
 def glob(pattern: str) -> list[str]:
     """The names of existing files and directories that match a pattern (a clean path). Raises BadPattern."""
-    if not pattern:
-        return []
-    if not _is_valid(pattern):
+    base, rest = _split(pattern)
+    if not _is_valid(pattern if rest in ("", ".", "..") else rest):
         raise BadPattern(pattern)
     found: set[str] = set()
-    for alternative in _alternatives(pattern):
-        start = "/" if alternative.startswith("/") else ""
-        found.update(_matches(start, [part for part in alternative.split("/") if part]))
+    for alternative in _alternatives(rest):
+        parts = alternative.split("/")
+        if all(parts):  # braces may leave an empty part, which names nothing
+            found.update(_matches(base, parts))
     return sorted(found)
+
+
+def _split(pattern: str) -> tuple[str, str]:
+    """The directory that the pattern begins with, before all special characters, and the rest."""
+    meta = next((match.start() for match in _META.finditer(pattern) if match[1]), len(pattern))
+    slash = meta
+    while (slash := pattern.rfind("/", 0, slash)) > 0 and pattern[slash - 1] == "\\":
+        pass
+    return _UNESCAPE.sub(r"\1", pattern[: slash + 1]), pattern[slash + 1 :]
 
 
 def _is_valid(pattern: str) -> bool:
@@ -102,6 +111,8 @@ def _matches(directory: str, parts: list[str]) -> Iterator[str]:
             yield directory
         return
     part, rest = parts[0], parts[1:]
+    while part == "**" and rest[:1] == ["**"]:
+        rest = rest[1:]  # means the same
     if part == "**":
         yield from _matches(directory, rest)
         for entry in _entries(directory):
@@ -116,9 +127,10 @@ def _matches(directory: str, parts: list[str]) -> Iterator[str]:
         if os.path.isdir(path) if rest else os.path.lexists(path):
             yield from _matches(path + "/", rest) if rest else [path]
         return
-    expression = _expression(part)
-    for entry in _entries(directory):
-        if expression.fullmatch(entry.name):
+    entries = _entries(directory)
+    expression = _expression(part) if entries else None
+    for entry in entries:
+        if expression is not None and expression.fullmatch(entry.name):
             path = directory + entry.name
             if not rest:
                 yield path

@@ -234,8 +234,8 @@ def cidrsubnets(prefix: str, *new_bits: Value) -> Value:
             raise FunctionError(f"A prefix of {length} bits is too long for the address.", index)
         size = 1 << (network.bits - length)
         first = -(-end // size) * size
-        # The very first address of all is taken for a roll-over, in OpenTofu too.
-        if first > network.last or first == 0:
+        # Neither from the very first address of all nor in mapped form can they be counted on: OpenTofu refuses both.
+        if first > network.last or first == 0 or (network.is_ipv4 and network.bits == 128):
             raise FunctionError(f"There is no room left for a subnet with a prefix of {length} bits.", index)
         subnets.append(f"{address_text(first, network.bits)}/{length}")
         end = first + size

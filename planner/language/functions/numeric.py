@@ -89,7 +89,11 @@ def logarithm(number: Value, base: Value) -> Value:
 
 
 @function(
-    Param("num", NUMBER, "The base."), Param("power", NUMBER, "The exponent."), result=NUMBER, into=FUNCTIONS, name="pow"
+    Param("num", NUMBER, "The base."),
+    Param("power", NUMBER, "The exponent."),
+    result=NUMBER,
+    into=FUNCTIONS,
+    name="pow",
 )
 def power(number: Value, exponent: Value) -> Value:
     """Raises a number to a power, computed in double precision."""
@@ -112,15 +116,13 @@ def _from_double(x: float) -> Value:
 
 
 @function(
-    Param("number", DYNAMIC, "The digits, perhaps after a sign.", allow_marked=True),
-    Param("base", NUMBER, "How many different digits there are: 2 to 62.", allow_marked=True),
+    Param("number", DYNAMIC, "The digits, perhaps after a sign."),
+    Param("base", NUMBER, "How many different digits there are: 2 to 62."),
     result=lambda number, base: _parseint_type(number),
     into=FUNCTIONS,
 )
 def parseint(number: Value, base: Value) -> Value:
     """Reads a whole number written in a base from 2 to 62: after 9 the digits are a to z, then A to Z."""
-    number, number_marks = unmark(number)
-    base, base_marks = unmark(base)
     radix = small_int(base, 1)
     if not 2 <= radix <= 62:
         raise FunctionError("The base must be a whole number from 2 to 62.", 1)
@@ -133,9 +135,8 @@ def parseint(number: Value, base: Value) -> Value:
             break
         value = value * radix + digit
     if not digits:
-        what = "The given string" if number_marks else f'"{number}"'
-        raise FunctionError(f"{what} is not a whole number in base {'(hidden)' if base_marks else radix}.", 0)
-    return mark(-value if number[0] == "-" else value, number_marks | base_marks)
+        raise FunctionError(f"It is not a whole number in base {radix}.", 0)
+    return -value if number[0] == "-" else value
 
 
 def _parseint_type(number: Value) -> Type:

@@ -1,7 +1,8 @@
-"""Regular expressions, in the syntax of RE2."""
+"""Regular expressions, in the syntax of RE2 as Go's regexp package has it (no \\C; several groups of one name)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -13,34 +14,89 @@ from planner.language.values import List, Null, Unknown, Value
 
 FUNCTIONS: list[Function] = []
 
+_MEMORY = 1 << 28  # bytes that the automaton of one expression may take
+# Quoted text, escapes, and character classes, so that the openings of named groups are told from their likes.
+_TOKENS = re.compile(r"\\Q.*?(?:\\E|\Z)|\\(.)|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\(\?P?<(\w+)>", re.DOTALL)
+
+Spans = list[tuple[int, int]]  # of the whole match and of each group, in bytes; (-1, -1): no match
+
+
+class Pattern:
+    """A compiled regular expression over UTF-8. `names` are those of its groups, in order, "" for none."""
+
+    __slots__ = ("_expression", "groups", "names")
+
+    def __init__(self, pattern: str) -> None:
+        import re2
+
+        options = re2.Options()
+        options.log_errors = False
+        options.max_mem = _MEMORY
+        try:
+            self._expression: Any = re2.compile(pattern.encode(), options)
+        except re2.error as problem:
+            reason = problem.args[0] if problem.args else "it cannot be read"
+            reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+            raise FunctionError(f"The regular expression is not valid: {reason}.") from None
+        tokens = list(_TOKENS.finditer(pattern))
+        if any(token[1] == "C" for token in tokens):
+            raise FunctionError("The regular expression is not valid: it has the escape \\C.")
+        self.groups: int = self._expression.groups
+        self.names = [token[2] for token in tokens if token[2]]
+        if len(self.names) != self.groups:
+            self.names = [""] * self.groups
+            for name, index in self._expression.groupindex.items():
+                self.names[index - 1] = name.decode()
+
+    def search(self, data: bytes, position: int = 0) -> Spans | None:
+        """The first match from a position on. An empty one inside a character is none."""
+        while position <= len(data):
+            match = self._expression.search(data, position)
+            if match is None:
+                return None
+            start, end = match.span()
+            if start < len(data) and data[start] & 0xC0 == 0x80:
+                position = next_character(data, start - 1)
+                continue
+            return [(start, end), *(match.span(i) for i in range(1, self.groups + 1))]
+        return None
+
+    def search_all(self, data: bytes) -> Iterator[Spans]:
+        """All matches that do not overlap. An empty one directly after another match does not count."""
+        position, previous_end = 0, -1
+        while (spans := self.search(data, position)) is not None:
+            start, end = spans[0]
+            accepted = end != position or start != previous_end
+            position = next_character(data, position) if end == position else end
+            previous_end = end
+            if accepted:
+                yield spans
+
+
+def next_character(data: bytes, position: int) -> int:
+    """Where the character after the one at a position begins."""
+    position += 1
+    while position < len(data) and data[position] & 0xC0 == 0x80:
+        position += 1
+    return position
+
 
 @lru_cache(maxsize=256)
-def compiled(pattern: str) -> Any:
+def compiled(pattern: str) -> Pattern:
     """A pattern compiled. Raises FunctionError when it is not valid."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = 1 << 28
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as problem:
-        reason = problem.args[0] if problem.args else "it cannot be read"
-        reason = reason.decode() if isinstance(reason, bytes) else str(reason)
-        raise FunctionError(f"The regular expression is not valid: {reason}.") from None
+    return Pattern(pattern)
 
 
 def match_type(pattern: str) -> Type:
     """The type of one match: a string; with groups a tuple of strings, with named ones an object."""
-    expression = compiled(pattern)
-    groups, named = expression.groups, expression.groupindex
-    if not groups:
+    names = compiled(pattern).names
+    if not names:
         return STRING
-    if not named:
-        return TupleType((STRING,) * groups)
-    if len(named) < groups:
+    if not any(names):
+        return TupleType((STRING,) * len(names))
+    if not all(names):
         raise FunctionError("Either all or no groups of a regular expression may have names.")
-    return ObjectType(dict.fromkeys(named, STRING))
+    return ObjectType(dict.fromkeys(names, STRING))
 
 
 def _pattern_type(pattern: Value) -> Type:
@@ -52,36 +108,15 @@ def _pattern_type(pattern: Value) -> Type:
         raise FunctionError(problem.message, 0) from None
 
 
-def _match_value(expression: Any, match: Any) -> Value:
-    if not expression.groups:
-        return text(match.group(0))
-    if expression.groupindex:
-        return {name: _group(match, index) for name, index in expression.groupindex.items()}
-    return tuple(_group(match, index) for index in range(1, expression.groups + 1))
+def _match_value(pattern: Pattern, data: bytes, spans: Spans) -> Value:
+    if not pattern.groups:
+        return text(_part(data, spans[0]))
+    found = [Null(STRING) if span[0] < 0 else text(_part(data, span)) for span in spans[1:]]
+    return dict(zip(pattern.names, found, strict=True)) if pattern.names[0] else tuple(found)
 
 
-def _group(match: Any, index: int) -> Value:
-    found = match.group(index)
-    return Null(STRING) if found is None else text(found)
-
-
-def all_matches(expression: Any, string: str) -> Iterator[Any]:
-    """All matches that do not overlap. An empty one directly after another match does not count."""
-    position, previous_end = 0, -1
-    while position <= len(string):
-        match = expression.search(string, position)
-        if match is None:
-            return
-        start, end = match.span()
-        accepted = True
-        if end == position:
-            accepted = start != previous_end
-            position += 1
-        else:
-            position = end
-        previous_end = end
-        if accepted:
-            yield match
+def _part(data: bytes, span: tuple[int, int]) -> str:
+    return data[span[0] : span[1]].decode() if span[0] >= 0 else ""
 
 
 @function(
@@ -93,11 +128,11 @@ def all_matches(expression: Any, string: str) -> Iterator[Any]:
 def regex(pattern: str, string: str) -> Value:
     """Finds the first part of a string that a regular expression matches: the part itself or, when the expression has
     groups, a tuple of what they matched, or an object when they have names. It is an error when nothing matches."""
-    expression = compiled(pattern)
-    match = expression.search(string)
-    if match is None:
+    expression, data = compiled(pattern), string.encode()
+    spans = expression.search(data)
+    if spans is None:
         raise FunctionError("The regular expression matches no part of the string.")
-    return _match_value(expression, match)
+    return _match_value(expression, data, spans)
 
 
 @function(
@@ -108,8 +143,8 @@ def regex(pattern: str, string: str) -> Value:
 )
 def regexall(pattern: str, string: str, *, result_type: ListType) -> Value:
     """Lists all parts of a string that a regular expression matches, each as `regex` gives it."""
-    expression = compiled(pattern)
-    return List(result_type.element, tuple(_match_value(expression, m) for m in all_matches(expression, string)))
+    expression, data = compiled(pattern), string.encode()
+    return List(result_type.element, tuple(_match_value(expression, data, s) for s in expression.search_all(data)))
 
 
 @function(
@@ -126,28 +161,29 @@ def replace(string: str, substring: str, replacement: str) -> Value:
     return text(string.replace(substring, replacement))
 
 
-def _replace_matches(expression: Any, string: str, replacement: str) -> str:
-    parts = _template(replacement, expression)
+def _replace_matches(pattern: Pattern, string: str, replacement: str) -> str:
+    parts = _template(replacement, pattern)
+    data = string.encode()
     out: list[str] = []
     done = position = 0
-    while position <= len(string):
-        match = expression.search(string, position)
-        if match is None:
-            break
-        start, end = match.span()
-        out.append(string[done:start])
+    while (spans := pattern.search(data, position)) is not None:
+        start, end = spans[0]
+        out.append(data[done:start].decode())
         if end > done or start == 0:
-            out.extend(part if isinstance(part, str) else part(match) for part in parts)
+            out.extend(part if isinstance(part, str) else _part(data, spans[part(spans)]) for part in parts)
         done = end
-        position = max(position + 1, end)
-    out.append(string[done:])
+        position = max(next_character(data, position), end)
+    out.append(data[done:].decode())
     return "".join(out)
 
 
-def _template(replacement: str, expression: Any) -> list[str | Callable[[Any], str]]:
-    """The parts of a replacement: texts, and functions of the match for `$name`, `${name}` and `$$`. A name is as long
-    as it can be; a group that does not exist, or has not matched, is empty."""
-    parts: list[str | Callable[[Any], str]] = []
+Choice = Callable[[Spans], int]  # the group, out of those of one name, that a match has
+
+
+def _template(replacement: str, pattern: Pattern) -> list[str | Choice]:
+    """The parts of a replacement: texts, and groups for `$name`, `${name}`. `$$` is a dollar sign. A name is as long as
+    it can be; a group that does not exist, or has not matched, is empty."""
+    parts: list[str | Choice] = []
     rest = replacement
     while True:
         before, dollar, rest = rest.partition("$")
@@ -168,17 +204,18 @@ def _template(replacement: str, expression: Any) -> list[str | Callable[[Any], s
             parts.append("$")
             continue
         rest = after[1:] if braced else after
-        index = _group_index(name, expression)
-        if index is not None:
-            parts.append(_reference(index))
+        groups = _groups(name, pattern)
+        if groups:
+            parts.append(_first_matched(groups))
 
 
-def _reference(index: int) -> Callable[[Any], str]:
-    return lambda match: match.group(index) or ""
-
-
-def _group_index(name: str, expression: Any) -> int | None:
+def _groups(name: str, pattern: Pattern) -> list[int]:
+    """The numbers of the groups that a name in a replacement means."""
     if name.isascii() and name.isdigit() and (name[0] != "0" or name == "0"):
-        number = int(name) if len(name) < 9 else expression.groups + 1
-        return number if number <= expression.groups else None
-    return expression.groupindex.get(name)  # type: ignore[no-any-return]
+        number = int(name[:9])
+        return [number] if number <= pattern.groups and len(name) < 9 else []
+    return [index for index, own in enumerate(pattern.names, 1) if own == name]
+
+
+def _first_matched(groups: list[int]) -> Choice:
+    return lambda spans: next((group for group in groups if spans[group][0] >= 0), groups[0])

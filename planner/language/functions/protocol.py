@@ -189,9 +189,7 @@ def function(
         description = " ".join((impl.__doc__ or "").split())
         own_name = name or impl.__name__.strip("_")
         into.append(
-            Function(
-                own_name, params, variadic, result, impl, description, not_null=not_null, impure=impure, lazy=lazy
-            )
+            Function(own_name, params, variadic, result, impl, description, not_null=not_null, impure=impure, lazy=lazy)
         )
         return impl
 
@@ -223,12 +221,11 @@ def call(function: Function, arguments: Sequence[Value], context: CallContext) -
         return mark(UNKNOWN, marks)
     if is_unknown or (function.impure and context.planning):
         return mark(unknown(result_type, NOT_NULL if function.not_null else None), marks)
-    wants = function.wants
-    if not wants:
-        result = function.impl(*values)
-    else:
-        extra = {name: result_type if name == "result_type" else context for name in wants}
+    extra = {name: result_type if name == "result_type" else context for name in function.wants}
+    try:
         result = function.impl(*values, **extra)
+    except (MemoryError, OverflowError):
+        raise FunctionError("The result would be too large.") from None
     if function.not_null:
         result = not_null(result)
     return mark(result, marks) if marks else result

@@ -159,5 +159,3 @@ def _unknown_product(sequences: list[Value], result_type: Type) -> Value:
             return unknown(result_type)
     bounds = Refinement(True, min_length=0 if most == 0 else 1, max_length=most)
     return refined(result_type, bounds)
-
-

@@ -6,8 +6,8 @@ from planner.language.functions.arguments import entries, kind
 from planner.language.functions.filesystem import read_text
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function
 from planner.language.types import DYNAMIC, STRING
-from planner.language.values import Value, mark, unmark
-from planner.vocabulary.diagnostic import Failure
+from planner.language.values import Marked, Value, mark, unmark
+from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 
 FUNCTIONS: list[Function] = []
 
@@ -54,29 +54,42 @@ def templatefile(path: Value, variables: Value, *, context: CallContext) -> Valu
 def templatestring(template: Value, variables: Value, *, context: CallContext) -> Value:
     """Renders a string as a template, with nothing but the given variables in scope."""
     template, marks = unmark(template)
-    variables, more = unmark(variables)
-    if more:
-        raise FunctionError("The variables as a whole must not be sensitive; mark single ones instead.")
     return mark(_render(template, STRING_FILENAME, variables, context), marks)
 
 
 def _render(source: str, filename: str, variables: Value, context: CallContext) -> Value:
     if kind(variables) not in ("object", "map"):
+        _check_syntax(source, filename)
         raise FunctionError("It must be a map or an object.", 1)
+    if variables.__class__ is Marked:
+        _check_syntax(source, filename)
+        raise FunctionError("The variables as a whole must not be sensitive; mark single ones instead.")
     assert context.evaluate_template is not None
     scope = entries(variables)
     for name in sorted(scope):
         if not _is_identifier(name):
+            _check_syntax(source, filename)
             raise FunctionError(f'"{name}" is no name that a template could use.', 1)
     try:
         return context.evaluate_template(source, filename, scope, context)
     except Failure as failure:
-        problems = "; ".join(
-            f"{d.subject}: {d.summary}. {d.detail}" if d.subject else d.detail or d.summary for d in failure.diagnostics
-        )
-        # A name that is not among the variables is a fault of the variables.
-        argument = 1 if any(d.code == "language.unknown_variable" for d in failure.diagnostics) else None
-        raise FunctionError(f"The template cannot be rendered: {problems}", argument) from None
+        raise _error(failure.diagnostics) from None
+
+
+def _check_syntax(source: str, filename: str) -> None:
+    from planner.syntax.parse import parse_template
+    from planner.vocabulary.span import Source
+
+    _, problems = parse_template(Source(filename, source))
+    if has_errors(problems):
+        raise _error(problems)
+
+
+def _error(problems: list[Diagnostic]) -> FunctionError:
+    words = "; ".join(f"{d.subject}: {d.summary}. {d.detail}" if d.subject else d.detail or d.summary for d in problems)
+    # A name that is not among the variables is a fault of the variables.
+    argument = 1 if any(d.code == "language.unknown_variable" for d in problems) else None
+    return FunctionError(f"The template cannot be rendered: {words}", argument)
 
 
 def _is_identifier(name: str) -> bool:

@@ -137,7 +137,6 @@ class _Writer:
             self.indicator("-", False)
         elif len(string) == 1 or string[-2] in _BREAKS:
             self.indicator("+", False)
-            self.open_ended = True
         self.line_break()
         self.indention = self.whitespace = True
         after_break = True
@@ -185,10 +184,7 @@ def _escaped(character: str) -> str:
 def _is_printable(character: str) -> bool:
     code = ord(character)
     return (
-        code == 0x0A
-        or 0x20 <= code <= 0x7E
-        or 0xA0 <= code <= 0xD7FF
-        or (0xE000 <= code <= 0xFFFD and code != 0xFEFF)
+        code == 0x0A or 0x20 <= code <= 0x7E or 0xA0 <= code <= 0xD7FF or (0xE000 <= code <= 0xFFFD and code != 0xFEFF)
     )
 
 
