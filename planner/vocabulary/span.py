@@ -64,11 +64,14 @@ class Source:
         start = self.line_starts[line - 1]
         if self._ascii is None:
             self._ascii = self.text.isascii()
+        column = 1
+        if self.filename.endswith(".json"):  # where OpenTofu counts a tab as two columns and a carriage return as none
+            column += self.text.count("\t", start, offset) - self.text.count("\r", start, offset)
         if self._ascii:
-            return Position(line, offset - start + 1, offset)
+            return Position(line, offset - start + column, offset)
         from planner.vocabulary.graphemes import count_graphemes
 
-        column = count_graphemes(self.text[start:offset]) + 1
+        column += count_graphemes(self.text[start:offset])
         if line == 1 and offset and self.text.startswith("\ufeff"):  # a byte order mark takes no column
             column -= 1
         return Position(line, column, len(self.text[:offset].encode("utf-8", "surrogatepass")))
