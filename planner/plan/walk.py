@@ -46,6 +46,7 @@ from planner.vocabulary.address import (
     parse_module,
     parse_resource_instance,
 )
+from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, Failure, Severity, error, has_errors, warning
 from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.walk.hooks import Hooks
@@ -69,8 +70,8 @@ def plan_walk(
 ) -> tuple[Plan | None, list[Diagnostic]]:
     """Walk a plan graph. `moves` has the state after moving, which the plan starts from. With errors the plan says
     what was planned before and is marked as errored; None when not even that makes sense."""
-    walk = PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks())
-    return walk.plan()
+    with collector_paused():
+        return PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks()).plan()
 
 
 @frozen(eq=False)
