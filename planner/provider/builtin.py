@@ -9,6 +9,7 @@ from planner.language.schema import BlockSchema, implied_type
 from planner.language.types import DYNAMIC
 from planner.language.values import Null, Value
 from planner.provider import remote_state, terraform_data
+from planner.provider.builtin_functions import FUNCTIONS
 from planner.provider.interface import (
     ApplyAnswer,
     AttributeDiagnostic,
@@ -24,6 +25,7 @@ SCHEMA = ProviderSchema(
     provider=BlockSchema(),
     resources={terraform_data.NAME: terraform_data.SCHEMA},
     data_sources={remote_state.NAME: remote_state.SCHEMA},
+    functions={f.name: f for f in FUNCTIONS},
 )
 
 
