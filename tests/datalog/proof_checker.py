@@ -203,9 +203,12 @@ def check(rules: list[dict[str, str]], proof: dict[str, Any], holds: Holds) -> N
         raise ProofError("unknown version")
     if proofs[proof["root"]]["tuple"] != proof["goal"]:
         raise ProofError("the root does not prove the goal")
+    typed: dict[str, set[Any]] = {}
     for name, step in proofs.items():
         predicate, *row = step["tuple"]
-        if not any(len(r) == len(row) and all(map(same, r, row)) for r in holds(predicate)):
+        if predicate not in typed:
+            typed[predicate] = {tuple((type(x), x) for x in r) for r in holds(predicate)}
+        if tuple((type(x), x) for x in row) not in typed[predicate]:
             raise ProofError(f"{name}: {step['tuple']} does not hold")
         if step.get("input"):
             if "rule" in step:

@@ -115,7 +115,9 @@ class RandomProgram:
             return f"not {predicate}({', '.join(arguments)})"
         if choice < 0.6 or self.plain:
             operators = ["=", "!=", "<", "<=", ">", ">="]
-            return f"{self.term(kind)} {self.random.choice(operators)} {self.term(kind)}"
+            same = [v for v, t in self.bound.items() if t == kind]
+            left = self.random.choice(same) if same else '"a"'
+            return f"{left} {self.random.choice(operators)} {self.term(kind)}"
         if choice < 0.7:
             test = self.random.choice(["starts_with", "ends_with", "contains", "matches"])
             negation = self.random.choice(["", "not "])

@@ -1,0 +1,149 @@
+"""Cases written in the rule language; compiled programs in the cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from engine_helpers import program, shown
+
+from planner.datalog import build
+from planner.datalog.cases import load_cases, run_case, run_cases
+from planner.datalog.evaluate import evaluate
+from planner.datalog.explain import Prover
+from planner.datalog.fact_base import FactBase
+from planner.datalog.program import Program
+
+RULES = """
+/// edge
+.decl edge(a: symbol, b: symbol)
+.input edge
+/// size
+.decl size(a: symbol, n: number)
+.input size
+/// path
+.decl path(a: symbol, b: symbol)
+.output path
+@reason("{A} to {B}")
+path(A, B) :- edge(A, B).
+path(A, C) :- path(A, B), edge(B, C).
+"""
+
+
+def test_cases() -> None:
+    text = """
+    edge("a", "b").                       // in every case
+    .case "direct"
+    .want path("a", "b").
+    .case "over one"
+    edge("b", "c").
+    .want path("a", "b"), path("b", "c").
+    .want path("a", "c").
+    .case "given where rules derive"
+    path("x", "a").
+    .want path("x", "a"), path("x", "b"), path("a", "b").
+    .case "wrong"
+    .want path("b", "a"), path("a", "b").
+    .want none edge.
+    """
+    loaded = program(RULES)
+    cases, diagnostics = load_cases(loaded, "path.case", text)
+    assert diagnostics == []
+    assert [c.name for c in cases] == ["direct", "over one", "given where rules derive", "wrong"]
+    assert run_cases(loaded, cases[:3]) == []
+    path, edge = sorted(run_case(loaded, cases[3]), key=lambda m: m.predicate, reverse=True)
+    assert (path.predicate, path.missing, path.unexpected) == ("path", (("b", "a"),), ())
+    assert (edge.predicate, edge.missing, edge.unexpected) == ("edge", (), (("a", "b"),))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('.case "x"', "Case without a .want (f.case:1:1)"),
+        ('.case "x" .want edgy("a").', "Did you mean edge?"),
+        ('.case "x" .want none edgy.', "Did you mean edge?"),
+        ('.case "x" .want none edge. edge("a").', "The declaration is edge(a: symbol, b: symbol)."),
+        ('.case "x" .want none edge. edge("a", X).', "X is none"),
+        ('.case "x" .want none edge. size("a", "1").', 'size.n is a number; "1" is not.'),
+        ('.want edge("a", "b").', "Statement that does not belong in a case"),
+        ('.case "x" .want none edge. edge("a", "b") :- edge("b", "a").', "no rules"),
+        ('.case "x" .want nothing edge.', "the word none, not nothing"),
+    ],
+)
+def test_mistakes_in_cases(text: str, message: str) -> None:
+    _cases, diagnostics = load_cases(program(RULES), "f.case", text)
+    assert any(message in shown(d) for d in diagnostics), list(map(shown, diagnostics))
+
+
+def test_rules_and_cases_do_not_mix() -> None:
+    loaded, diagnostics = Program.load([("x.dl", RULES + '.case "x"\n.want none edge.')])
+    assert loaded is None
+    assert {d.summary for d in diagnostics} == {"Case in a rule file"}
+
+
+# ---------------------------------------------------------------- cache
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "planner"
+
+
+FILES = [("graph/paths.dl", RULES + "/// unread\n.decl unread(a: symbol)\nunread(A) :- edge(A, B).\n")]
+
+
+def test_a_cached_program_is_the_program(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, first_diagnostics = Program.load(FILES)
+    assert len(list(cache.glob("rules-*"))) == 1
+    monkeypatch.setattr(build, "build_program", None)  # from here on only the cache can answer
+    second, second_diagnostics = Program.load(FILES)
+    assert first is not None
+    assert second is not None
+    assert list(map(shown, second_diagnostics)) == list(map(shown, first_diagnostics))
+    assert second_diagnostics
+    assert second.predicates == first.predicates
+    assert [str(p.span) for p in second.predicates.values()] == [str(p.span) for p in first.predicates.values()]
+    assert [(r.name, r.text, r.file, r.line, r.reason) for r in second.rules] == [
+        (r.name, r.text, r.file, r.line, r.reason) for r in first.rules
+    ]
+    facts = FactBase.build({"edge": [("a", "b"), ("b", "c")]})
+    database = evaluate(second, facts)
+    assert database["path"] == evaluate(first, facts)["path"]
+    proof = Prover(second, database).why("path", ("a", "c"))
+    assert proof is not None
+    assert proof.height == 2
+
+
+def test_another_text_another_program(cache: Path) -> None:
+    Program.load(FILES)
+    Program.load([(FILES[0][0], FILES[0][1] + "// more\n")])
+    Program.load([("other.dl", FILES[0][1])])
+    Program.load(FILES, core=set())
+    assert len(list(cache.glob("rules-*"))) == 4
+
+
+def test_a_damaged_cache_is_made_again(cache: Path) -> None:
+    Program.load(FILES)
+    (path,) = cache.glob("rules-*")
+    good = path.read_bytes()
+    for damaged in (b"", b"rubbish", good[:100], good[:-50]):
+        path.write_bytes(damaged)
+        loaded, _ = Program.load(FILES)
+        assert loaded is not None
+        assert evaluate(loaded, FactBase.build({"edge": [("a", "b")]}))["path"] == {("a", "b")}
+        assert loaded.rules[0].text == "path(A, B) :- edge(A, B)."
+
+
+def test_mistakes_are_not_cached(cache: Path) -> None:
+    loaded, diagnostics = Program.load([("x.dl", "p(A).")])
+    assert loaded is None
+    assert diagnostics
+    assert list(cache.glob("rules-*")) == []
+
+
+def test_without_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    loaded, _ = Program.load(FILES)
+    assert loaded is not None

@@ -1,0 +1,94 @@
+"""Native operators equal the rules that say what they mean, on small graphs of every shape."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from engine_helpers import derived
+
+RULES = """
+/// edge
+.decl edge(a: number, b: number)
+/// start
+.decl start(a: number)
+.input edge, start
+/// node
+.decl node(a: number)
+node(A) :- edge(A, _).
+node(A) :- edge(_, A).
+/// path
+.decl path(a: number, b: number)
+path(A, B) :- edge(A, B).
+path(A, C) :- edge(A, B), path(B, C).
+
+/// implied
+.decl implied(a: number, b: number)
+implied(A, C) :- edge(A, C), path(A, B), path(B, C), not path(B, A), not path(C, B).
+/// reduced
+.decl reduced(a: number, b: number)
+reduced(A, B) :- edge(A, B), not implied(A, B).
+
+/// reached
+.decl reached(a: number)
+reached(A) :- start(A).
+reached(B) :- reached(A), edge(A, B).
+
+/// together
+.decl together(a: number, b: number)
+together(A, B) :- path(A, B), path(B, A).
+/// representative
+.decl representative(a: number, b: number)
+representative(A, R) :- together(A, A), R = min B : { together(A, B) }.
+
+.output path, reduced, reached, representative, node
+
+/// n_reduced
+.native n_reduced(a: number, b: number) = reduction(edge)
+/// n_path
+.native n_path(a: number, b: number) = closure(edge)
+/// n_reached
+.native n_reached(a: number) = reachable(edge, start)
+/// n_representative
+.native n_representative(a: number, b: number) = scc(edge)
+/// n_level
+.native n_level(a: number, n: number) = levels(edge)
+.output n_reduced, n_path, n_reached, n_representative, n_level
+"""
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_operators_equal_their_rules(seed: int) -> None:
+    random = Random(seed)
+    size = random.randint(1, 9)
+    acyclic = random.random() < 0.5
+    edges = {(random.randrange(size), random.randrange(size)) for _ in range(random.randint(0, 2 * size))}
+    if acyclic:
+        edges = {(a, b) for a, b in edges if a > b}
+    starts = {(random.randrange(size),) for _ in range(random.randint(0, 2))}
+    database = derived(RULES, {"edge": edges, "start": starts})
+    assert database["n_reduced"] == database["reduced"]
+    assert database["n_path"] == database["path"]
+    assert database["n_reached"] == database["reached"]
+    assert database["n_representative"] == database["representative"]
+    levels = dict(database["n_level"])
+    assert {(a,) for a in levels} == database["node"]
+    for a, level in levels.items():
+        below = [levels[b] for x, b in edges if x == a and (b, a) not in database["path"]]
+        same = [levels[b] for x, b in database["path"] if x == a and (b, a) in database["path"]]
+        assert all(level > other for other in below)
+        assert all(level == other for other in same)
+        if acyclic:
+            assert level == max((other + 1 for other in below), default=0)
+
+
+def test_reduction_leaves_cycles_alone() -> None:
+    cycle = {(1, 2), (2, 3), (3, 1), (1, 3)}
+    database = derived(RULES, {"edge": cycle | {(0, 1), (0, 2), (0, 4), (3, 4)}})
+    assert database["n_reduced"] == cycle | {(0, 1), (0, 2), (3, 4)}
+
+
+def test_a_long_chain() -> None:
+    edges = {(i, i + 1) for i in range(5000)} | {(i, i + 2) for i in range(4999)}
+    rules = RULES.split("/// path")[0] + "/// r\n.native r(a: number, b: number) = reduction(edge)\n.output r, node\n"
+    assert derived(rules, {"edge": edges})["r"] == {(i, i + 1) for i in range(5000)}
