@@ -15,7 +15,7 @@ from syntax_strategies import cases, texts
 from planner.assets import grammar_path
 from planner.syntax import lexer
 from planner.syntax.build import Builder
-from planner.syntax.lexer import tokenize
+from planner.syntax.lexer import simple_tokens, tokenize
 from planner.syntax.parse import STARTS, parse_config, parse_expression, parse_template
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.span import Source
@@ -31,10 +31,11 @@ class OurTokens(Lexer):
 
     def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[lark.Token]:
         states = parser_state.parse_conf.states
-        for kind, text, at in tokenize(lexer_state.text.text, 0, self.mode)[:-1]:
-            accepted = states[parser_state.position]
-            name = "NAME" if kind in ("FOR", "IN", "IF") and kind not in accepted else kind
-            yield lark.Token(name, text, start_pos=at)
+        for token in tokenize(lexer_state.text.text, 0, self.mode)[:-1]:
+            for kind, text, at in simple_tokens(token) if token[0] == "FOR_PATH" else [token]:
+                accepted = states[parser_state.position]
+                name = "NAME" if kind in ("FOR", "IN", "IF") and kind not in accepted else kind
+                yield lark.Token(name, text, start_pos=at)
 
 
 class Expressions(OurTokens):
@@ -99,6 +100,13 @@ def test_expressions(text: str) -> None:
 @pytest.mark.parametrize("text", [text for text, _ in cases("configurations.json")])
 def test_files(text: str) -> None:
     compare("file", text)
+
+
+@pytest.mark.parametrize(
+    "text", ["for.x", "[for.x]", "[a, for.x.y]", "[for x in for.y : for.z]", "{for.x = 1}", "b[for.x]"]
+)
+def test_a_path_that_begins_with_a_keyword(text: str) -> None:
+    compare("expression", text)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
