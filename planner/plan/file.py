@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from planner import __version__
 from planner.plan.encoding import decode, encode
 from planner.plan.model import CheckResult, Importing, OutputChange, Plan, ResourceChange
 from planner.state.file import read_state, write_state
@@ -19,7 +20,6 @@ from planner.state.model import State
 from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.exact_json import JsonError, dumps, loads
-from planner.vocabulary.version import COMPATIBLE_VERSION
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
@@ -78,7 +78,7 @@ def _members(plan: Plan, sources: Mapping[str, bytes]) -> list[tuple[str, bytes]
     head = {
         "format": FORMAT,
         "version": VERSION,
-        "terraform_version": COMPATIBLE_VERSION,
+        "planner_version": __version__,
         "sources": names,
         "plan": raw,
     }
@@ -153,12 +153,13 @@ def _head(data: bytes, path: str) -> tuple[dict[str, Any], Diagnostic | None]:
         )
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         return {}, _not_a_plan(path, "another program wrote it")
-    if head.get("version") != VERSION:
+    if head.get("version") != VERSION or head.get("planner_version") != __version__:
         return {}, error(
             "plan_file.version",
             "Plan file of another version",
-            f"{path} has format version {head.get('version')!r}, and only {VERSION} can be read. Plan files are meant "
-            "for the version that wrote them: make the plan again.",
+            f"{path} was written by planner {head.get('planner_version')} (format {head.get('version')}); this is "
+            f"{__version__} (format {VERSION}). Plan files are meant for the version that wrote them: make the plan "
+            "again.",
         )
     return head, None
 

@@ -221,6 +221,7 @@ def head(**changes: Any) -> bytes:
         (archive(tfplan=b"[]"), "plan_file.invalid"),
         (archive(tfplan=head(format="else")), "plan_file.invalid"),
         (archive(tfplan=head(version=2)), "plan_file.version"),
+        (archive(tfplan=head(planner_version="0.0.1")), "plan_file.version"),
         (archive(tfstate=None), "plan_file.invalid"),
         (archive(tfstate=b"{"), "state.unsupported_format"),
         (archive(config_0=None), "plan_file.invalid"),
