@@ -13,6 +13,7 @@ from planner.language.convert import path_text
 from planner.language.decode import decode_block
 from planner.language.operations import same_value
 from planner.language.paths import apply_marks, get, marked_paths
+from planner.language.schema import BlockSchema
 from planner.language.values import EPHEMERAL, Null, Value, type_of, unmark_deep
 from planner.plan.decide import Facts, rows
 from planner.plan.ignore import ignore_changes
@@ -272,16 +273,20 @@ def _self_references(decl: ResourceDecl) -> Iterator[tuple[InstanceKey, Diagnost
 
 
 def ephemeral_problems(it: Instance, config: Value) -> list[Diagnostic]:
-    """Ephemeral values in arguments that would be stored."""
+    """Ephemeral values in arguments of an instance that would be stored."""
     assert it.decl is not None
-    if it.schema.block.ephemeral or it.mode == "ephemeral":
+    return ephemeral_values(it.decl, it.schema.block, config, it.address)
+
+
+def ephemeral_values(decl: ResourceDecl, schema: BlockSchema, config: Value, address: str) -> list[Diagnostic]:
+    """Ephemeral values in arguments that would be stored."""
+    if schema.ephemeral or decl.mode == "ephemeral":
         return []
     problems = []
     for path, marks in marked_paths(config):
-        if EPHEMERAL in marks and not is_write_only(it.schema.block, path):
+        if EPHEMERAL in marks and not is_write_only(schema, path):
             detail = f"{path_name(path)} would be stored, so its value must not be ephemeral."
-            top = path[:1]
-            span = place(it.decl.body, top)
+            span = place(decl.body, path[:1])
             summary = "Ephemeral value used in non-ephemeral context"
-            problems.append(error("plan.ephemeral_value", summary, detail, span, address=it.address))
+            problems.append(error("plan.ephemeral_value", summary, detail, span, address=address))
     return problems
