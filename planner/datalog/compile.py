@@ -181,6 +181,9 @@ class BodyCompiler:
             row = tuple_code([self.term(a, clauses) for a in arguments]) if arguments else "()"
             clauses.append(f"if {row} in {self.relation(atom)}")
             return
+        if not keys and not rest and not is_delta:
+            clauses.append(f"if {self.relation(atom)}")  # wildcards only: any row will do
+            return
         if not scan:
             key = key_code([self.term(arguments[i], clauses) for i in keys])
             if not rest:

@@ -1,8 +1,8 @@
 """In which order a body is joined.
 
-The order of the text is the author's; the engine may take another. Here: an atom with all its columns known first, then
-the one with the most known columns, of equals the first in the text; tests, negations and computations as soon as their
-variables have values; aggregates last.
+The order of the text is the author's; the engine may take another. Here: tests, negations and computations as soon as
+their variables have values; an atom that only has to be looked up; then the atom with the most columns bound by what
+came before, then with the most constants, of equals the first in the text; aggregates last.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from planner.datalog.checks import assigned
 from planner.datalog.literals import inner_variables, names
-from planner.syntax.rule_syntax import Aggregate, Atom, Constant, Literal, Variable, Wildcard
+from planner.syntax.rule_syntax import Aggregate, Atom, Constant, Literal, Variable
 
 
 def join_order(
@@ -32,7 +32,7 @@ def join_order(
         else:
             atoms = [x for x in waiting if isinstance(x, Atom)]
             if atoms:
-                chosen = max(atoms, key=lambda atom: _rank(atom, known, not ordered))
+                chosen = max(atoms, key=lambda atom: _rank(atom, known))
             else:
                 chosen = next((x for x in waiting if is_ready(x, known, outer)), waiting[0])
         waiting.remove(chosen)
@@ -50,11 +50,14 @@ def is_ready(literal: Literal, known: set[str], outer: set[str]) -> bool:
     return names(literal) <= known
 
 
-def _rank(atom: Atom, known: set[str], is_first: bool) -> tuple[bool, int]:
-    fixed = free = 0
+def _rank(atom: Atom, known: set[str]) -> tuple[bool, int, int]:
+    bound = constant = free = 0
     for argument in atom.arguments:
-        if isinstance(argument, Constant) or (isinstance(argument, Variable) and argument.name in known):
-            fixed += 1
-        elif not isinstance(argument, Wildcard):
-            free += 1
-    return (free == 0 and fixed > 0 and not is_first, fixed)
+        if isinstance(argument, Constant):
+            constant += 1
+        elif isinstance(argument, Variable):
+            if argument.name in known:
+                bound += 1
+            else:
+                free += 1
+    return (free == 0, bound, constant)
