@@ -24,7 +24,7 @@ def in_body(problems: Iterable[AttributeDiagnostic], body: Body | None, address:
             "provider.problem",
             p.summary,
             p.detail,
-            place(body, p.path) if body is not None else None,
+            place(body, p.path) if body is not None and p.path is not None else None,
             address=address,
         )
         for p in problems

@@ -17,12 +17,13 @@ from planner.language.values import Value
 
 @frozen
 class AttributeDiagnostic:
-    """A problem a provider reports: `path` are steps ("attr", name) / ("index", key) into the configuration body."""
+    """A problem a provider reports: `path` are steps ("attr", name) / ("index", key) into the configuration body, none
+    for the body as a whole; None: it is about nothing in the configuration."""
 
     severity: str
     summary: str
     detail: str = ""
-    path: tuple[Any, ...] = ()
+    path: tuple[Any, ...] | None = ()
 
 
 @frozen(eq=False)

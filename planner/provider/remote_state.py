@@ -48,6 +48,14 @@ def validate(config: Value) -> list[AttributeDiagnostic]:
 
 def read(config: Value) -> ReadAnswer:
     """The data source's object for a wholly known configuration."""
+    answer = _read(config)
+    if not any(p.severity == "error" for p in answer.diagnostics):
+        return answer
+    failed = AttributeDiagnostic("error", "Unable to read remote state", "", None)
+    return ReadAnswer(answer.value, diagnostics=(failed, *answer.diagnostics))
+
+
+def _read(config: Value) -> ReadAnswer:
     backend, problems = _backend(config)
     if backend is None:
         return ReadAnswer(Null(DYNAMIC), diagnostics=tuple(problems))

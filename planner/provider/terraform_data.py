@@ -41,7 +41,7 @@ def validate(config: Value) -> list[AttributeDiagnostic]:
         return []
     return [
         AttributeDiagnostic(
-            "error", "Attribute cannot be set", f'"{name}" is decided when the object is created.', (("attr", name),)
+            "error", "Attribute cannot be set", f'"{name}" is decided when the object is created.', None
         )
         for name in ("id", "output")
         if config[name].__class__ is not Null

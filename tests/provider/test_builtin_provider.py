@@ -89,7 +89,7 @@ def test_delete() -> None:
 
 def test_read_only_attributes() -> None:
     problems = PROVIDER.validate_resource("managed", "terraform_data", config(id="x", output=Unknown()))
-    assert [p.path for p in problems] == [(("attr", "id"),), (("attr", "output"),)]
+    assert [(p.path, p.detail[:8]) for p in problems] == [(None, '"id" is '), (None, '"output"')]
     assert PROVIDER.validate_resource("managed", "terraform_data", config(input="x")) == []
 
 
@@ -168,9 +168,9 @@ def test_workspace(tmp_path: Path) -> None:
 
 def test_missing_and_broken_states(tmp_path: Path) -> None:
     answer = PROVIDER.read_data("terraform_remote_state", remote(tmp_path / "none"))
-    assert [d.path for d in answer.diagnostics] == [(("attr", "workspace"),)]
+    assert [d.path for d in answer.diagnostics] == [None, (("attr", "workspace"),)]
     (tmp_path / "broken").write_text("{")
-    assert len(PROVIDER.read_data("terraform_remote_state", remote(tmp_path / "broken")).diagnostics) == 1
+    assert len(PROVIDER.read_data("terraform_remote_state", remote(tmp_path / "broken")).diagnostics) == 2
     assert not (tmp_path / "none").exists()
 
 
