@@ -58,8 +58,8 @@ def _has_wide_numbers(data: bytes) -> bool:
     if _WIDE is None:
         import re
 
-        _WIDE = re.compile(rb"(?:[:\[,]|\A)[ \t\r\n]*+-?(?:[0-9][0-9.]{15}|[0-9.]++[eE])")
-    return _WIDE.search(data) is not None
+        _WIDE = re.compile(rb"[:\[,][ \t\r\n]*+-?(?:[0-9][0-9.]{15}|[0-9.]++[eE])")
+    return data[:1] not in (b"{", b"[", b'"') or _WIDE.search(data) is not None
 
 
 def dumps(value: Any, *, indent: bool = False, escape_html: bool = True) -> bytes:
