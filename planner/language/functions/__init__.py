@@ -12,8 +12,7 @@ from planner.language.functions.protocol import CallContext, Function, FunctionE
 __all__ = ["CallContext", "Function", "FunctionError", "Param", "call", "lookup", "metadata", "names"]
 
 FAMILIES = {
-    "collections": "alltrue anytrue chunklist coalesce coalescelist compact concat contains distinct element flatten "
-    "index keys length list lookup map matchkeys merge one reverse slice sort transpose values zipmap",
+    "collections": "alltrue anytrue coalesce coalescelist contains element index length one",
     "conversion": "can ephemeralasnull issensitive nonsensitive sensitive tobool tolist tomap tonumber toset tostring "
     "try type",
     "crypto": "base64sha256 base64sha512 bcrypt md5 rsadecrypt sha1 sha256 sha512 uuid uuidv5",
@@ -23,9 +22,12 @@ FAMILIES = {
     "filesystem": "abspath basename dirname file filebase64 filebase64sha256 filebase64sha512 fileexists filemd5 "
     "fileset filesha1 filesha256 filesha512 pathexpand",
     "formatting": "format formatlist",
+    "lists": "chunklist compact concat distinct flatten matchkeys reverse slice sort",
+    "maps": "keys lookup merge transpose values zipmap",
     "network": "cidrcontains cidrhost cidrnetmask cidrsubnet cidrsubnets",
     "numeric": "abs ceil floor log max min parseint pow range signum sum",
     "patterns": "regex regexall replace",
+    "removed": "list map",
     "sets": "setintersection setproduct setsubtract setunion",
     "strings": "chomp endswith indent join lower split startswith strcontains strrev substr title trim trimprefix "
     "trimspace trimsuffix upper",
@@ -35,7 +37,7 @@ FAMILIES = {
 FAMILY_OF = {name: family for family, members in FAMILIES.items() for name in members.split()}
 CONSOLE_ONLY = frozenset(["type"])
 NOT_IN_CONSOLE = frozenset(["plantimestamp"])
-REMOVED = frozenset(["list", "map"])  # only there to say what replaced them
+REMOVED = frozenset(FAMILIES["removed"].split())
 CORE = "core::"
 
 _loaded: dict[str, Function] = {}

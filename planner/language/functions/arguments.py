@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from planner.language.functions.protocol import FunctionError
-from planner.language.types import ListType, MapType, ObjectType, Primitive, SetType, TupleType, Type
-from planner.language.values import List, Map, Marked, Null, Set, Unknown, Value
+from planner.language.types import DYNAMIC, ListType, MapType, ObjectType, Primitive, SetType, TupleType, Type
+from planner.language.values import List, Map, Marked, Null, Set, Unknown, Value, type_of
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
@@ -22,7 +23,7 @@ def small_int(value: Value, argument: int | None = None) -> int:
 def big_int(value: Value, argument: int | None = None) -> int:
     """A number as a whole number of any size. Raises FunctionError for any other."""
     if value.__class__ is int:
-        return value  # type: ignore[no-any-return]
+        return value
     from planner.language.numbers import is_infinite
 
     if is_infinite(value) or value != int(value):
@@ -67,6 +68,11 @@ def kind(value: Value) -> str:
     return _KINDS.get(cls, "number")
 
 
+def shape(value: Value) -> tuple[str, Any]:
+    """The kind of a value, and its type."""
+    return kind(value), type_of(value)
+
+
 _KINDS: dict[Any, str] = {
     str: "string",
     bool: "bool",
@@ -87,7 +93,7 @@ _TYPE_KINDS: dict[Any, str] = {
 
 def kind_of_type(t: Type) -> str:
     """The kind that `kind` tells for a value of this type."""
-    return t.name if t.__class__ is Primitive else _TYPE_KINDS[t.__class__]  # type: ignore[union-attr]
+    return t.name if t.__class__ is Primitive else _TYPE_KINDS[t.__class__]
 
 
 def items(value: Value) -> tuple[Value, ...]:
@@ -103,6 +109,21 @@ def items(value: Value) -> tuple[Value, ...]:
     return value.items  # type: ignore[no-any-return]
 
 
+def sequence(t: Type, values: Iterable[Value]) -> Value:
+    """A list of a type or, when that is no list type, a tuple. Where the type leaves it open, the elements tell theirs.
+
+    Raises FunctionError when they are of several types."""
+    elements = tuple(values)
+    if not isinstance(t, ListType):
+        return elements
+    if t.element is not DYNAMIC:
+        return List(t.element, elements)
+    types = [found for found in map(type_of, elements) if found is not DYNAMIC]
+    if any(found != types[0] for found in types):
+        raise FunctionError("The elements are of different types.")
+    return List(types[0] if types else DYNAMIC, elements)
+
+
 def entries(value: Value) -> dict[str, Value]:
     """The entries of a known map or object."""
-    return value if value.__class__ is dict else value.items  # type: ignore[no-any-return]
+    return value if value.__class__ is dict else value.items

@@ -76,7 +76,7 @@ _WITH_CONTROLS = ("iso8859_1", "iso8859_9")  # the others of ISO 8859 leave 0x80
 _PRIVATE = range(0xE000, 0xF900)
 
 
-class UnknownCharset(LookupError):
+class CharsetError(LookupError):
     """No encoding has this name."""
 
 
@@ -93,10 +93,10 @@ def _names() -> dict[str, str]:
 
 
 def find(name: str) -> str:
-    """The codec for a registered name, whatever its case. Raises UnknownCharset."""
+    """The codec for a registered name, whatever its case. Raises CharsetError."""
     codec = _names().get(name.strip().lower())
     if codec is None:
-        raise UnknownCharset(name)
+        raise CharsetError(name)
     return codec
 
 
@@ -108,7 +108,7 @@ def _table(codec: str) -> str:
 
 
 def encode(string: str, name: str) -> bytes:
-    """A text in an encoding. Raises UnknownCharset, or UnicodeError for characters that it has not."""
+    """A text in an encoding. Raises CharsetError, or UnicodeError for characters that it has not."""
     codec = find(name)
     if codec == "utf-16":
         return codecs.BOM_UTF16_BE + string.encode("utf_16_be")
@@ -121,7 +121,7 @@ def encode(string: str, name: str) -> bytes:
 
 
 def decode(data: bytes, name: str) -> str:
-    """The text that bytes in an encoding are. Raises UnknownCharset, or UnicodeError when they are none."""
+    """The text that bytes in an encoding are. Raises CharsetError, or UnicodeError when they are none."""
     codec = find(name)
     if codec == "utf-16":
         little = data.startswith(codecs.BOM_UTF16_LE)

@@ -11,8 +11,11 @@ from planner.language.values import Value
 
 FUNCTIONS: list[Function] = []
 
-MONTHS = ("January February March April May June July August September October November December").split()
-WEEKDAYS = ("Sunday Monday Tuesday Wednesday Thursday Friday Saturday").split()
+MONTHS = [
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+]  # fmt: skip
+WEEKDAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
 _SECOND = 1_000_000_000
 _DAY = 86_400
 _UNITS = {
@@ -119,9 +122,9 @@ def parse_duration(written: str) -> int:
         raise wrong
     total = 0
     while rest:
-        match = re.match(r"([0-9]*)(?:(\.)([0-9]*))?([^0-9.]*)", rest, re.ASCII)
+        match = re.match(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)", rest, re.ASCII)
         assert match is not None
-        whole, point, fraction, unit = match.groups()
+        whole, fraction, unit = match.groups()
         if not (whole or fraction) or unit not in _UNITS:
             raise wrong
         value = int(whole or 0) * _UNITS[unit]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.functions.arguments import text, text_from_bytes
+from planner.language.functions.arguments import kind, text, text_from_bytes
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
 from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, ObjectType, Type
-from planner.language.values import List, Refinement, Unknown, Value, is_wholly_known, mark, type_of, unmark
+from planner.language.values import List, Refinement, Unknown, Value, is_wholly_known, mark, unmark
 
 FUNCTIONS: list[Function] = []
 
@@ -21,10 +21,9 @@ def base64_bytes(string: str) -> bytes | None:
     if len(plain) % 4 or not plain.isascii():
         return None
     try:
-        data = binascii.a2b_base64(plain, strict_mode=True)
+        return binascii.a2b_base64(plain, strict_mode=True)
     except binascii.Error:
-        data = _loose_base64(plain)
-    return data
+        return _loose_base64(plain)
 
 
 def _loose_base64(plain: str) -> bytes | None:
@@ -97,11 +96,11 @@ def base64gunzip(string: Value) -> Value:
 )
 def textencodebase64(string: str, encoding: str) -> Value:
     """Encodes a text in a character encoding, and that in Base64."""
-    from planner.language.functions.charsets import UnknownCharset, encode
+    from planner.language.functions.charsets import CharsetError, encode
 
     try:
         return base64_text(encode(string, encoding))
-    except UnknownCharset:
+    except CharsetError:
         raise FunctionError(f'"{encoding}" is not the name of a character encoding that is supported.', 1) from None
     except UnicodeError:
         raise FunctionError(f"The text has characters that do not exist in {encoding}.", 0) from None
@@ -115,7 +114,7 @@ def textencodebase64(string: str, encoding: str) -> Value:
 )
 def textdecodebase64(source: str, encoding: str) -> Value:
     """Decodes Base64 and reads the bytes as text in a character encoding."""
-    from planner.language.functions.charsets import UnknownCharset, decode, find
+    from planner.language.functions.charsets import CharsetError, decode, find
 
     try:
         find(encoding)
@@ -123,7 +122,7 @@ def textdecodebase64(source: str, encoding: str) -> Value:
         if data is None:
             raise FunctionError("The string is not valid Base64.", 0)
         return text(decode(data, encoding))
-    except UnknownCharset:
+    except CharsetError:
         raise FunctionError(f'"{encoding}" is not the name of a character encoding that is supported.', 1) from None
     except UnicodeError:
         raise FunctionError(f"The bytes are not text in {encoding}.", 0) from None
@@ -178,11 +177,8 @@ def _unknown_json(value: Value) -> Value:
     """JSON that is not known yet; its first character tells what it is, unless it may be null."""
     if value.__class__ is Unknown and (value.refinement is None or not value.refinement.not_null):
         return unknown(STRING)
-    t = type_of(value)
-    first = {STRING: '"', NUMBER: "", BOOL: "", DYNAMIC: ""}.get(t)
-    if first is None:
-        first = "{" if isinstance(t, ObjectType) or getattr(t, "kind", "") == "map" else "["
-    return unknown(STRING, Refinement(prefix=first))
+    brackets = {"string": '"', "object": "{", "map": "{", "tuple": "[", "list": "[", "set": "["}
+    return unknown(STRING, Refinement(prefix=brackets.get(kind(value), "")))
 
 
 @function(

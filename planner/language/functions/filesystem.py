@@ -1,4 +1,4 @@
-"""Files and their names. Relative names start from the directory of the module or, where it says so, the current one."""
+"""Files and their names. Relative names start from the module's directory, those of `abspath` from the current one."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def fileexists(path: Value, *, context: CallContext) -> Value:
 )
 def fileset(path: Value, pattern: Value, *, context: CallContext) -> Value:
     """Finds the files whose names, relative to a directory, match a pattern."""
-    from planner.language.functions.globs import BadPattern, glob
+    from planner.language.functions.globs import PatternError, glob
 
     path, path_marks = unmark(path)
     pattern, pattern_marks = unmark(pattern)
@@ -175,7 +175,7 @@ def fileset(path: Value, pattern: Value, *, context: CallContext) -> Value:
                 raise FunctionError("A file that matches the pattern cannot be looked up.") from None
             if is_file:
                 found.append(text(os.path.relpath(name, directory or ".")))
-    except BadPattern:
+    except PatternError:
         raise FunctionError("The pattern is not valid.") from None
     return mark(make_set(STRING, found), path_marks | pattern_marks)
 

@@ -60,11 +60,12 @@ def log(x: float) -> float:
     s4 = s2 * s2
     r = s2 * (l1 + s4 * (l3 + s4 * (l5 + s4 * l7))) + s4 * (l2 + s4 * (l4 + s4 * l6))
     half = 0.5 * f * f
-    return k * _LN2_HIGH - ((half - (s * (half + r) + k * _LN2_LOW)) - f)
+    return k * _LN2_HIGH - ((half - (s * (half + r) + k * _LN2_LOW)) - f)  # type: ignore[no-any-return]
 
 
 def _fused(x: float, y: float, z: float) -> float:
-    return float(_DOUBLE.fma(gmpy2.mpfr(x, 53), gmpy2.mpfr(y, 53), gmpy2.mpfr(z, 53)))
+    result: float = float(_DOUBLE.fma(gmpy2.mpfr(x, 53), gmpy2.mpfr(y, 53), gmpy2.mpfr(z, 53)))
+    return result
 
 
 def exp(x: float) -> float:

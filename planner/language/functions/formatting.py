@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from planner.language import numbers
-from planner.language.functions.arguments import items, kind, text
+from planner.language.functions.arguments import items, kind, shape, text
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
 from planner.language.refine import UNKNOWN_STRING, length_is_known, safe_prefix
 from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType
@@ -240,7 +240,7 @@ def formatlist(form: str, *values: Value) -> Value:
             is_unknown = True
             columns.append(None)
             continue
-        own = len(value.type.elements) if value.__class__ is Unknown else len(items(value))
+        own = len(shape(value)[1].elements) if value.__class__ is Unknown else len(items(value))
         if length < 0:
             length, first = own, index
         elif own != length:

@@ -9,20 +9,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 _META = re.compile(r"\\.|([*?\[{])", re.DOTALL)
 _UNESCAPE = re.compile(r"\\([*?\[\]{}])")
 
 
-class BadPattern(ValueError):
+class PatternError(ValueError):
     """A pattern with an unclosed bracket or brace, or a backslash at its end."""
 
 
 def glob(pattern: str) -> list[str]:
-    """The names of existing files and directories that match a pattern (a clean path). Raises BadPattern."""
+    """The names of existing files and directories that match a pattern (a clean path). Raises PatternError."""
     base, rest = _split(pattern)
     if not _is_valid(pattern if rest in ("", ".", "..") else rest):
-        raise BadPattern(pattern)
+        raise PatternError(pattern)
     found: set[str] = set()
     for alternative in _alternatives(rest):
         parts = alternative.split("/")
@@ -101,7 +102,7 @@ def _alternatives(pattern: str) -> Iterator[str]:
     if opening < 0 or depth:
         yield pattern
         return
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         yield from _alternatives(pattern[:opening] + pattern[start + 1 : end] + pattern[position + 1 :])
 
 
@@ -160,7 +161,7 @@ def _expression(part: str) -> re.Pattern[str]:
         elif character == "[":
             end = _class_end(part, position)
             if end < 0:
-                raise BadPattern(part)
+                raise PatternError(part)
             out.append(_character_class(part[position:end]))
             position = end + 1
         else:

@@ -146,7 +146,7 @@ class Function:
         self.not_null = not_null
         self.impure = impure
         self.lazy = lazy
-        code = impl.__code__  # type: ignore[attr-defined]
+        code = impl.__code__
         first = code.co_argcount
         self.wants = code.co_varnames[first : first + code.co_kwonlyargcount]
 

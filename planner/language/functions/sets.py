@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from planner.language.functions.arguments import items, kind
+from typing import Any
+
+from planner.language.functions.arguments import items, kind, shape
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.language.refine import length_is_known, refined
+from planner.language.refine import length_bounds, length_is_known, refined
 from planner.language.types import DYNAMIC, SetType, Type
-from planner.language.values import Refinement, Set, Unknown, Value, is_wholly_known, mark, type_of, unmark
+from planner.language.values import NO_MARKS, Refinement, Set, Unknown, Value, is_wholly_known, mark, unmark
 
 FUNCTIONS: list[Function] = []
 
@@ -19,7 +21,7 @@ def _common_type(*sets: Value) -> Type:
 
     elements = []
     for each in sets:
-        t = each.type if each.__class__ is Unknown else type_of(each)
+        t = shape(each)[1]
         element = DYNAMIC if t is DYNAMIC else t.element
         if each.__class__ is Set and not each.items and element is DYNAMIC:
             continue  # an empty set of no certain type fits all others
@@ -95,13 +97,12 @@ def _product_type(*sequences: Value) -> Type:
     elements: list[Type] = []
     is_set = False
     for index, each in enumerate(sequences):
-        what = kind(each)
-        t = type_of(each)
+        what, t = shape(each)
         if what in ("set", "list"):
-            elements.append(t.element)  # type: ignore[union-attr]
+            elements.append(t.element)
             is_set = is_set or what == "set"
         elif what == "tuple":
-            common = unify(t.elements) if t.elements else DYNAMIC  # type: ignore[union-attr]
+            common = unify(t.elements) if t.elements else DYNAMIC
             if common is None:
                 raise FunctionError("All its elements must be of one type.", index)
             elements.append(common)
@@ -116,7 +117,7 @@ def _product_type(*sequences: Value) -> Type:
     result=_product_type,
     into=FUNCTIONS,
 )
-def setproduct(*sequences: Value, result_type: Type) -> Value:
+def setproduct(*sequences: Value, result_type: Any) -> Value:
     """Gives all combinations of one element from each of the sets; of lists in their order, as a list."""
     from itertools import product
 
@@ -125,14 +126,15 @@ def setproduct(*sequences: Value, result_type: Type) -> Value:
     from planner.language.types import ListType
     from planner.language.values import List
 
-    plain, marks = [], frozenset()
+    plain: list[Value] = []
+    marks = NO_MARKS
     for each in sequences:
         value, found = unmark(each)
         plain.append(value)
         marks |= found
     if not all(_has_length(each) for each in plain):
         return mark(_unknown_product(plain, result_type), marks)
-    element = result_type.element  # type: ignore[union-attr]
+    element = result_type.element
     try:
         columns = [[convert(e, t) for e in items(each)] for each, t in zip(plain, element.elements, strict=True)]
     except ValueError as problem:
@@ -145,13 +147,17 @@ def _has_length(value: Value) -> bool:
     return value.__class__ is not Unknown and (value.__class__ is not Set or length_is_known(value))
 
 
+def _longest(value: Value) -> int | None:
+    """How many elements it has at most, None when nobody knows."""
+    if value.__class__ is not Unknown:
+        return len(items(value))
+    return len(shape(value)[1].elements) if kind(value) == "tuple" else length_bounds(value)[1]
+
+
 def _unknown_product(sequences: list[Value], result_type: Type) -> Value:
     most = 1
     for each in sequences:
-        if each.__class__ is Unknown:
-            limit = len(each.type.elements) if kind(each) == "tuple" else each.refinement and each.refinement.max_length
-        else:
-            limit = len(items(each))
+        limit = _longest(each)
         if limit is None or limit > _PRODUCT_LIMIT:
             return unknown(result_type)
         most *= limit

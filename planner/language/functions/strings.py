@@ -10,7 +10,10 @@ from planner.language.values import List, Null, Unknown, Value, is_wholly_known
 FUNCTIONS: list[Function] = []
 
 # White space of the Unicode character database; Python's own idea has four control characters more.
-WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+WHITE_SPACE = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008"
+    "\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
 
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)

@@ -1,7 +1,7 @@
 """Reading YAML as values, with the rules of go-cty-yaml: YAML 1.1 with some of 1.2.
 
 Plain `yes`, `on`, `y` and the like are bools, `017` is seventeen; timestamps become strings in the form of RFC 3339;
-`<<` merges mappings; a sequence becomes a tuple, a mapping an object with string keys. PyYAML's C parser gives the events.
+`<<` merges mappings; a sequence becomes a tuple, a mapping an object with string keys. PyYAML gives the events.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from planner.language.values import NULL, Value, number_from_text
 
 _PREFIX = "tag:yaml.org,2002:"
 _TAGS = frozenset(["", *(_PREFIX + tag for tag in ("str", "bool", "int", "float", "null", "timestamp", "binary"))])
-_TRUE = frozenset("y Y yes Yes YES true True TRUE on On ON".split())
-_FALSE = frozenset("n N no No NO false False FALSE off Off OFF".split())
+_TRUE = frozenset(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])
+_FALSE = frozenset(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])
 _NULLS = frozenset(["", "~", "null", "Null", "NULL"])
 _INFINITIES = {
     sign + word: ("-" if sign == "-" else "") + "Inf" for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")
@@ -71,7 +71,7 @@ class _Reader:
 
     def node(self, event: Any) -> Value:
         if isinstance(event, yaml.AliasEvent):
-            return self.alias(event.anchor)
+            return self.alias(event.anchor or "")
         anchor = getattr(event, "anchor", None)
         if anchor:
             self.pending.append(anchor)

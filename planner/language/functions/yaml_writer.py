@@ -3,6 +3,8 @@ they have several lines, as literals; long lines are folded at spaces after 80 c
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from planner.language.functions.arguments import items
 from planner.language.numbers import number_to_text
 from planner.language.values import Map, Null, Value
@@ -192,4 +194,4 @@ def _may_be_literal(string: str) -> bool:
     """A literal can hold neither characters to escape, nor a space before a line break or at the end."""
     if not all(map(_is_printable, string)) or string.endswith(" "):
         return False
-    return not any(a == " " and b in _BREAKS for a, b in zip(string, string[1:], strict=False))
+    return not any(a == " " and b in _BREAKS for a, b in pairwise(string))
