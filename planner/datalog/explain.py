@@ -24,6 +24,9 @@ from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Literal, Neg
 if TYPE_CHECKING:
     from planner.datalog.why_not import Obstacle
 
+# Of more ways than this to derive one row, the most promising are followed: a vertex may have ten thousand edges.
+MOST_FOLLOWED = 32
+
 Goal: TypeAlias = tuple[str, Row]
 
 
@@ -156,7 +159,8 @@ class Prover:
     def why(self, predicate: str, row: Row) -> Proof | None:
         """A proof of the row, None if it does not hold. Its height is least among the proofs that, within a recursive
         component, rest on rows found in earlier rounds; of several, the one by the earliest rule over the smallest
-        rows. Raises KeyError for a predicate that was not evaluated."""
+        rows. Where a row can be derived in more than 32 ways, only the most promising are compared. Raises KeyError
+        for a predicate that was not evaluated."""
         if row not in self.database[predicate]:
             return None
         return self._prove((predicate, row))
@@ -289,12 +293,12 @@ def matched_head(rule: Rule, row: Row) -> Assignment | None:
 class _Search:
     """The search for the best proof of one goal: derivations by rising lower bound, until none can be better."""
 
-    __slots__ = ("best", "derivations", "goal", "key", "prover")
+    __slots__ = ("best", "derivations", "followed", "goal", "prover")
 
     def __init__(self, prover: Prover, goal: Goal) -> None:
         self.prover, self.goal = prover, goal
         self.best = prover._leaf(goal)
-        self.key: tuple[Any, ...] = ()
+        self.followed = 0
         # Last is first to try.
         self.derivations = [] if self.best else prover.derivations(goal)
         try:
@@ -307,7 +311,7 @@ class _Search:
         prover = self.prover
         while self.derivations:
             bound, number, _body, assignment, rows = self.derivations[-1]
-            if self.best is not None and bound >= self.best.height:
+            if self.best is not None and (bound >= self.best.height or self.followed >= MOST_FOLLOWED):
                 return None
             rule = prover.program.rules[number]
             height = 0
@@ -319,6 +323,7 @@ class _Search:
                         return goal
                     height = max(height, proof.height)
             self.derivations.pop()
+            self.followed += 1
             if self.best is None or height + 1 < self.best.height:
                 entries = prover.entries(rule, assignment, rows)
                 self.best = Proof(*self.goal, rule, assignment, entries, height + 1)

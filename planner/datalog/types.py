@@ -41,7 +41,7 @@ def fits_column(constant: Constant, column: ColumnType) -> bool:
 
 class RuleTypes:
     """The types of the variables of one rule. `bound` holds what positive literals and computations give; the compiler
-    relies on it. Locals of aggregates are named apart by `scope`."""
+    relies on it. Locals of different aggregates have different names (link.py)."""
 
     def __init__(
         self, head: Atom | None, body: tuple[Literal, ...], predicates: Mapping[str, Predicate], span: Span

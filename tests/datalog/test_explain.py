@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from engine_helpers import derived, plain
+from engine_helpers import derived, plain, program
 from proof_checker import ProofError, check
 
-from planner.datalog.evaluate import Database
+from planner.datalog.evaluate import Database, evaluate
 from planner.datalog.explain import Prover
 from planner.datalog.fact_base import FactBuilder
 from planner.datalog.proof import proof_json
+from planner.datalog.render import rule_json
 
 RULES = """
 /// reference
@@ -52,10 +53,6 @@ def proved(database: Database, predicate: str, row: tuple[Any, ...]) -> dict[str
 
 
 def test_the_documented_format() -> None:
-    from engine_helpers import program
-
-    from planner.datalog.evaluate import evaluate
-
     builder = FactBuilder()
     builder.add("reference", "A", "B", "input", source="main.tf")
     loaded = program(RULES, "graph/references.dl")
@@ -140,6 +137,35 @@ def test_high_proofs(step: str) -> None:
     written = proved(database, "path", (0, 0))
     assert len(written["proofs"]) >= 559  # a chain of 280 edges and their joins
     assert written["proofs"]["p1"]["tuple"] == ["path", 0, 0]
+
+
+def test_a_row_with_many_derivations() -> None:
+    rules = """
+    /// edge
+    .decl edge(a: number, b: number)
+    .input edge
+    /// step
+    .decl step(a: number, b: number)
+    step(A, B) :- edge(A, B), not edge(B, A).
+    /// busy
+    .decl busy(a: number)
+    .output busy
+    @name("busy") @reason("{B} waits for {A}")
+    busy(A) :- step(B, A).
+    """
+    database = derived(rules, {"edge": [(i, 0) for i in range(1, 3000)]})
+    assert proved(database, "busy", (0,))["proofs"]["p1"]["reason"] == "1 waits for 0"
+
+
+def test_rules_are_listed() -> None:
+    rule = program(RULES, "graph/references.dl").rule("graph/references.1")
+    assert rule_json(rule) == {
+        "name": "graph/references.1",
+        "text": "edge(A, B) :- reference(A, B, _), not pruned(A), A != B.",
+        "reason": "{A} refers to {B} in its configuration",
+        "file": "graph/references.dl",
+        "line": 19,
+    }
 
 
 def test_proofs_do_not_go_in_circles() -> None:
