@@ -24,6 +24,7 @@ from planner.plan.move_endpoints import (
 )
 from planner.plan.repetition import repetition_argument
 from planner.plan.rule_programs import move_program
+from planner.plan.targets import contains
 from planner.state.build import StateBuilder
 from planner.state.model import State
 from planner.vocabulary.address import (
@@ -260,7 +261,7 @@ def check_targets(results: MoveResults, targets: Iterable[str], excludes: Iterab
     outside: set[str] = set()
     for to, move in results.moves.items():
         for end in map(parse_resource_instance, (to, move.origin)):
-            covered = any(_covers(t, end) for t in wanted) if wanted else not any(_covers(e, end) for e in unwanted)
+            covered = any(contains(t, end) for t in wanted) if wanted else not any(contains(e, end) for e in unwanted)
             if not covered:
                 outside.add(str(end.resource))
     if not outside:
@@ -272,18 +273,6 @@ def check_targets(results: MoveResults, targets: Iterable[str], excludes: Iterab
         f"and the new ones. {advice} these options, or plan without {option}:{lines}"
     )
     return [error("plan.move_not_targeted", "Moved resource instances excluded by targeting", detail)]
-
-
-def _covers(target: Address, instance: ResourceAddress) -> bool:
-    if isinstance(target, ModuleAddress):
-        return target.contains(instance) or (
-            bool(target.steps)
-            and target.key is None
-            and len(instance.module.steps) >= len(target.steps)
-            and instance.module.steps[: len(target.steps) - 1] == target.steps[:-1]
-            and instance.module.steps[len(target.steps) - 1][0] == target.steps[-1][0]
-        )
-    return target.contains(instance)
 
 
 def check_moves(results: MoveResults, declared: Declared) -> list[Diagnostic]:

@@ -34,11 +34,11 @@ from planner.plan.record import PlanRecord
 from planner.plan.repetition import NO_REPETITION, Repetition, expand
 from planner.plan.schemas import Schemas
 from planner.plan.scope import ModuleScope
+from planner.plan.targets import is_in_scope
 from planner.plan.variables import evaluate_argument, evaluate_local, validate_variable
 from planner.state.build import StateBuilder
 from planner.state.model import InstanceKey, ObjectState, ResourceState
 from planner.vocabulary.address import (
-    Address,
     AddressError,
     ResourceAddress,
     join,
@@ -347,7 +347,7 @@ class PlanWalk:
         assert objects.expansion is not None
         for key, repetition in objects.expansion.instances.items():
             address = module.instance_address(decl, key)
-            if self._is_out_of_scope(address):
+            if not self._is_in_scope(address):
                 continue
             try:
                 it = self.instance(node.name, decl, module, key, repetition, config_address)
@@ -379,7 +379,7 @@ class PlanWalk:
             problems += failure.diagnostics
             return
         it.is_orphan = True
-        if not self._is_out_of_scope(it.address):
+        if module is None or self._is_in_scope(it.address):
             tasks.append(_Task(it, plan_orphan))
 
     def instance(
@@ -467,8 +467,6 @@ class PlanWalk:
     def _departing(self, node: Node, plan: Callable[[PlanWalk, Instance], list[Diagnostic]]) -> list[Diagnostic]:
         """Plan the end of one object of the state, whose vertex is there from the start."""
         address = parse_resource_instance(node.object)
-        if self._is_out_of_scope(node.object):
-            return []
         resource = self.state.resources[str(address.resource)]
         config = self.config.root.descendant(address.path)
         decl = config.resources.get(address.config.relative) if config is not None else None
@@ -544,14 +542,14 @@ class PlanWalk:
         wanted: Iterable[str] = self._waits.get(it.config_address, ())
         if lifecycle.preconditions or lifecycle.postconditions:
             wanted = self.dependencies(it.node)
-        module = it.config_address.removesuffix(it.decl.key).rstrip(".")
+        module = parse_resource_instance(it.config_address).module
         found = []
         for resource in wanted:
-            if resource.rpartition("module.")[2].split(".", 2)[-1].startswith(f"{it.mode}."):
-                continue
+            address = parse_resource_instance(resource)
+            if address.mode == it.mode:
+                continue  # what they wait for themselves is among the dependencies too
             for change in self.record.pending(resource):
-                same_module = _module_of(resource) == module
-                if not same_module or change.module == it.module_text:
+                if address.module != module or change.module == it.module_text:
                     found.append(resource)
                     break
         return tuple(found)
@@ -564,15 +562,11 @@ class PlanWalk:
                 found = block
         return found
 
-    def _is_out_of_scope(self, address: str) -> bool:
-        """Whether -target or -exclude leaves this instance out although its resource is in."""
+    def _is_in_scope(self, address: str) -> bool:
+        """Whether this instance takes part although -target or -exclude names only some of its resource."""
         if not self._targets and not self._excludes:
-            return False
-        instance = parse_resource_instance(address)
-        if any(_names_instance(e, instance) for e in self._excludes):
             return True
-        about = [t for t in self._targets if _is_about(t, instance)]
-        return bool(about) and not any(_names_instance(t, instance) for t in about)
+        return is_in_scope(parse_resource_instance(address), self._targets, self._excludes)
 
     def _incomplete_requests(self, decl: ResourceDecl, modules: list[ModuleInstance]) -> list[Diagnostic]:
         """Warnings for -replace with an address that lacks the key that the instances have."""
@@ -631,10 +625,6 @@ def _path(module: str) -> ModulePath:
     return parse_module(module).path
 
 
-def _module_of(config_address: str) -> str:
-    return str(parse_resource_instance(config_address).module)
-
-
 def _config_address(resource: ResourceState) -> str:
     if "[" not in resource.module:
         return resource.address
@@ -649,15 +639,6 @@ def _removed(config: Config) -> list[tuple[str, RemovedDecl]]:
         for block in module.removed:
             found.append((join(base, block.from_), block))
     return found
-
-
-def _is_about(target: Address, instance: ResourceAddress) -> bool:
-    """Whether a target names the resource of the instance, or an instance of it."""
-    return isinstance(target, ResourceAddress) and target.config == instance.config
-
-
-def _names_instance(target: Address, instance: ResourceAddress) -> bool:
-    return isinstance(target, ResourceAddress) and target.contains(instance)
 
 
 def _now() -> str:
