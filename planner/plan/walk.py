@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from planner.config.model import Config, ModulePath, RemovedDecl, ResourceDecl
 from planner.config.variables import RootVariable
 from planner.graph.model import Graph, Node
@@ -20,34 +18,29 @@ from planner.language.values import Null, Value
 from planner.plan.conditions import CheckState, RuleKind, check_rule
 from planner.plan.configure import ConfiguredProviders
 from planner.plan.context import EvaluationContext, ModuleInstance, Operation
-from planner.plan.data import plan_data, plan_ephemeral
-from planner.plan.departing import plan_deposed, plan_destroy, plan_orphan
 from planner.plan.imports import Imports
 from planner.plan.instance import Instance
-from planner.plan.managed import plan_managed
 from planner.plan.model import Plan
 from planner.plan.moves import MoveResults, blocked_warning, check_moves
 from planner.plan.objects import StateObjects
 from planner.plan.options import PlanOptions
 from planner.plan.outputs import plan_destroyed_output, plan_output
 from planner.plan.record import PlanRecord
-from planner.plan.repetition import NO_REPETITION, Repetition, expand
+from planner.plan.repetition import NO_REPETITION, expand
+from planner.plan.resources import InstanceTask, ResourceVertices
 from planner.plan.schemas import Schemas
 from planner.plan.scope import ModuleScope
-from planner.plan.targets import is_in_scope
 from planner.plan.variables import evaluate_argument, evaluate_local, validate_variable
 from planner.state.build import StateBuilder
-from planner.state.model import InstanceKey, ObjectState, ResourceState
+from planner.state.model import InstanceKey, ObjectState
 from planner.vocabulary.address import (
     AddressError,
-    ResourceAddress,
     join,
-    parse_address,
     parse_module,
     parse_resource_instance,
 )
 from planner.vocabulary.collector import collector_paused
-from planner.vocabulary.diagnostic import Diagnostic, Failure, Severity, error, has_errors, warning
+from planner.vocabulary.diagnostic import Diagnostic, Failure, Severity, error, has_errors
 from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.walk.hooks import Hooks
 from planner.walk.machine import Machine
@@ -72,14 +65,6 @@ def plan_walk(
     what was planned before and is marked as errored; None when not even that makes sense."""
     with collector_paused():
         return PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks()).plan()
-
-
-@frozen(eq=False)
-class _Task:
-    """Work on one instance, added while walking."""
-
-    instance: Instance
-    run: Callable[[PlanWalk, Instance], list[Diagnostic]]
 
 
 class PlanWalk:
@@ -110,20 +95,16 @@ class PlanWalk:
         self.imports = Imports(self.context)
         self.replace = frozenset(options.replace)
         self.self_references: dict[ResourceDecl, list[tuple[InstanceKey, Diagnostic]]] = {}
-        self._tasks: dict[str, _Task] = {}
-        self._configurations = provider_configurations(graph)
-        self._forced_first = {row[0] for row in _relation(graph, "forced_create_before_destroy")}
+        self.tasks: dict[str, InstanceTask] = {}
+        self.configurations = provider_configurations(graph)
+        self.forced_first = {row[0] for row in _relation(graph, "forced_create_before_destroy")}
         self._waits: dict[str, list[str]] = {}
         for resource, dependency in sorted(_relation(graph, "data_waits")):
             self._waits.setdefault(resource, []).append(dependency)
         self._dependencies: ResourceDependencies | None = None
         self._detached: dict[str, ModuleInstance] = {}
         self._removed = _removed(config)
-        self._targets = [parse_address(text) for text in options.targets]
-        self._excludes = [parse_address(text) for text in options.excludes]
-        self._in_state: dict[str, list[ResourceState]] = {}
-        for recorded in moves.state.resources.values():
-            self._in_state.setdefault(_config_address(recorded), []).append(recorded)
+        self.resources = ResourceVertices(self)
 
     # ---------------------------------------------------------------- the whole
 
@@ -175,19 +156,19 @@ class PlanWalk:
     # ---------------------------------------------------------------- work on vertices (planner.walk.work.Work)
 
     def is_inline(self, node: str) -> bool:
-        task = self._tasks.get(node)
+        task = self.tasks.get(node)
         if task is not None:
             return task.instance.provider.is_inline
         if self.graph.nodes[node].kind not in ("orphan", "deposed", "plan_destroy", "provider"):
             return True
         try:
-            configuration = self._configurations.get(node, node)
+            configuration = self.configurations.get(node, node)
             return self.schemas.provider(parse_provider_configuration(configuration).source).is_inline
         except (Failure, AddressError):
             return True
 
     def run(self, node: str) -> WorkResult:
-        task = self._tasks.get(node)
+        task = self.tasks.get(node)
         if task is not None:
             return WorkResult(tuple(task.run(self, task.instance)))
         vertex = self.graph.nodes[node]
@@ -285,203 +266,12 @@ class PlanWalk:
     # ---------------------------------------------------------------- resources
 
     def resource(self, node: Node) -> WorkResult:
-        """Expand a resource, then plan every instance that is declared or in the state."""
-        path = _path(node.module)
-        module_config = self.config.root.descendant(path)
-        assert module_config is not None
-        decl = module_config.resources[node.object]
-        config_address = join(node.module, node.object)
-        modules = self.context.instances(path)
-        problems: list[Diagnostic] = []
-        if not self.options.before_destroy and self.options.mode == "normal":
-            problems += self.imports.resolve(config_address)
-        for module in modules:
-            try:
-                what = str(ResourceAddress(module.address, decl.mode, decl.type, decl.name))
-                module.resource(decl.key).expansion = expand(decl, module.scope, what)
-            except Failure as failure:
-                problems += failure.diagnostics
-        if has_errors(problems):
-            return WorkResult(tuple(problems))
-        problems += self._incomplete_requests(decl, modules)
-        tasks: list[_Task] = []
-        for module in modules:
-            self._add_instances(node, decl, module, config_address, tasks, problems)
-        declared = {module.text for module in modules}
-        for resource in self._in_state.get(config_address, ()):
-            if resource.module not in declared:
-                for key in resource.instances:
-                    self._add_orphan(node, resource, key, decl, None, tasks, problems)
-        addresses = [t.instance.address for t in tasks if not t.instance.is_orphan]
-        self.checks.announce("resource", config_address, addresses)
-        return self._start(tasks, problems)
+        return self.resources.resource(node)
 
-    def _start(self, tasks: list[_Task], problems: list[Diagnostic]) -> WorkResult:
-        """Plan here what only computes; the rest become vertices of their own."""
-        children: dict[str, Iterable[str]] = {}
-        for task in tasks:
-            it = task.instance
-            if it.provider.is_inline:
-                try:
-                    problems += task.run(self, it)
-                except Failure as failure:
-                    problems += failure.diagnostics
-            else:
-                name = f"{it.address} (orphan)" if it.is_orphan else it.address
-                self._tasks[name] = task
-                children[name] = ()
-        if children and has_errors(problems):
-            children = {}
-        return WorkResult(tuple(problems), children or None)
-
-    def _add_instances(
-        self,
-        node: Node,
-        decl: ResourceDecl,
-        module: ModuleInstance,
-        config_address: str,
-        tasks: list[_Task],
-        problems: list[Diagnostic],
-    ) -> None:
-        objects = module.resource(decl.key)
-        assert objects.expansion is not None
-        for key, repetition in objects.expansion.instances.items():
-            address = module.instance_address(decl, key)
-            if not self._is_in_scope(address):
-                continue
-            try:
-                it = self.instance(node.name, decl, module, key, repetition, config_address)
-            except Failure as failure:
-                problems += failure.diagnostics
-                continue
-            tasks.append(_Task(it, _PLANNERS[decl.mode]))
-        resource = self.state.resources.get(str(ResourceAddress(module.address, decl.mode, decl.type, decl.name)))
-        if resource is not None:
-            for key, instance in resource.instances.items():
-                if key not in objects.expansion.instances and instance.current is not None:
-                    self._add_orphan(node, resource, key, decl, module, tasks, problems)
-
-    def _add_orphan(
-        self,
-        node: Node,
-        resource: ResourceState,
-        key: InstanceKey,
-        decl: ResourceDecl,
-        module: ModuleInstance | None,
-        tasks: list[_Task],
-        problems: list[Diagnostic],
-    ) -> None:
-        if resource.instances[key].current is None:
-            return
-        try:
-            it = self.recorded_instance(node.name, resource, key, decl, module)
-        except Failure as failure:
-            problems += failure.diagnostics
-            return
-        it.is_orphan = True
-        if module is None or self._is_in_scope(it.address):
-            tasks.append(_Task(it, plan_orphan))
-
-    def instance(
-        self,
-        node: str,
-        decl: ResourceDecl,
-        module: ModuleInstance,
-        key: InstanceKey,
-        repetition: Repetition,
-        config_address: str,
-    ) -> Instance:
-        """A declared instance. Raises Failure when it has no schema or no provider."""
-        schema = self.schemas.of(module.config, decl)
-        configuration = self._configuration(node)
-        address = module.instance_address(decl, key)
-        provider_key = self.providers.key_of(module, decl, repetition, address)
-        provider = self.providers.instance(configuration, provider_key, address)
-        first = bool(decl.lifecycle.create_before_destroy) or node in self._forced_first
-        return Instance(
-            node,
-            module.text,
-            decl.mode,
-            decl.type,
-            decl.name,
-            key,
-            configuration,
-            provider_key,
-            provider,
-            schema,
-            config_address,
-            module,
-            decl,
-            repetition=repetition,
-            created_first=first,
-        )
-
-    def recorded_instance(
-        self,
-        node: str,
-        resource: ResourceState,
-        key: InstanceKey,
-        decl: ResourceDecl | None,
-        module: ModuleInstance | None,
-        deposed: str = "",
-    ) -> Instance:
-        """An instance that the state knows. Raises Failure when it has no schema or no provider."""
-        configuration = self._configuration(node, resource.provider)
-        parsed = parse_provider_configuration(configuration)
-        schema = self.schemas.resource(parsed.source, resource.mode, resource.type)
-        address = ResourceAddress(parse_module(resource.module), resource.mode, resource.type, resource.name, key)
-        if schema is None:
-            detail = f"The provider {parsed.source} does not know the type {resource.type} of {address}."
-            raise Failure(error("plan.invalid_resource_type", "Invalid resource type", detail))
-        provider_key = resource.instances[key].provider_key
-        if resource.mode == "managed":
-            provider = self.providers.instance(configuration, provider_key, str(address))
-        else:
-            provider = self.schemas.provider(parsed.source)
-        return Instance(
-            node,
-            resource.module,
-            resource.mode,
-            resource.type,
-            resource.name,
-            key,
-            configuration,
-            provider_key,
-            provider,
-            schema,
-            str(address.config),
-            module,
-            decl,
-            deposed,
-        )
-
-    def orphan(self, node: Node) -> list[Diagnostic]:
-        return self._departing(node, plan_orphan)
-
-    def deposed(self, node: Node) -> list[Diagnostic]:
-        return self._departing(node, plan_deposed)
-
-    def plan_destroy(self, node: Node) -> list[Diagnostic]:
-        return self._departing(node, plan_destroy)
-
-    def _departing(self, node: Node, plan: Callable[[PlanWalk, Instance], list[Diagnostic]]) -> list[Diagnostic]:
-        """Plan the end of one object of the state, whose vertex is there from the start."""
-        address = parse_resource_instance(node.object)
-        resource = self.state.resources[str(address.resource)]
-        config = self.config.root.descendant(address.path)
-        decl = config.resources.get(address.config.relative) if config is not None else None
-        module = self.context.module(address.module)
-        it = self.recorded_instance(node.name, resource, address.key, decl, module, node.extra)
-        it.is_orphan = True
-        return plan(self, it)
+    def departing(self, node: Node) -> list[Diagnostic]:
+        return self.resources.departing(node)
 
     # ---------------------------------------------------------------- questions of the instance work
-
-    def _configuration(self, node: str, recorded: str = "") -> str:
-        found = self._configurations.get(node) or recorded
-        if not found:
-            raise Failure(error("plan.no_provider", "Provider configuration not present", f"{node} has no provider."))
-        return found
 
     def module_scope(self, it: Instance) -> ModuleScope:
         """The scope of the instance's module, also when that is not declared any more."""
@@ -562,27 +352,6 @@ class PlanWalk:
                 found = block
         return found
 
-    def _is_in_scope(self, address: str) -> bool:
-        """Whether this instance takes part although -target or -exclude names only some of its resource."""
-        if not self._targets and not self._excludes:
-            return True
-        return is_in_scope(parse_resource_instance(address), self._targets, self._excludes)
-
-    def _incomplete_requests(self, decl: ResourceDecl, modules: list[ModuleInstance]) -> list[Diagnostic]:
-        """Warnings for -replace with an address that lacks the key that the instances have."""
-        problems = []
-        for module in modules:
-            expansion = module.resource(decl.key).expansion
-            address = str(ResourceAddress(module.address, decl.mode, decl.type, decl.name))
-            if address not in self.replace or expansion is None or list(expansion.instances) == [None]:
-                continue
-            lines = "".join(f"\n  -replace={module.instance_address(decl, key)}" for key in expansion.instances)
-            hint = f" Name an instance:{lines}" if lines else " The resource has no instances."
-            detail = f"-replace={address} matches nothing, because every instance has a key.{hint}"
-            summary = "Incompletely-matched force-replace resource instance"
-            problems.append(warning("plan.incomplete_replace", summary, detail))
-        return problems
-
 
 # ---------------------------------------------------------------- helpers
 
@@ -625,13 +394,6 @@ def _path(module: str) -> ModulePath:
     return parse_module(module).path
 
 
-def _config_address(resource: ResourceState) -> str:
-    if "[" not in resource.module:
-        return resource.address
-    module = parse_module(resource.module)
-    return str(ResourceAddress(module.config, resource.mode, resource.type, resource.name))
-
-
 def _removed(config: Config) -> list[tuple[str, RemovedDecl]]:
     found = []
     for module in config.root.walk():
@@ -647,12 +409,6 @@ def _now() -> str:
     return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime())
 
 
-_PLANNERS: dict[str, Callable[[PlanWalk, Instance], list[Diagnostic]]] = {
-    "managed": plan_managed,
-    "data": plan_data,
-    "ephemeral": plan_ephemeral,
-}
-
 _WORK: dict[str, Callable[[PlanWalk, Node], WorkResult | list[Diagnostic]]] = {
     "root_variable": PlanWalk.root_variable,
     "module_variable": PlanWalk.module_variable,
@@ -666,8 +422,8 @@ _WORK: dict[str, Callable[[PlanWalk, Node], WorkResult | list[Diagnostic]]] = {
     "check_report": PlanWalk.check_report,
     "check_expand": PlanWalk.check_expand,
     "resource": PlanWalk.resource,
-    "orphan": PlanWalk.orphan,
-    "deposed": PlanWalk.deposed,
-    "plan_destroy": PlanWalk.plan_destroy,
+    "orphan": PlanWalk.departing,
+    "deposed": PlanWalk.departing,
+    "plan_destroy": PlanWalk.departing,
 }
 """what to do at each kind of vertex; at the others there is nothing to do"""

@@ -1,0 +1,270 @@
+"""Vertices of resources: expanded to instances, each with its declaration, its record and its provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from planner.config.model import ResourceDecl
+from planner.graph.model import Node
+from planner.plan.context import ModuleInstance
+from planner.plan.data import plan_data, plan_ephemeral
+from planner.plan.departing import plan_deposed, plan_destroy, plan_orphan
+from planner.plan.instance import Instance
+from planner.plan.managed import plan_managed
+from planner.plan.repetition import Repetition, expand
+from planner.plan.targets import is_in_scope
+from planner.state.model import InstanceKey, ResourceState
+from planner.vocabulary.address import ResourceAddress, join, parse_address, parse_module, parse_resource_instance
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.provider_address import parse_provider_configuration
+from planner.walk.work import WorkResult
+
+if TYPE_CHECKING:
+    from planner.plan.walk import PlanWalk
+
+InstanceWork = Callable[["PlanWalk", Instance], list[Diagnostic]]
+
+
+@frozen(eq=False)
+class InstanceTask:
+    """Work on one instance."""
+
+    instance: Instance
+    run: InstanceWork
+
+
+class ResourceVertices:
+    """The work on vertices about resources of a plan walk."""
+
+    def __init__(self, walk: PlanWalk) -> None:
+        self.walk = walk
+        options = walk.options
+        self._targets = [parse_address(text) for text in options.targets]
+        self._excludes = [parse_address(text) for text in options.excludes]
+        self._in_state: dict[str, list[ResourceState]] = {}
+        for recorded in walk.state.resources.values():
+            self._in_state.setdefault(_config_address(recorded), []).append(recorded)
+
+    def resource(self, node: Node) -> WorkResult:
+        """Expand a resource, then plan every instance that is declared or in the state."""
+        path = parse_module(node.module).path
+        module_config = self.walk.config.root.descendant(path)
+        assert module_config is not None
+        decl = module_config.resources[node.object]
+        config_address = join(node.module, node.object)
+        modules = self.walk.context.instances(path)
+        problems: list[Diagnostic] = []
+        if not self.walk.options.before_destroy and self.walk.options.mode == "normal":
+            problems += self.walk.imports.resolve(config_address)
+        for module in modules:
+            try:
+                what = str(ResourceAddress(module.address, decl.mode, decl.type, decl.name))
+                module.resource(decl.key).expansion = expand(decl, module.scope, what)
+            except Failure as failure:
+                problems += failure.diagnostics
+        if has_errors(problems):
+            return WorkResult(tuple(problems))
+        problems += self._incomplete_requests(decl, modules)
+        tasks: list[InstanceTask] = []
+        for module in modules:
+            self._add_instances(node, decl, module, config_address, tasks, problems)
+        declared = {module.text for module in modules}
+        for resource in self._in_state.get(config_address, ()):
+            if resource.module not in declared:
+                for key in resource.instances:
+                    self._add_orphan(node, resource, key, decl, None, tasks, problems)
+        addresses = [t.instance.address for t in tasks if not t.instance.is_orphan]
+        self.walk.checks.announce("resource", config_address, addresses)
+        return self._start(tasks, problems)
+
+    def _start(self, tasks: list[InstanceTask], problems: list[Diagnostic]) -> WorkResult:
+        """Plan here what only computes; the rest become vertices of their own."""
+        children: dict[str, Iterable[str]] = {}
+        for task in tasks:
+            it = task.instance
+            if it.provider.is_inline:
+                try:
+                    problems += task.run(self.walk, it)
+                except Failure as failure:
+                    problems += failure.diagnostics
+            else:
+                name = f"{it.address} (orphan)" if it.is_orphan else it.address
+                self.walk.tasks[name] = task
+                children[name] = ()
+        if children and has_errors(problems):
+            children = {}
+        return WorkResult(tuple(problems), children or None)
+
+    def _add_instances(
+        self,
+        node: Node,
+        decl: ResourceDecl,
+        module: ModuleInstance,
+        config_address: str,
+        tasks: list[InstanceTask],
+        problems: list[Diagnostic],
+    ) -> None:
+        objects = module.resource(decl.key)
+        assert objects.expansion is not None
+        for key, repetition in objects.expansion.instances.items():
+            address = module.instance_address(decl, key)
+            if not self._is_in_scope(address):
+                continue
+            try:
+                it = self.instance(node.name, decl, module, key, repetition, config_address)
+            except Failure as failure:
+                problems += failure.diagnostics
+                continue
+            tasks.append(InstanceTask(it, _PLANNERS[decl.mode]))
+        resource = self.walk.state.resources.get(str(ResourceAddress(module.address, decl.mode, decl.type, decl.name)))
+        if resource is not None:
+            for key, instance in resource.instances.items():
+                if key not in objects.expansion.instances and instance.current is not None:
+                    self._add_orphan(node, resource, key, decl, module, tasks, problems)
+
+    def _add_orphan(
+        self,
+        node: Node,
+        resource: ResourceState,
+        key: InstanceKey,
+        decl: ResourceDecl,
+        module: ModuleInstance | None,
+        tasks: list[InstanceTask],
+        problems: list[Diagnostic],
+    ) -> None:
+        if resource.instances[key].current is None:
+            return
+        try:
+            it = self.recorded_instance(node.name, resource, key, decl, module)
+        except Failure as failure:
+            problems += failure.diagnostics
+            return
+        it.is_orphan = True
+        if module is None or self._is_in_scope(it.address):
+            tasks.append(InstanceTask(it, plan_orphan))
+
+    def instance(
+        self,
+        node: str,
+        decl: ResourceDecl,
+        module: ModuleInstance,
+        key: InstanceKey,
+        repetition: Repetition,
+        config_address: str,
+    ) -> Instance:
+        """A declared instance. Raises Failure when it has no schema or no provider."""
+        schema = self.walk.schemas.of(module.config, decl)
+        configuration = self._configuration(node)
+        address = module.instance_address(decl, key)
+        provider_key = self.walk.providers.key_of(module, decl, repetition, address)
+        provider = self.walk.providers.instance(configuration, provider_key, address)
+        first = bool(decl.lifecycle.create_before_destroy) or node in self.walk.forced_first
+        return Instance(
+            node,
+            module.text,
+            decl.mode,
+            decl.type,
+            decl.name,
+            key,
+            configuration,
+            provider_key,
+            provider,
+            schema,
+            config_address,
+            module,
+            decl,
+            repetition=repetition,
+            created_first=first,
+        )
+
+    def recorded_instance(
+        self,
+        node: str,
+        resource: ResourceState,
+        key: InstanceKey,
+        decl: ResourceDecl | None,
+        module: ModuleInstance | None,
+        deposed: str = "",
+    ) -> Instance:
+        """An instance that the state knows. Raises Failure when it has no schema or no provider."""
+        configuration = self._configuration(node, resource.provider)
+        parsed = parse_provider_configuration(configuration)
+        schema = self.walk.schemas.resource(parsed.source, resource.mode, resource.type)
+        address = ResourceAddress(parse_module(resource.module), resource.mode, resource.type, resource.name, key)
+        if schema is None:
+            detail = f"The provider {parsed.source} does not know the type {resource.type} of {address}."
+            raise Failure(error("plan.invalid_resource_type", "Invalid resource type", detail))
+        provider_key = resource.instances[key].provider_key
+        if resource.mode == "managed":
+            provider = self.walk.providers.instance(configuration, provider_key, str(address))
+        else:
+            provider = self.walk.schemas.provider(parsed.source)
+        return Instance(
+            node,
+            resource.module,
+            resource.mode,
+            resource.type,
+            resource.name,
+            key,
+            configuration,
+            provider_key,
+            provider,
+            schema,
+            str(address.config),
+            module,
+            decl,
+            deposed,
+        )
+
+    def departing(self, node: Node) -> list[Diagnostic]:
+        """Plan the end of one object of the state, whose vertex is there from the start: an orphan, a deposed object,
+        or any object when the plan destroys."""
+        address = parse_resource_instance(node.object)
+        resource = self.walk.state.resources[str(address.resource)]
+        config = self.walk.config.root.descendant(address.path)
+        decl = config.resources.get(address.config.relative) if config is not None else None
+        module = self.walk.context.module(address.module)
+        it = self.recorded_instance(node.name, resource, address.key, decl, module, node.extra)
+        it.is_orphan = True
+        return _DEPARTURES[node.kind](self.walk, it)
+
+    def _configuration(self, node: str, recorded: str = "") -> str:
+        found = self.walk.configurations.get(node) or recorded
+        if not found:
+            raise Failure(error("plan.no_provider", "Provider configuration not present", f"{node} has no provider."))
+        return found
+
+    def _is_in_scope(self, address: str) -> bool:
+        """Whether this instance takes part although -target or -exclude names only some of its resource."""
+        if not self._targets and not self._excludes:
+            return True
+        return is_in_scope(parse_resource_instance(address), self._targets, self._excludes)
+
+    def _incomplete_requests(self, decl: ResourceDecl, modules: list[ModuleInstance]) -> list[Diagnostic]:
+        """Warnings for -replace with an address that lacks the key that the instances have."""
+        problems = []
+        for module in modules:
+            expansion = module.resource(decl.key).expansion
+            address = str(ResourceAddress(module.address, decl.mode, decl.type, decl.name))
+            if address not in self.walk.replace or expansion is None or list(expansion.instances) == [None]:
+                continue
+            lines = "".join(f"\n  -replace={module.instance_address(decl, key)}" for key in expansion.instances)
+            hint = f" Name an instance:{lines}" if lines else " The resource has no instances."
+            detail = f"-replace={address} matches nothing, because every instance has a key.{hint}"
+            summary = "Incompletely-matched force-replace resource instance"
+            problems.append(warning("plan.incomplete_replace", summary, detail))
+        return problems
+
+
+def _config_address(resource: ResourceState) -> str:
+    if "[" not in resource.module:
+        return resource.address
+    module = parse_module(resource.module)
+    return str(ResourceAddress(module.config, resource.mode, resource.type, resource.name))
+
+
+_PLANNERS: dict[str, InstanceWork] = {"managed": plan_managed, "data": plan_data, "ephemeral": plan_ephemeral}
+_DEPARTURES: dict[str, InstanceWork] = {"orphan": plan_orphan, "deposed": plan_deposed, "plan_destroy": plan_destroy}
