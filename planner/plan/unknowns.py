@@ -1,14 +1,17 @@
-"""Why are parts of planned objects not known yet? Because the provider decides them, or because of what they refer to."""
+"""Why are parts of planned objects not known yet? The provider decides them, or what they refer to is not known."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from planner.config.model import Config, ResourceDecl
 from planner.config.references import Ref, parse_reference
 from planner.language.paths import unknown_paths
+from planner.language.values import is_wholly_known
 from planner.plan.model import ResourceChange
 from planner.syntax.body import BodySchema
 from planner.syntax.references import variables
-from planner.vocabulary.address import join, parse_module
+from planner.vocabulary.address import format_resource, join, parse_module
 from planner.vocabulary.diagnostic import Failure
 
 PROVIDER = "provider"
@@ -18,18 +21,17 @@ PROVIDER = "provider"
 class UnknownCauses:
     """Answers for the changes of one plan; what a declaration mentions is looked up once."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, changes: Iterable[ResourceChange]) -> None:
         self.config = config
-        self._mentions: dict[tuple[ResourceDecl, str], tuple[str, ...] | None] = {}
+        self._unknown = {c.resource_address for c in changes if not is_wholly_known(c.after)}
+        self._mentions: dict[tuple[ResourceDecl, str], tuple[tuple[str, str], ...] | None] = {}
 
     def of(self, change: ResourceChange) -> list[tuple[str, str, str]]:
         """(address, attribute, cause) for every attribute with unknown parts. A cause is `provider`, or an address seen
         from the root module: `module.net.terraform_data.web`, `var.size`."""
         module = parse_module(change.module)
         config = self.config.root.descendant(module.path)
-        key = (
-            f"{change.type}.{change.name}" if change.mode == "managed" else f"{change.mode}.{change.type}.{change.name}"
-        )
+        key = format_resource("", change.mode, change.type, change.name)
         decl = config.resources.get(key) if config is not None else None
         found = []
         for attribute in sorted({str(path[0][1]) for path in unknown_paths(change.after) if path}):
@@ -37,16 +39,23 @@ class UnknownCauses:
             if mentions is None:
                 found.append((change.address, attribute, PROVIDER))
             else:
-                found += [(change.address, attribute, join(change.module, name)) for name in mentions]
+                named = [(kind, join(change.module, name)) for kind, name in mentions]
+                open_ones = [name for kind, name in named if self._may_be_unknown(kind, name, change.module)]
+                found += [(change.address, attribute, name) for name in open_ones or [name for _, name in named]]
         return found
 
-    def _of_attribute(self, decl: ResourceDecl, attribute: str) -> tuple[str, ...] | None:
-        """What the configuration of an attribute refers to; None when it is not configured."""
+    def _may_be_unknown(self, kind: str, name: str, module: str) -> bool:
+        if kind == "resource":
+            return name in self._unknown
+        return kind in ("module", "output", "local", "each", "self") or (kind == "var" and bool(module))
+
+    def _of_attribute(self, decl: ResourceDecl, attribute: str) -> tuple[tuple[str, str], ...] | None:
+        """What the configuration of an attribute refers to (kind and name); None when it is not configured."""
         known = (decl, attribute)
         if known not in self._mentions:
             content, _ = decl.body.partial_content(BodySchema({attribute: False}))
             given = content.attributes.get(attribute)
-            names: set[str] | None = None
+            names: set[tuple[str, str]] | None = None
             if given is not None:
                 names = set()
                 try:
@@ -56,7 +65,7 @@ class UnknownCauses:
                 for node in nodes:
                     ref = parse_reference(node)
                     if isinstance(ref, Ref):
-                        names.add(_name(ref))
+                        names.add((ref.kind, _name(ref)))
             self._mentions[known] = None if names is None else tuple(sorted(names))
         return self._mentions[known]
 
