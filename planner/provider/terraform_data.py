@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 from planner.language.identity import identical
 from planner.language.json_codec import CodecError, from_json
 from planner.language.schema import AttributeSchema, BlockSchema, coerce, implied_type
@@ -71,6 +69,8 @@ def apply(planned: Value) -> ApplyAnswer:
     if value["output"].__class__ is Unknown:
         value["output"] = value["input"]
     if value["id"].__class__ is Unknown:
+        import uuid
+
         value["id"] = str(uuid.uuid4())
     return ApplyAnswer(value)
 

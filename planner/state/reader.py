@@ -1,0 +1,345 @@
+"""From the JSON document of a version 4 state file to a State, checking every part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import evolve
+
+from planner.language.types import type_from_json
+from planner.state.model import InstanceKey, InstanceState, ObjectState, OutputState, ResourceState, State
+from planner.vocabulary.address import AddressError, format_key, key_order, parse_module, parse_resource_instance
+from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.provider_address import parse_provider_configuration
+
+_STATUSES = ("pass", "fail", "error")
+_CHECK_KINDS = ("resource", "output", "check", "var")
+
+
+class MalformedError(Exception):
+    """Something in the file has the wrong shape; the text says where and what."""
+
+
+class StateReader:
+    """Reads one document; `where` names the file in messages. Problems are collected; what cannot be read at all raises
+    MalformedError."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.diagnostics: list[Diagnostic] = []
+        self._known: dict[tuple[Callable[[str], Any], str], str | None] = {}
+
+    def problem(self, code: str, summary: str, detail: str) -> None:
+        self.diagnostics.append(error(code, summary, detail))
+
+    def state(self, root: dict[str, Any]) -> State:
+        resources: dict[str, ResourceState] = {}
+        for i, raw in enumerate(_list(root, "resources", "the state")):
+            resource = self.resource(_object(raw, f"resources[{i}]"), f"resources[{i}]")
+            if resource is not None:
+                self.add(resources, resource)
+        return State(
+            resources=resources,
+            outputs=self.outputs(root),
+            serial=_whole(root, "serial", "the state"),
+            lineage=_text(root, "lineage", "the state"),
+            terraform_version=_text(root, "terraform_version", "the state"),
+            check_results=self.check_results(root.get("check_results")),
+        )
+
+    def add(self, resources: dict[str, ResourceState], resource: ResourceState) -> None:
+        """The same resource may stand in a file several times, as long as no object does."""
+        address = resource.address
+        before = resources.get(address)
+        if before is None:
+            resources[address] = resource
+            return
+        merged = dict(before.instances)
+        for key, instance in resource.instances.items():
+            old = merged.get(key)
+            if old is None:
+                merged[key] = instance
+            elif old.current and instance.current:
+                self.duplicate(f"{address}{format_key(key)}")
+            else:
+                deposed = {**old.deposed, **instance.deposed}
+                merged[key] = evolve(old, current=old.current or instance.current, deposed=deposed)
+        resources[address] = evolve(before, instances=_in_order(merged))
+
+    def duplicate(self, what: str) -> None:
+        self.problem("state.duplicate_instance", "Duplicate resource instance in state", f"{what} stands there twice.")
+
+    def resource(self, raw: dict[str, Any], place: str) -> ResourceState | None:
+        module = self.address(parse_module, _text(raw, "module", place))
+        mode, type_, name = (_text(raw, k, place) for k in ("mode", "type", "name"))
+        if mode not in ("managed", "data"):
+            self.problem(
+                "state.invalid_mode",
+                "Invalid resource mode in state",
+                f'{self.where} has {type_}.{name} with mode "{mode}"; only managed and data resources are kept.',
+            )
+            return None
+        if module is None:
+            return None
+        address = f"{module}{'.' if module else ''}{'data.' if mode == 'data' else ''}{type_}.{name}"
+        provider = self.address(_provider, _text(raw, "provider", place))
+        current: dict[InstanceKey, ObjectState] = {}
+        deposed: dict[InstanceKey, dict[str, ObjectState]] = {}
+        provider_keys: dict[InstanceKey, InstanceKey] = {}
+        for i, instance in enumerate(_list(raw, "instances", place)):
+            place_i = f"{place}.instances[{i}]"
+            instance = _object(instance, place_i)
+            key = self.key(instance, address)
+            if "provider" in instance:
+                provider = self.instance_provider(instance, provider, key, provider_keys, address, place_i) or provider
+            self.object(instance, address, key, current, deposed, place_i)
+        if not provider and not self.diagnostics:
+            self.problem(
+                "state.provider_missing", "Provider missing in state", f"{address} does not say which provider owns it."
+            )
+        instances = {
+            key: InstanceState(key, current.get(key), deposed.get(key, {}), provider_keys.get(key))
+            for key in {**current, **deposed}
+        }
+        return ResourceState(module, mode, type_, name, provider or "", _in_order(instances))
+
+    def instance_provider(
+        self,
+        instance: dict[str, Any],
+        provider: str | None,
+        key: InstanceKey,
+        keys: dict[InstanceKey, InstanceKey],
+        address: str,
+        place: str,
+    ) -> str | None:
+        text = _text(instance, "provider", place)
+        try:
+            parsed = parse_provider_configuration(text)
+        except AddressError as e:
+            self.invalid_address(text, e)
+            return None
+        own = str(evolve(parsed, key=None))
+        keys[key] = parsed.key
+        if provider and provider != own:
+            self.problem(
+                "state.provider_conflict",
+                "Conflicting providers in state",
+                f"The instances of {address} name different providers: {provider} and {own}.",
+            )
+        return own
+
+    def key(self, instance: dict[str, Any], address: str) -> InstanceKey:
+        key = instance.get("index_key")
+        if key is None or key.__class__ is str or key.__class__ is int:
+            return key
+        if not isinstance(key, bool) and isinstance(key, float) and key.is_integer():
+            return int(key)
+        raise MalformedError(f"{address} has the instance key {key!r}, which is neither a string nor a whole number")
+
+    def object(
+        self,
+        raw: dict[str, Any],
+        address: str,
+        key: InstanceKey,
+        current: dict[InstanceKey, ObjectState],
+        deposed: dict[InstanceKey, dict[str, ObjectState]],
+        place: str,
+    ) -> None:
+        status = raw.get("status") or ""
+        if status not in ("", "tainted"):
+            self.problem(
+                "state.invalid_status",
+                "Invalid resource instance in state",
+                f'{address}{format_key(key)} has the status "{status}"; only tainted is known.',
+            )
+            return
+        flat = raw.get("attributes_flat")
+        attributes = raw.get("attributes")
+        obj = ObjectState(
+            attributes={} if attributes is None else _object(attributes, f"{place}.attributes"),
+            schema_version=_whole(raw, "schema_version", place),
+            tainted=status == "tainted",
+            sensitive_paths=self.paths(raw.get("sensitive_attributes"), place),
+            private=_text(raw, "private", place) or None,
+            dependencies=self.dependencies(raw, place),
+            create_before_destroy=raw.get("create_before_destroy") is True,
+            skip_destroy=raw.get("skip_destroy") is True,
+            identity=raw.get("identity"),
+            identity_schema_version=_whole(raw, "identity_schema_version", place),
+            attributes_flat=None if attributes is not None or flat is None else _object(flat, place),
+        )
+        mark = _text(raw, "deposed", place)
+        if not mark:
+            if key in current:
+                self.duplicate(f"{address}{format_key(key)}")
+            current[key] = obj
+            return
+        if len(mark) != 8:
+            self.problem(
+                "state.invalid_deposed_key",
+                "Invalid resource instance in state",
+                f'{address}{format_key(key)} has a deposed object with the key "{mark}"; such keys have 8 characters.',
+            )
+        if mark in deposed.setdefault(key, {}):
+            self.duplicate(f"{address}{format_key(key)} (deposed object {mark})")
+        deposed[key][mark] = obj
+
+    def dependencies(self, raw: dict[str, Any], place: str) -> tuple[str, ...]:
+        texts = raw.get("dependencies")
+        if not texts:
+            return ()
+        found = []
+        for text in _list(raw, "dependencies", place):
+            if not isinstance(text, str):
+                raise MalformedError(f"{place}.dependencies must hold addresses")
+            known = self.address(_config_resource, text)
+            if known is not None:
+                found.append(known)
+        return tuple(found)
+
+    def paths(self, raw: Any, place: str) -> tuple[Any, ...]:
+        if not raw:
+            return ()
+        if not isinstance(raw, list) or not all(isinstance(p, list) for p in raw):
+            raise MalformedError(f"{place}.sensitive_attributes must be a list of paths")
+        return tuple(tuple(_path_step(step, place) for step in path) for path in raw)
+
+    def outputs(self, root: dict[str, Any]) -> dict[str, OutputState]:
+        raw = root.get("outputs")
+        if not raw:
+            return {}
+        from planner.language.json_codec import from_json
+
+        found = {}
+        for name, output in sorted(_object(raw, "outputs").items()):
+            output = _object(output, f"outputs.{name}")
+            try:
+                type_ = type_from_json(output.get("type"))
+                value = from_json(output.get("value"), type_)
+            except ValueError as e:
+                self.problem(
+                    "state.invalid_output",
+                    "Invalid output value in state",
+                    f'The value or type of the output "{name}" cannot be read: {e}.',
+                )
+                continue
+            deprecated = _text(output, "deprecated", f"outputs.{name}") or None
+            found[name] = OutputState(value, type_, output.get("sensitive") is True, deprecated)
+        return found
+
+    def check_results(self, raw: Any) -> list[dict[str, Any]] | None:
+        """Kinds that this version does not know are dropped; unknown statuses count as "unknown"."""
+        if raw is None:
+            return None
+        if not isinstance(raw, list):
+            raise MalformedError("check_results must be a list")
+        found = []
+        for i, item in enumerate(raw):
+            item = _object(item, f"check_results[{i}]")
+            if item.get("object_kind") not in _CHECK_KINDS:
+                continue
+            objects = [_check_object(_object(o, "check_results")) for o in _list(item, "objects", "check_results")]
+            found.append(
+                {
+                    "object_kind": item["object_kind"],
+                    "config_addr": _text(item, "config_addr", f"check_results[{i}]"),
+                    "status": _check_status(item),
+                    "objects": objects or None,
+                }
+            )
+        return found
+
+    def address(self, parse: Callable[[str], Any], text: str) -> str | None:
+        """The normal text of an address, parsed once per file; None (and a diagnostic) when it is none."""
+        if (parse, text) in self._known:
+            return self._known[(parse, text)]
+        normal: str | None = None
+        try:
+            normal = str(parse(text)) if text else ""
+        except AddressError as e:
+            self.invalid_address(text, e)
+        self._known[(parse, text)] = normal
+        return normal
+
+    def invalid_address(self, text: str, e: AddressError) -> None:
+        self.problem(
+            "state.invalid_address",
+            "Invalid address in state",
+            f'{self.where} names the object "{text}", which is no address. {e.detail}',
+        )
+
+
+def _provider(text: str) -> Any:
+    return parse_provider_configuration(text)
+
+
+def _config_resource(text: str) -> Any:
+    return parse_resource_instance(text).config
+
+
+def _path_step(step: Any, place: str) -> tuple[str, Any]:
+    if isinstance(step, dict):
+        value = step.get("value")
+        if step.get("type") == "get_attr" and isinstance(value, str):
+            return ("attr", value)
+        if step.get("type") == "index":
+            key = value.get("value") if isinstance(value, dict) else value
+            if isinstance(key, str | int) and not isinstance(key, bool):
+                return ("index", key)
+    raise MalformedError(f"{place}.sensitive_attributes has a step of an unknown kind")
+
+
+def _check_status(raw: dict[str, Any]) -> str:
+    status = raw.get("status")
+    return status if status in _STATUSES else "unknown"
+
+
+def _check_object(raw: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "object_addr": _text(raw, "object_addr", "check_results"),
+        "status": _check_status(raw),
+    }
+    messages = _list(raw, "failure_messages", "check_results")
+    if messages:
+        found["failure_messages"] = [str(m) for m in messages]
+    return found
+
+
+def _in_order(instances: dict[InstanceKey, InstanceState]) -> dict[InstanceKey, InstanceState]:
+    if len(instances) < 2:
+        return instances
+    return {key: instances[key] for key in sorted(instances, key=key_order)}
+
+
+def _object(raw: Any, place: str) -> dict[str, Any]:
+    if raw.__class__ is dict:
+        return raw
+    raise MalformedError(f"{place} must be an object")
+
+
+def _list(raw: dict[str, Any], key: str, place: str) -> list[Any]:
+    value = raw.get(key)
+    if value is None:
+        return []
+    if value.__class__ is list:
+        return value
+    raise MalformedError(f'"{key}" of {place} must be a list')
+
+
+def _text(raw: dict[str, Any], key: str, place: str) -> str:
+    value = raw.get(key)
+    if value is None:
+        return ""
+    if value.__class__ is str:
+        return value
+    raise MalformedError(f'"{key}" of {place} must be a string')
+
+
+def _whole(raw: dict[str, Any], key: str, place: str) -> int:
+    value = raw.get(key, 0)
+    if value is None:
+        return 0
+    if value.__class__ is int and value >= 0:
+        return value
+    raise MalformedError(f'"{key}" of {place} must be a whole number')
