@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from planner.language.functions.arguments import items, kind, shape
@@ -11,6 +12,8 @@ from planner.language.types import DYNAMIC, SetType, Type
 from planner.language.values import NO_MARKS, Refinement, Set, Unknown, Value, is_wholly_known, mark, unmark
 
 FUNCTIONS: list[Function] = []
+
+Combine = Callable[[Set, Set], Iterable[Value]]
 
 _ANY_SET = SetType(DYNAMIC)
 _PRODUCT_LIMIT = 1024  # beyond this nobody needs to know how many there may be
@@ -34,16 +37,26 @@ def _common_type(*sets: Value) -> Type:
     return SetType(common)
 
 
-def _converted(sets: tuple[Value, ...], result_type: Type) -> list[Value]:
+def _combined(sets: tuple[Value, ...], result_type: Type, combine: Combine, unknown_elements: bool) -> Value:
+    """The sets, as sets of one type, combined one after the other."""
     from planner.language.convert import convert
+    from planner.language.sets import make_set
 
-    out = []
+    result: Any = None
     for index, each in enumerate(sets):
         try:
-            out.append(convert(each, result_type))
+            converted = convert(each, result_type)
         except ValueError as problem:
             raise FunctionError(str(problem), index) from None
-    return out
+        if not unknown_elements and not is_wholly_known(converted):
+            return unknown(result_type)
+        if result is None:
+            result = converted
+        elif converted.element != result.element:
+            raise FunctionError("The sets have elements of different types.")  # some of no certain type at all
+        else:
+            result = make_set(result.element, combine(result, converted))
+    return result
 
 
 _FIRST = Param("first_set", _ANY_SET, "A set.", allow_dynamic=True)
@@ -51,24 +64,17 @@ _OTHERS = Param("other_sets", _ANY_SET, "More sets.", allow_dynamic=True)
 
 
 @function(_FIRST, variadic=_OTHERS, result=_common_type, into=FUNCTIONS)
-def setunion(*sets: Value, result_type: SetType) -> Value:
+def setunion(*sets: Value, result_type: Type) -> Value:
     """Gives the set of all elements that at least one of the sets has."""
-    from planner.language.sets import make_set
-
-    converted = _converted(sets, result_type)
-    return make_set(result_type.element, [element for each in converted for element in each.items])
+    return _combined(sets, result_type, lambda a, b: a.items + b.items, True)
 
 
 @function(_FIRST, variadic=_OTHERS, result=_common_type, into=FUNCTIONS)
-def setintersection(*sets: Value, result_type: SetType) -> Value:
+def setintersection(*sets: Value, result_type: Type) -> Value:
     """Gives the set of the elements that all of the sets have."""
     from planner.language.operations import contains
-    from planner.language.sets import make_set
 
-    first, *others = _converted(sets, result_type)
-    if not all(map(is_wholly_known, (first, *others))):
-        return unknown(result_type)
-    return make_set(result_type.element, [e for e in first.items if all(contains(other, e) for other in others)])
+    return _combined(sets, result_type, lambda a, b: [e for e in a.items if contains(b, e)], False)
 
 
 @function(
@@ -77,15 +83,11 @@ def setintersection(*sets: Value, result_type: SetType) -> Value:
     result=_common_type,
     into=FUNCTIONS,
 )
-def setsubtract(*sets: Value, result_type: SetType) -> Value:
+def setsubtract(*sets: Value, result_type: Type) -> Value:
     """Gives the set of the elements of one set that another has not."""
     from planner.language.operations import contains
-    from planner.language.sets import make_set
 
-    first, second = _converted(sets, result_type)
-    if not is_wholly_known(first) or not is_wholly_known(second):
-        return unknown(result_type)
-    return make_set(result_type.element, [e for e in first.items if not contains(second, e)])
+    return _combined(sets, result_type, lambda a, b: [e for e in a.items if not contains(b, e)], False)
 
 
 def _product_type(*sequences: Value) -> Type:
