@@ -1,8 +1,8 @@
 """Values as JSON trees that tell everything: types, marks, and what is known of unknown values.
 
 {"s": text} {"n": digits} true [tuple...] {"object": {...}} {"list": type, "v": [...]} {"set": type, "v": [...]}
-{"map": type, "v": {...}} {"null": type} {"m": [marks], "v": tree} and, for unknown values, {"u": type} with "nn" (not null), "prefix", "lo", "hi"
-(bound, inclusive), "min", "max" (lengths).
+{"map": type, "v": {...}} {"null": type} {"m": [marks], "v": tree} and, for unknown values, {"u": type} with "nn" (not
+null), "prefix", "lo", "hi" (bound, inclusive), "min", "max" (lengths).
 """
 
 from __future__ import annotations
