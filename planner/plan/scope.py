@@ -65,7 +65,9 @@ class ModuleScope(Scope):
     def function(self, name: str) -> Function | None:
         if name.startswith("provider::"):
             return self.module.context.schemas.function(self.module, name)
-        return super().function(name)
+        from planner.language.functions import lookup
+
+        return lookup(name, console=self.module.context.operation == "console")
 
     @property
     def context(self) -> CallContext:
