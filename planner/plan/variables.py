@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.config.model import Expr, VariableDecl
+from planner.config.model import Config, Expr, VariableDecl
 from planner.config.reading import Problems
 from planner.config.references import Ref, parse_reference
-from planner.config.variables import finalize
+from planner.config.variables import RootVariable, finalize
 from planner.language.evaluate import try_evaluate
 from planner.language.values import Unknown, Value, mark
 from planner.plan.conditions import CheckState, check_validation
@@ -16,6 +16,19 @@ from planner.syntax.references import variables
 from planner.vocabulary.address import join
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
 from planner.vocabulary.span import Source, Span
+
+UNFIT = frozenset(("config.variable_does_not_fit", "config.null_variable", "config.ephemeral_variable"))
+"""codes of the problems that `value_problems` reports: whoever prepares the values need not stop for them"""
+
+
+def value_problems(config: Config, name: str, given: RootVariable | None) -> list[Diagnostic]:
+    """Why the value given for a root variable does not fit it. What depends on the variable is not planned then, but
+    everything else is."""
+    if given is None or given.raw is None:
+        return []
+    problems = Problems()
+    finalize(given.raw, config.root.variables[name], given.span, problems)
+    return list(problems)
 
 
 def evaluate_argument(module: ModuleInstance, name: str) -> list[Diagnostic]:

@@ -30,7 +30,7 @@ from planner.plan.repetition import NO_REPETITION, expand
 from planner.plan.resources import InstanceTask, ResourceVertices
 from planner.plan.schemas import Schemas
 from planner.plan.scope import ModuleScope
-from planner.plan.variables import evaluate_argument, evaluate_local, validate_variable
+from planner.plan.variables import evaluate_argument, evaluate_local, validate_variable, value_problems
 from planner.state.build import StateBuilder
 from planner.state.model import InstanceKey, ObjectState
 from planner.vocabulary.address import (
@@ -182,9 +182,10 @@ class PlanWalk:
 
     def root_variable(self, node: Node) -> list[Diagnostic]:
         given = self.variables.get(node.object)
-        if given is not None:
+        problems = value_problems(self.config, node.object, given)
+        if given is not None and not has_errors(problems):
             self.context.root.variables[node.object] = given.value
-        return []
+        return problems
 
     def module_variable(self, node: Node) -> list[Diagnostic]:
         problems: list[Diagnostic] = []

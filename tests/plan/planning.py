@@ -25,6 +25,7 @@ from planner.plan.options import PlanOptions
 from planner.plan.planning import make_plan
 from planner.plan.schemas import Schemas
 from planner.plan.validate_walk import validate_walk
+from planner.plan.variables import UNFIT
 from planner.provider.interface import Provider
 from planner.provider.registry import start_provider
 from planner.session import SchemaTable
@@ -81,7 +82,7 @@ def plan_folder(
     if config is None or has_errors(problems):
         return Outcome(None, problems)
     variables, found = root_variables(config.root.variables, given)
-    problems += [*found, *check_module_arguments(config)]
+    problems += [d for d in found if d.code not in UNFIT] + check_module_arguments(config)
     if has_errors(problems):
         return Outcome(None, problems)
     schemas = Schemas(start)
