@@ -16,6 +16,7 @@ from planner.syntax.parse import parse_config
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.span import Position, Source
 
+UNKNOWN_FUNCTION = "language.unknown_function"
 BEFORE, AFTER = "locals {\n  name = ", "\n}\n"
 
 
@@ -35,7 +36,9 @@ def answer(text: str, scope: Scope) -> dict[str, Any]:
     try:
         value = evaluate(attributes["name"].expr, scope, source)
     except EvaluationError as failure:
-        return _failure("eval", failure.diagnostics, len(text))
+        # A function of a provider that the module does not have is refused before anything is evaluated.
+        at_load = any(d.code == UNKNOWN_FUNCTION and _is_providers(d) for d in failure.diagnostics)
+        return _failure("parse" if at_load else "eval", failure.diagnostics, len(text))
     plain, _ = unmark_deep(value)
     t = type_of(plain)
     if t is NUMBER and plain.__class__ not in (Unknown, Null) and is_infinite(plain):
@@ -44,6 +47,10 @@ def answer(text: str, scope: Scope) -> dict[str, Any]:
     if plain.__class__ is not Unknown:
         result["value"] = simple_json(without_unknown(plain))
     return result
+
+
+def _is_providers(problem: Diagnostic) -> bool:
+    return problem.subject is not None and problem.subject.text.startswith("provider::")
 
 
 def _failure(phase: str, diagnostics: list[Diagnostic], size: int) -> dict[str, Any]:

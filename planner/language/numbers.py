@@ -93,7 +93,7 @@ def parse_number(text: str) -> Any:
     if abs(power) > MAX_EXPONENT:
         raise ValueError(f"{text!r} has an exponent out of range")
     g = _load()
-    with g.local_context(context()):
+    with context():
         if kind in ("p", "P"):
             return normal(g.mul_2exp(g.mpfr(f"{sign}{whole or 0}.{fraction or 0}", PRECISION), power))
         return normal(g.mpfr(text, PRECISION))
@@ -120,8 +120,8 @@ def _precision(x: Any) -> int:
 
 def _compute(operation: str, a: Any, b: Any, precision: int) -> Any:
     g = _load()
-    with g.local_context(context(precision)):
-        result = getattr(g, operation)(g.mpfr(a, 0) if a.__class__ is int else a, b)
+    with context(precision):
+        result = getattr(g, operation)(g.mpfr(a, PRECISION) if a.__class__ is int else a, b)
     if g.is_nan(result):
         raise ArithmeticError(operation)
     return result
@@ -132,7 +132,7 @@ def round_whole(x: int) -> Any:
     if -LIMIT < x < LIMIT:
         return x
     g = _load()
-    with g.local_context(context()):
+    with context():
         return normal(g.mpfr(x, PRECISION))
 
 
@@ -183,7 +183,7 @@ def remainder(a: Any, b: Any) -> Any:
     g = _load()
     precision = _precision(a)
     quotient = _compute("div", a, b, max(precision, _precision(b)))
-    with g.local_context(context(precision)):
+    with context(precision):
         product = g.mul(g.trunc(quotient), g.mpfr(b, PRECISION))
     return normal(_compute("sub", a, product, precision))
 
@@ -193,7 +193,7 @@ def negate(a: Any) -> Any:
     if a.__class__ is int:
         return -a if a else negative_zero()
     g = _load()
-    with g.local_context(context(a.precision)):
+    with context(a.precision):
         return normal(-a)
 
 

@@ -14,6 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from planner.config.references import Ref, parse_reference
 from planner.language.console import answer
 from planner.language.constraints import parse_type_constraint
 from planner.language.convert import ConversionError, convert
@@ -26,7 +27,6 @@ from planner.language.scope import ConstantScope
 from planner.language.template import evaluate_template
 from planner.language.types import BOOL, NUMBER, STRING
 from planner.language.values import NOT_NULL, NULL, Null, Unknown, type_of, unmark_deep
-from planner.syntax.nodes import Traversal
 from planner.syntax.parse import parse_expression
 from planner.vocabulary.diagnostic import Failure, error, has_errors
 from planner.vocabulary.exact_json import dumps
@@ -71,14 +71,13 @@ class RecordScope(MappingScope):
         }
 
     def resolve(self, node: Any, source: Source | None) -> Any:
-        """A name that is not there is refused over the part of it that makes a reference."""
-        root = node.root if isinstance(node, Traversal) else node.name
-        steps = node.steps if isinstance(node, Traversal) else ()
-        known = self.variables.get(root)
-        if known is not None and steps and getattr(steps[0], "name", None) in known:
-            return known, 0
-        end = steps[0].end if steps and root in ("var", "local", "each", "count", "terraform_data") else node.end
-        raise Failure(error("test.reference", "Invalid reference", "", Span(source, node.start, end)))
+        """Only what the module declares may be referred to; the rest is refused over what was named."""
+        ref = parse_reference(node)
+        known = self.variables.get("terraform_data" if ref.kind == "resource" else ref.kind, {})
+        name = ref.label if isinstance(ref, Ref) and ref.kind == "resource" else ref.name
+        if isinstance(ref, Ref) and name in known:
+            return known[name], len(node.steps) - len(ref.rest)
+        raise Failure(error("test.reference", "Invalid reference", "", Span(source, ref.start, ref.end)))
 
 
 def value_of(text: str, scope: Scope | None = None) -> Any:
@@ -160,9 +159,12 @@ def expression_answer(record: dict[str, Any], scope: Scope) -> dict[str, Any]:
     return exact(dumps(answer(record["expr"], scope)).decode())
 
 
+SHORTHANDS = {"list": "list(any)", "map": "map(any)"}  # what a variable's type may still be
+
+
 def constraint_answer(record: dict[str, Any]) -> dict[str, Any]:
     """The value of a variable with the record's type, default and nullable, given the record's input."""
-    source = Source("constraint", record["constraint"])
+    source = Source("constraint", SHORTHANDS.get(record["constraint"], record["constraint"]))
     node, diagnostics = parse_expression(source)
     constraint = None
     if node is not None and not has_errors(diagnostics):

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.language.numbers import negate
+from planner.language.sets import make_set, quote, set_text
+from planner.language.types import BOOL, NUMBER, STRING, ListType, ObjectType, TupleType
+from planner.language.values import SENSITIVE, List, Marked, Null, Unknown
+
+
+@pytest.mark.parametrize(
+    ("element", "items", "ordered"),
+    [
+        (STRING, ["b", "a", "b", "é", "Z"], ("Z", "a", "b", "é")),
+        (NUMBER, [10, 9, 10, -1], (-1, 9, 10)),
+        (BOOL, [True, False, True], (False, True)),
+        (STRING, [Null(STRING), "z", Unknown(STRING), Null(STRING), "a"], ("a", "z", Unknown(STRING), Null(STRING))),
+        (TupleType((NUMBER,)), [(10,), (9,), (10,)], ((10,), (9,))),
+        (ListType(STRING), [List(STRING, ("b",)), List(STRING, ())], (List(STRING, ("b",)), List(STRING, ()))),
+        (ObjectType({"a": NUMBER}), [{"a": 2}, {"a": 1}], ({"a": 1}, {"a": 2})),
+    ],
+)
+def test_order(element: Any, items: list[Any], ordered: tuple[Any, ...]) -> None:
+    assert make_set(element, items).items == ordered
+
+
+def test_unknown_items_stay_apart() -> None:
+    assert len(make_set(STRING, [Unknown(STRING), Unknown(STRING)]).items) == 2
+
+
+def test_marks_of_items_go_to_the_set() -> None:
+    found = make_set(STRING, [Marked("a", frozenset((SENSITIVE,))), "b"])
+    assert isinstance(found, Marked)
+    assert found.value.items == ("a", "b")
+
+
+def test_negative_zero_is_another_item() -> None:
+    assert len(make_set(NUMBER, [0, negate(0)]).items) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a\n", '"a\\n"'),
+        (("x", 1, True, Null()), '<"x";1;T;~;>'),
+        ({"b": 1, "a": 2}, "<2;1;>"),
+        (10**10, "1e+10"),
+        (12345678901, "1.23456789e+10"),
+    ],
+)
+def test_text_of_a_value(value: Any, text: str) -> None:
+    assert set_text(value) == text
+
+
+def test_quoting() -> None:
+    assert quote("a\x01\u200b\U000e0001é") == '"a\\x01\\u200b\\U000e0001é"'
