@@ -13,7 +13,7 @@ from planner.language.compile_call import compile_call
 from planner.language.compile_for import compile_for, compile_splat, compile_template_for
 from planner.language.conditional import compile_conditional
 from planner.language.convert import ConversionError, convert
-from planner.language.environment import Environment, Run
+from planner.language.environment import Environment, Program, Reference, Run
 from planner.language.operations import (
     OperationError,
     add,
@@ -46,20 +46,6 @@ from planner.language.values import (
 from planner.syntax import nodes
 from planner.vocabulary.diagnostic import Failure
 
-Reference = nodes.Traversal | nodes.Variable
-
-
-class Program:
-    """A compiled expression. `references`: what it reads from its scope; `lazy`: those that a run may not come to."""
-
-    __slots__ = ("lazy", "references", "run", "slots")
-
-    def __init__(self, run: Run, slots: int, references: list[Reference], lazy: list[Reference]) -> None:
-        self.run = run
-        self.slots = slots
-        self.references = references
-        self.lazy = lazy
-
 
 def compile_expression(node: nodes.Expression) -> Program:
     """The program of an expression, compiled at first use and kept on the node."""
@@ -68,7 +54,7 @@ def compile_expression(node: nodes.Expression) -> Program:
     except AttributeError:
         compiler = Compiler()
         run = compiler.compile(node)
-        program = Program(run, compiler.slots, compiler.references, compiler.lazy)
+        program = Program(node, run, compiler.slots, compiler.references, compiler.lazy, compiler.local_names)
         node.compiled = program
         return program
 
@@ -83,6 +69,7 @@ class Compiler:
         self.laziness = 0
         self.references: list[Reference] = []
         self.lazy: list[Reference] = []
+        self.local_names: list[tuple[int, int, dict[str, int]]] = []
 
     def compile(self, node: Any) -> Run:
         return COMPILERS[node.__class__](self, node)

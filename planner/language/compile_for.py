@@ -57,6 +57,8 @@ class _Loop:
         self.collection = compiler.compile(node.collection)
         with _local_names(compiler, [node.key, node.value]) as slots:
             self.key_slot, self.value_slot = slots
+            own = {n: slot for n, slot in zip((node.key, node.value), slots, strict=True) if n}
+            compiler.local_names.append((node.collection.end, node.end, own))
             self.key: Run | None = compiler.compile(key) if key is not None else None
             self.value: Run = compiler.compile(value)
             self.condition: Run | None = compiler.compile(condition) if condition is not None else None

@@ -22,18 +22,22 @@ class Environment:
     """`errors`: problems found so far. `refused`: references that are wrong in themselves, which nobody may drop.
     `slots`: the current values of `for` variables and splat elements; each compiled expression knows its own."""
 
-    __slots__ = ("errors", "refused", "scope", "slots", "source")
+    __slots__ = ("errors", "program", "refused", "scope", "slots", "source")
 
-    def __init__(self, scope: Scope, source: Source | None, slots: int) -> None:
+    def __init__(self, program: Program, scope: Scope, source: Source | None) -> None:
+        self.program = program
         self.scope = scope
         self.source = source or NO_SOURCE
         self.errors: list[Diagnostic] = []
         self.refused: list[Diagnostic] = []
-        self.slots: list[Value] = [None] * slots
+        self.slots: list[Value] = [None] * program.slots
 
     def report(self, code: str, summary: str, detail: str, start: int, end: int) -> None:
-        """Adds an error about the text from start to end."""
-        self.errors.append(error(f"language.{code}", summary, detail, Span(self.source, start, end)))
+        """Adds an error about the text from start to end, with what the names in it stand for."""
+        from planner.language.operands import operands_at
+
+        values = operands_at(self, start, end)
+        self.errors.append(error(f"language.{code}", summary, detail, Span(self.source, start, end), values=values))
 
     def take(self, before: int) -> list[Diagnostic]:
         """Removes and gives the errors added since there were `before`."""
@@ -46,6 +50,30 @@ class Environment:
 
 
 Run = Callable[[Environment], Value]
+Reference = nodes.Traversal | nodes.Variable
+
+
+class Program:
+    """A compiled expression. `references`: what it reads from its scope; `lazy`: those that a run may not come to;
+    `local_names`: where (start, end) which local names have which slots, outer before inner."""
+
+    __slots__ = ("lazy", "local_names", "node", "references", "run", "slots")
+
+    def __init__(
+        self,
+        node: Any,
+        run: Run,
+        slots: int,
+        references: list[Reference],
+        lazy: list[Reference],
+        local_names: list[tuple[int, int, dict[str, int]]],
+    ) -> None:
+        self.node = node
+        self.run = run
+        self.slots = slots
+        self.references = references
+        self.lazy = lazy
+        self.local_names = local_names
 
 
 def start_range(node: Any, source: Source) -> tuple[int, int]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.compile import Program, compile_expression
+from planner.language.compile import compile_expression
 from planner.language.compile_call import EvaluationError
-from planner.language.environment import Environment
+from planner.language.environment import Environment, Program
 from planner.language.scope import MappingScope, Scope
 from planner.language.values import Value
 from planner.syntax.nodes import Attribute, Expression
@@ -41,7 +41,7 @@ def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Va
         program: Program = node.compiled
     except AttributeError:
         program = compile_expression(node)
-    env = Environment(scope, source, program.slots)
+    env = Environment(program, scope, source)
     value = program.run(env)
     if program.lazy:
         _resolve_rest(env, program)
@@ -61,7 +61,7 @@ def evaluate_parts(
 ) -> tuple[Value, list[Diagnostic], list[Diagnostic]]:
     """As `try_evaluate`, with references that are wrong in themselves apart from other errors."""
     program = compile_expression(node)
-    env = Environment(scope, source, program.slots)
+    env = Environment(program, scope, source)
     value = program.run(env)
     if program.lazy:
         _resolve_rest(env, program)

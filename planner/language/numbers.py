@@ -192,7 +192,6 @@ def negate(a: Any) -> Any:
     """-a; the negative of zero is negative zero."""
     if a.__class__ is int:
         return -a if a else negative_zero()
-    g = _load()
     with context(a.precision):
         return normal(-a)
 

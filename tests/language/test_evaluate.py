@@ -172,3 +172,35 @@ def test_messages_are_sentences() -> None:
         assert not d.summary.endswith(".")
         assert d.detail.endswith((".", "?", "!")), d.detail
         assert d.code.startswith("language.")
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("var.x + var.s", [("var.s", "is object with 1 attribute \"a\"")]),
+        ("var.s.zz", [("var.s", 'is object with 1 attribute "a"')]),
+        ("[for k, v in var.l : v + k.a]", [("k", "is 0")]),
+        ("[for v in var.l : v + []]", []),
+        ("[for v in var.l : var.s + v]", [("var.s", 'is object with 1 attribute "a"')]),
+        ("upper(var.l)", [("var.l", "is tuple with 2 elements")]),
+        ("var.secret + {}", []),
+        ("var.later.a", [("var.later", "is a string")]),
+        ("\"${var.none}a\"", [("var.none", "is null")]),
+    ],
+)  # fmt: skip
+def test_problems_tell_what_names_stand_for(text: str, values: list[tuple[str, str]]) -> None:
+    node, source = parsed(text)
+    scope = MappingScope(
+        {
+            "var": {
+                "x": 5,
+                "s": {"a": 1},
+                "l": (1, 2),
+                "secret": Marked((1,), S),
+                "later": UNKNOWN_TEXT,
+                "none": NULL,
+            }
+        }
+    )
+    _, diagnostics = try_evaluate(node, scope, source)
+    assert list(diagnostics[0].values) == values
