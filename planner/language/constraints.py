@@ -25,7 +25,7 @@ from planner.language.types import (
     collection_type,
 )
 from planner.language.unify import unify
-from planner.language.values import List, Map, Null, Set, Value, mark, type_of, unmark
+from planner.language.values import UNKNOWN, List, Map, Null, Set, Value, mark, type_of, unmark
 from planner.syntax import nodes
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Source, Span
@@ -99,6 +99,8 @@ def _unified(items: Sequence[Value]) -> tuple[Type, list[Value]] | None:
     common = unify([type_of(v) for v in items])
     if common is None:
         return None
+    if common is DYNAMIC and any(type_of(v) is not DYNAMIC for v in items):
+        return DYNAMIC, [UNKNOWN for _ in items]  # go-cty gives up on types that are partly open
     try:
         return common, [convert(v, common) for v in items]
     except ConversionError:

@@ -43,31 +43,34 @@ def operands_at(env: Environment, start: int, end: int) -> Operands:
     have at this moment of the evaluation."""
     found: dict[str, str] = {}
     for reference in _references(_smallest(env.program.node, start, end)):
-        slot = _slot(env, reference)
-        if slot is not None:
-            _note(found, reference, 0, env.slots[slot], False, False)
-            continue
-        try:
-            value, used = env.scope.resolve(reference, env.source)
-        except Failure:
-            continue
-        _note(found, reference, used, value, False, False)
+        loop = _loop(env, reference)
+        if loop is None:
+            try:
+                value, used = env.scope.resolve(reference, env.source)
+            except Failure:
+                continue
+            _note(found, reference, used, value, False, False)
+        elif loop[0] <= start and end <= loop[1]:  # else the name is bound later, or no longer
+            _note(found, reference, 0, env.slots[loop[2][_root(reference)]], False, False)
     return tuple(sorted(found.items()))
 
 
-def _slot(env: Environment, reference: Any) -> int | None:
-    """The slot of a local name, None when the name is none."""
-    name = reference.name if reference.__class__ is nodes.Variable else reference.root
-    slot = None
-    for start, end, names in env.program.local_names:  # outer before inner
-        if start <= reference.start < end:
-            slot = names.get(name, slot)
-    return slot
+def _loop(env: Environment, reference: Any) -> tuple[int, int, dict[str, int]] | None:
+    """The loop that a local name belongs to, None when the name is not local."""
+    name, innermost = _root(reference), None
+    for loop in env.program.local_names:
+        if loop[0] <= reference.start < loop[1] and name in loop[2]:
+            innermost = loop
+    return innermost
+
+
+def _root(reference: Any) -> str:
+    return str(reference.name if reference.__class__ is nodes.Variable else reference.root)
 
 
 def _note(found: dict[str, str], reference: Any, used: int, value: Value, unknown: bool, secret: bool) -> None:
     """Follows the reference as far as it leads and says what stands there."""
-    text = reference.name if reference.__class__ is nodes.Variable else reference.root
+    text = _root(reference)
     steps = () if reference.__class__ is nodes.Variable else reference.steps
     for i, step in enumerate(steps):
         if i >= used:

@@ -182,6 +182,7 @@ def test_messages_are_sentences() -> None:
         ("[for k, v in var.l : v + k.a]", [("k", "is 0")]),
         ("[for v in var.l : v + []]", []),
         ("[for v in var.l : var.s + v]", [("var.s", 'is object with 1 attribute "a"')]),
+        ("upper([for v in var.l : v])", [("var.l", "is tuple with 2 elements")]),
         ("upper(var.l)", [("var.l", "is tuple with 2 elements")]),
         ("var.secret + {}", []),
         ("var.later.a", [("var.later", "is a string")]),
