@@ -5,40 +5,23 @@ The meaning of each node follows HCL (hclsyntax/expression.go, expression_ops.go
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from planner.language.compile_call import compile_call
 from planner.language.compile_for import compile_for, compile_splat, compile_template_for
+from planner.language.compile_operators import compile_binary, compile_unary
+from planner.language.compile_template import compile_template
 from planner.language.conditional import compile_conditional
 from planner.language.convert import ConversionError, convert
-from planner.language.environment import Environment, Program, Reference, Run
-from planner.language.operations import (
-    OperationError,
-    add,
-    divide,
-    equals,
-    greater,
-    greater_or_equal,
-    less,
-    less_or_equal,
-    logical_not,
-    multiply,
-    negate,
-    not_equals,
-    remainder,
-    subtract,
-)
-from planner.language.refine import PREFIX_LIMIT, UNKNOWN_BOOL, UNKNOWN_STRING, safe_prefix
+from planner.language.environment import Environment, Program, Reference, Run, constant, constants
 from planner.language.traverse import TraversalError, get_attr, index
-from planner.language.types import BOOL, NUMBER, STRING, Primitive
+from planner.language.types import STRING
 from planner.language.values import (
     NO_MARKS,
     UNKNOWN,
     Marked,
     Null,
-    Refinement,
     Unknown,
     Value,
     mark,
@@ -82,24 +65,6 @@ class Compiler:
         self.references.append(node)
         if self.laziness:
             self.lazy.append(node)
-
-
-def constant(value: Value) -> Run:
-    """A closure for a value that is always the same."""
-
-    def run(env: Environment) -> Value:
-        return value
-
-    run.constant = value  # type: ignore[attr-defined]
-    return run
-
-
-def _constants(runs: Sequence[Run]) -> list[Value] | None:
-    """The values of closures that are all constant, else None."""
-    try:
-        return [run.constant for run in runs]  # type: ignore[attr-defined]
-    except AttributeError:
-        return None
 
 
 def compile_literal(compiler: Compiler, node: nodes.Literal) -> Run:
@@ -203,7 +168,7 @@ def compile_index(compiler: Compiler, node: nodes.Index) -> Run:
 
 def compile_tuple(compiler: Compiler, node: nodes.Tuple) -> Run:
     items = [compiler.compile(item) for item in node.items]
-    known = _constants(items)
+    known = constants(items)
     if known is not None:
         return constant(tuple(known))
     return lambda env: tuple([item(env) for item in items])
@@ -214,7 +179,7 @@ def compile_object(compiler: Compiler, node: nodes.Object) -> Run:
         item.bare or (item.key.__class__ is nodes.Literal and _key_value(item).__class__ is str) for item in node.items
     ):
         fixed = [(str(_key_value(item)), compiler.compile(item.value)) for item in node.items]
-        known = _constants([value for _, value in fixed])
+        known = constants([value for _, value in fixed])
         if known is not None:
             return constant(dict(zip((key for key, _ in fixed), known, strict=True)))
         return lambda env: {key: value(env) for key, value in fixed}
@@ -273,213 +238,6 @@ def _object_key(env: Environment, key: Value, item: nodes.ObjectItem) -> tuple[s
         env.report("key_type", "Incorrect key type", f"The key does not fit: {e}.", item.key.start, item.key.end)
         return None, marks
     return (None if name.__class__ is Unknown else name), marks
-
-
-# ---------------------------------------------------------------- operators
-
-_ARITHMETIC = {"+": add, "-": subtract, "*": multiply, "/": divide, "%": remainder}
-_ORDER = {"<": less, ">": greater, "<=": less_or_equal, ">=": greater_or_equal}
-_EQUALITY = {"==": equals, "!=": not_equals}
-
-
-def compile_binary(compiler: Compiler, node: nodes.Binary) -> Run:
-    left, right = compiler.compile(node.left), compiler.compile(node.right)
-    operator = node.operator
-    if operator in _EQUALITY:
-        return _equality(left, right, _EQUALITY[operator])
-    if operator in ("&&", "||"):
-        return _logical(left, right, node)
-    if operator in _ARITHMETIC:
-        return _numeric(left, right, node, _ARITHMETIC[operator], NUMBER)
-    return _numeric(left, right, node, _ORDER[operator], BOOL)
-
-
-def _equality(left: Run, right: Run, compute: Callable[[Value, Value], Value]) -> Run:
-    def run(env: Environment) -> Value:
-        before = len(env.errors)
-        a, b = left(env), right(env)
-        if len(env.errors) > before:
-            return mark(Unknown(BOOL), _top_marks(a, b))
-        return compute(a, b)
-
-    return run
-
-
-def _top_marks(a: Value, b: Value) -> frozenset[Any]:
-    marks = a.marks if a.__class__ is Marked else NO_MARKS
-    return marks | b.marks if b.__class__ is Marked else marks
-
-
-def _numeric(
-    left: Run, right: Run, node: nodes.Binary, compute: Callable[[Value, Value], Value], result: Primitive
-) -> Run:
-    def run(env: Environment) -> Value:
-        before = len(env.errors)
-        a, b = left(env), right(env)
-        if a.__class__ is int and b.__class__ is int:
-            marks = NO_MARKS
-        else:
-            a = _operand(env, a, NUMBER, "left", node.left)
-            b = _operand(env, b, NUMBER, "right", node.right)
-            if a is None or b is None:
-                return Unknown(result)
-            marks = _top_marks(a, b)
-            a = a.value if a.__class__ is Marked else a
-            b = b.value if b.__class__ is Marked else b
-        if len(env.errors) > before:
-            return mark(Unknown(result), marks)
-        try:
-            return mark(compute(a, b), marks)
-        except OperationError as problem:
-            _operation_failed(env, node, problem)
-            return Unknown(result)
-
-    return run
-
-
-def _operand(env: Environment, value: Value, wanted: Primitive, side: str, node: Any) -> Value:
-    """The operand converted; None (reported) when it does not convert."""
-    try:
-        return convert(value, wanted)
-    except ConversionError as e:
-        env.report("operand", "Invalid operand", f"The {side} operand does not fit: {e}.", node.start, node.end)
-        return None
-
-
-def _operation_failed(env: Environment, node: Any, problem: OperationError) -> None:
-    detail = f"The operation {node.operator} is not possible: {problem}."
-    env.report("operation", "Operation failed", detail, node.start, node.end)
-
-
-def _logical(left: Run, right: Run, node: nodes.Binary) -> Run:
-    decisive = node.operator == "||"
-
-    def run(env: Environment) -> Value:
-        before = len(env.errors)
-        a = left(env)
-        left_errors = env.take(before)
-        b = right(env)
-        right_errors = env.take(before)
-        if a.__class__ is bool and b.__class__ is bool and not left_errors and not right_errors:
-            return (a or b) if decisive else (a and b)
-        a = _operand(env, a, BOOL, "left", node.left)
-        b = _operand(env, b, BOOL, "right", node.right)
-        if a is None or b is None:
-            env.errors += left_errors + right_errors
-            return Unknown(BOOL)
-        marks = _top_marks(a, b)
-        a = a.value if a.__class__ is Marked else a
-        b = b.value if b.__class__ is Marked else b
-        forced, errors = _short_circuit(a, b, decisive, left_errors, right_errors)
-        env.errors += errors
-        if forced is not None:
-            return mark(forced, marks)
-        if errors:
-            return mark(Unknown(BOOL), marks)
-        if a.__class__ is Null or b.__class__ is Null:
-            side = "left" if a.__class__ is Null else "right"
-            _operation_failed(env, node, OperationError(f"the {side} operand is null"))
-            return Unknown(BOOL)
-        return mark((a or b) if decisive else (a and b), marks)
-
-    return run
-
-
-def _short_circuit(a: Value, b: Value, decisive: bool, of_a: list[Any], of_b: list[Any]) -> tuple[Value, list[Any]]:
-    """The result that one operand decides, with the errors that count; None when both are needed.
-
-    The decisive value wins on either side; an unknown operand wins over the other value."""
-    unknown_a, unknown_b = a.__class__ is Unknown, b.__class__ is Unknown
-    if unknown_a and unknown_b:
-        return (None, of_a + of_b) if of_a else (UNKNOWN_BOOL, [])
-    # Null counts as false here: `true && null` is false, while `false || null` needs both operands and fails.
-    if not unknown_a and (a is True) is decisive:
-        return decisive, of_a
-    if not unknown_b and (b is True) is decisive:
-        return decisive, of_b
-    if unknown_a:
-        return UNKNOWN_BOOL, of_a
-    if unknown_b:
-        return UNKNOWN_BOOL, of_b
-    return None, of_a + of_b
-
-
-def compile_unary(compiler: Compiler, node: nodes.Unary) -> Run:
-    operand = compiler.compile(node.operand)
-    compute, wanted = (negate, NUMBER) if node.operator == "-" else (logical_not, BOOL)
-
-    def run(env: Environment) -> Value:
-        before = len(env.errors)
-        value = _operand(env, operand(env), wanted, "only", node.operand)
-        if len(env.errors) > before:
-            return Unknown(wanted)
-        try:
-            return compute(value)
-        except OperationError as problem:
-            _operation_failed(env, node, problem)
-            return Unknown(wanted)
-
-    known = _constants([operand])
-    if known is not None and node.operator == "-" and known[0].__class__ is int:
-        return constant(negate(known[0]))
-    return run
-
-
-# ---------------------------------------------------------------- templates
-
-
-def compile_template(compiler: Compiler, node: nodes.Template) -> Run:
-    parts = [(compiler.compile(part), part) for part in node.parts]
-
-    def run(env: Environment) -> Value:
-        texts: list[str] = []
-        marks, known = NO_MARKS, True
-        before = len(env.errors)
-        for part, part_node in parts:
-            value = part(env)
-            if value.__class__ is not str:
-                if value.__class__ is Marked:
-                    if value.value.__class__ is not Null:
-                        marks |= value.marks
-                    value = value.value
-                if value.__class__ is Unknown:
-                    known = False
-                    continue
-                text = _part_text(env, value, part_node)
-                if text is None:
-                    continue
-                value = text
-            if known and len(env.errors) == before:
-                texts.append(value)
-        whole = "".join(texts)
-        if not whole.isascii():
-            whole = unicodedata.normalize("NFC", whole)
-        if known:
-            return mark(whole, marks) if marks else whole
-        return mark(_unknown_text(whole if len(env.errors) == before else ""), marks)
-
-    return run
-
-
-def _part_text(env: Environment, value: Value, node: Any) -> str | None:
-    summary = "Invalid template interpolation value"
-    if value.__class__ is Null:
-        env.report("template_null", summary, "The value is null; a text cannot hold that.", node.start, node.end)
-        return None
-    try:
-        return convert(value, STRING)  # type: ignore[no-any-return]
-    except ConversionError as e:
-        env.report("template_part", summary, f"The value does not fit into a text: {e}.", node.start, node.end)
-        return None
-
-
-def _unknown_text(prefix: str) -> Value:
-    """An unknown string that starts with the prefix, as far as that is certain."""
-    if not prefix:
-        return UNKNOWN_STRING
-    if len(prefix) > PREFIX_LIMIT or not prefix.isascii():
-        prefix = prefix.encode("utf-8", "surrogatepass")[:PREFIX_LIMIT].decode("utf-8", "ignore")
-    return Unknown(STRING, Refinement(True, safe_prefix(prefix)))
 
 
 Compile = Callable[[Compiler, Any], Run]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from planner.language.environment import Environment, Run, start_range
+from planner.language.environment import Environment, Run, constant, start_range
 from planner.language.types import DYNAMIC, ListType, SetType, TupleType
 from planner.language.values import UNKNOWN, List, Null, Set, Unknown, Value, mark, unmark
 from planner.syntax import nodes
@@ -85,8 +85,6 @@ def _thunk(env: Environment, run: Run) -> Callable[[], Value]:
 
 def _expand(env: Environment, node: nodes.Call, arguments: list[Run]) -> tuple[list[Run], list[Any]] | None:
     """The arguments with the last one replaced by its elements; None when the call has no result (yet)."""
-    from planner.language.compile import constant
-
     last = node.arguments[-1]
     before = len(env.errors)
     value = arguments[-1](env)

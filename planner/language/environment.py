@@ -6,7 +6,7 @@ an expression are reported at once, and whoever does not need the part (a branch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from planner.language.scope import Scope
@@ -74,6 +74,24 @@ class Program:
         self.references = references
         self.lazy = lazy
         self.local_names = local_names
+
+
+def constant(value: Value) -> Run:
+    """A closure for a value that is always the same."""
+
+    def run(env: Environment) -> Value:
+        return value
+
+    run.constant = value  # type: ignore[attr-defined]
+    return run
+
+
+def constants(runs: Sequence[Run]) -> list[Value] | None:
+    """The values of closures that are all constant, else None."""
+    try:
+        return [run.constant for run in runs]  # type: ignore[attr-defined]
+    except AttributeError:
+        return None
 
 
 def start_range(node: Any, source: Source) -> tuple[int, int]:
