@@ -44,7 +44,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Conflicting options", "A plan file has a graph of type apply only.")
     from planner import pipeline
 
-    graph = pipeline.graph(settings, kind, arguments["plan"] or None)
+    # What is drawn is the graph of the configuration; programs get the one that the operation really walks.
+    graph = pipeline.graph(settings, kind, arguments["plan"] or None, as_planned=arguments["json"])
     code = finish(graph.diagnostics, terminal) if not arguments["draw-cycles"] else 0
     if code or (not graph.nodes and has_errors(graph.diagnostics)):
         return 1

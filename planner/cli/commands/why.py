@@ -21,9 +21,8 @@ Every step names the rule and its reason, and every leaf the place in a file it 
 FLAGS = (
     Flag("type", "string", "In which graph: plan, plan-refresh-only, plan-destroy or apply.", value="TYPE"),
     Flag("plan", "string", "In the graph of applying this plan file.", value="FILE"),
-    Flag("full", "bool", "Show every fact, rule and condition."),
+    Flag("full", "bool", "Show the whole proof: every fact, rule and condition."),
     Flag("not", "bool", "Explain why something does not hold."),
-    Flag("full", "bool", "Show the whole proof, not only its decisive steps."),
     JSON,
     DESTROY,
     *OPERATION,
@@ -33,17 +32,13 @@ FLAGS = (
 
 
 def _text(proof: dict[str, Any], full: bool, terminal: Terminal) -> str:
-    if "proofs" not in proof:
-        lines = [f"{proof['goal']} does not hold:"]
-        lines += [f"  {rule['rule']} would need {rule['fails']}" for rule in proof["rules"] if rule["head_fits"]]
-        return "\n".join(lines)
-    if full:
-        from planner.cli.render_proof import proof_text
+    if not full and proof["goal"][0] in ("edge", "waits_for") and "proofs" in proof:
+        from planner.cli.render_why import why_text
 
-        return proof_text(proof, terminal.paint, arguments["full"])
-    from planner.cli.render_why import why_text
+        return why_text(proof, terminal.paint)
+    from planner.cli.render_proof import proof_text
 
-    return why_text(proof, terminal.paint)
+    return proof_text(proof, terminal.paint, full)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
