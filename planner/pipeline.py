@@ -8,20 +8,25 @@ Each stage eats what the one before gave. Nothing here decides: rules do, and th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
 
+from planner.prepare import get, init
 from planner.questions import Answers, graph, query, why
 from planner.session import Options, SchemaTable, Session, load_configuration, load_values, open_store
+from planner.shown import Shown, open_plan, outputs, plan_json, show, state_json
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:
     from planner.datalog.fact_base import FactBase
     from planner.graph.model import Graph
+    from planner.language.scope import Scope
     from planner.plan.model import Plan, ResourceChange
-    from planner.state.model import OutputState, State
+    from planner.plan.options import PlanOptions
+    from planner.state.model import State
     from planner.walk.hooks import Hooks
 
 __all__ = [
@@ -36,6 +41,7 @@ __all__ = [
     "get",
     "graph",
     "init",
+    "open_plan",
     "outputs",
     "plan",
     "plan_json",
@@ -76,16 +82,6 @@ class Applied:
 
     state: State | None
     counts: Counts = field(factory=Counts)
-    diagnostics: tuple[Diagnostic, ...] = ()
-
-
-@frozen(eq=False)
-class Shown:
-    """What `show` reads: a plan, or a state (None: there is none yet)."""
-
-    session: Session
-    plan: Plan | None = None
-    state: State | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
@@ -173,31 +169,230 @@ def build(walk: str, session: Session, state: State, changes: Iterable[ResourceC
 
 def validate(options: Options) -> list[Diagnostic]:
     """Everything that is wrong with the configuration by itself."""
-    from planner.config.validate import validate_references
+    session = load_configuration(options)
+    if session.config is None or session.failed:
+        return list(session.diagnostics)
+    return [*session.diagnostics, *validate_loaded(session)]
+
+
+def validate_loaded(session: Session) -> list[Diagnostic]:
+    """The same of a configuration that could be loaded, without what loading said."""
+    from planner.config.validate import check_module_arguments
     from planner.plan.validate_walk import validate_walk
     from planner.state.model import State
 
-    session = load_configuration(options)
-    problems = list(session.diagnostics)
-    if session.config is None or session.failed:
-        return problems
-    problems += validate_references(session.config, SchemaTable(session.schemas))
+    assert session.config is not None
+    problems = list(check_module_arguments(session.config))
     if has_errors(problems):
         return problems
+    unlimited = evolve(session, options=evolve(session.options, targets=(), excludes=()))
     try:
-        graph = build("validate", session, State())
+        graph = build("validate", unlimited, State())
     except Failure as failure:
         return [*problems, *failure.diagnostics]
-    return problems + list(validate_walk(graph, session.config, session.schemas, session.workspace))
+    provisioner_schema = SchemaTable(session.schemas).provisioner_schema
+    return problems + list(
+        validate_walk(graph, session.config, session.schemas, session.workspace, provisioner_schema)
+    )
 
 
 # ---------------------------------------------------------------- plan
 
 
 def plan(options: Options, hooks: Hooks) -> Planned:
-    """Compare configuration, state and real objects, and decide what to do."""
+    """Compare configuration, state and real objects, and decide what to do. The state is locked meanwhile."""
+    from planner.plan.variables import UNFIT
+
     session = load_configuration(options)
     if session.config is None or session.failed:
         return Planned(None, session, session.diagnostics)
-    problems = list(session.diagnostics)
-    return Planned(None, session, tuple(problems))
+    problems = [d for d in validate_loaded(session) if d.is_error]
+    if problems:
+        return Planned(None, session, (*session.diagnostics, *problems))
+    variables, found = load_values(session)
+    # a value that does not fit is reported by the walk, which plans everything else
+    stopping = [d for d in found if d.code not in UNFIT]
+    session = load_state(evolve(session, variables=variables, diagnostics=(*session.diagnostics, *stopping)))
+    if session.failed or session.store is None or session.state is None:
+        return Planned(None, session, session.diagnostics)
+    with locked(session, "OperationTypePlan") as problems:
+        if has_errors(problems):
+            return Planned(None, session, (*session.diagnostics, *problems))
+        made, found = _make_plan(session, hooks)
+    return Planned(made, session, (*session.diagnostics, *problems, *found))
+
+
+def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagnostic]]:
+    from planner.plan.planning import make_plan
+
+    assert session.config is not None and session.state is not None
+    made, problems = make_plan(
+        session.config,
+        session.state,
+        session.variables,
+        session.schemas,
+        plan_options(session),
+        lambda walk, state: build(walk, session, state),
+        hooks,
+    )
+    if made is not None and not made.errored and not has_errors(problems):
+        try:
+            apply_graph(made, session)
+        except Failure as failure:
+            return evolve(made, errored=True), problems + failure.diagnostics
+    return made, problems
+
+
+def plan_options(session: Session) -> PlanOptions:
+    """The session's options as the plan walk reads them."""
+    from planner.plan.options import PlanOptions
+    from planner.signals import STOP
+
+    options = session.options
+    return PlanOptions(
+        options.mode,  # type: ignore[arg-type]
+        options.refresh,
+        options.targets,
+        options.excludes,
+        options.replace,
+        options.parallelism,
+        session.workspace,
+        stop=STOP,
+    )
+
+
+def apply_graph(plan: Plan, session: Session) -> Graph:
+    """The graph of applying a plan. Raises Failure when it cannot be walked."""
+    limited = evolve(session, options=evolve(session.options, targets=plan.targets, excludes=plan.excludes))
+    walk = "destroy" if plan.mode == "destroy" else "apply"
+    return build(walk, limited, plan.prior_state, plan.changes)
+
+
+@contextmanager
+def locked(session: Session, operation: str) -> Iterator[list[Diagnostic]]:
+    """Hold the state's lock while something is done; what went wrong is in the list, also afterwards."""
+    problems: list[Diagnostic] = []
+    store = session.store
+    if store is None or not session.options.lock:
+        yield problems
+        return
+    problems += store.lock(operation, session.options.lock_timeout)
+    if has_errors(problems):
+        yield problems
+        return
+    try:
+        yield problems
+    finally:
+        problems += store.unlock()
+
+
+def save_plan(planned: Planned, path: str) -> list[Diagnostic]:
+    """Write the plan file, with the files of the configuration."""
+    from planner.config.modules_manifest import manifest_path
+    from planner.plan.file import write_plan
+    from planner.state.workspace import data_directory
+
+    session = planned.session
+    assert planned.plan is not None and session.config is not None
+    directory = session.options.directory
+    names = {name: os.path.join(directory, name) for name in session.config.files}
+    manifest = manifest_path(directory, data_directory(os.environ))
+    if os.path.exists(manifest):
+        names[".terraform/modules/modules.json"] = manifest
+    sources = {}
+    for name, file_path in names.items():
+        with open(file_path, "rb") as file:
+            sources[name] = file.read()
+    return write_plan(path, planned.plan, sources)
+
+
+# ---------------------------------------------------------------- apply
+
+
+def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
+    """Do what a plan says (one just made, or the one in a file). The state is saved as far as it came, whatever
+    happens."""
+    if isinstance(planned, str):
+        planned = _saved(options, planned)
+    session, made = planned.session, planned.plan
+    if made is None or session.config is None or session.store is None or has_errors(planned.diagnostics):
+        return Applied(None, diagnostics=planned.diagnostics)
+    if made.errored:
+        detail = "Planning failed, so the plan is not complete and cannot be applied."
+        return Applied(None, diagnostics=(error("apply.errored_plan", "Cannot apply failed plan", detail),))
+    with locked(session, "OperationTypeApply") as problems:
+        if has_errors(problems):
+            return Applied(None, diagnostics=tuple(problems))
+        applied = _apply(session, made, hooks)
+    return evolve(applied, diagnostics=(*applied.diagnostics, *problems))
+
+
+def _saved(options: Options, path: str) -> Planned:
+    """The plan in a file as one that was just made, with variables, store and the stored state."""
+    from planner.config.variables import check_plan_variables
+    from planner.plan.file import stale
+
+    session, made, problems = open_plan(options, path)
+    if made is None or session.config is None or has_errors(problems):
+        return Planned(None, session, tuple(problems))
+    recorded = {name: value for name, value in made.variables.items() if value is not None}
+    variables, found = check_plan_variables(recorded, session.config.root.variables, session.given)
+    session = load_state(evolve(session, variables=variables))
+    problems = [*problems, *found, *session.diagnostics]
+    if not has_errors(problems):
+        problems += stale(made, session.state)
+    return Planned(made, session, tuple(problems))
+
+
+def _apply(session: Session, made: Plan, hooks: Hooks) -> Applied:
+    from planner.apply.walk import ApplyOptions, apply_walk
+    from planner.plan.file import stale
+    from planner.signals import STOP
+
+    assert session.config is not None and session.store is not None
+    stored, problems = session.store.read()
+    problems = [*problems, *stale(made, stored)]
+    if has_errors(problems):
+        return Applied(None, diagnostics=tuple(problems))
+    try:
+        graph = apply_graph(made, session)
+    except Failure as failure:
+        return Applied(None, diagnostics=tuple(failure.diagnostics))
+    options = ApplyOptions(parallelism=session.options.parallelism, workspace=session.workspace, stop=STOP)
+    outcome = apply_walk(graph, made, session.config, session.variables, session.schemas, options, hooks)
+    state, found = session.store.write(outcome.state)
+    counts = Counts(outcome.add, outcome.change, outcome.remove, outcome.imports, outcome.forget)
+    return Applied(state, counts, (*problems, *outcome.diagnostics, *found))
+
+
+# ---------------------------------------------------------------- console
+
+
+def console_scope(options: Options, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
+    """What names mean in the root module, from configuration and state; with `planning`, as a plan sees it: objects
+    that do not exist yet have their planned values."""
+    session = load(options)
+    if session.config is None or session.state is None or session.failed:
+        return None, list(session.diagnostics)
+    try:
+        if planning:
+            from planner.plan.moves import apply_moves
+            from planner.plan.walk import PlanWalk
+            from planner.walk.hooks import Hooks as NoHooks
+
+            moves = apply_moves(session.config, session.state)
+            graph = build("plan", session, moves.state)
+            walk = PlanWalk(
+                graph, session.config, moves, session.variables, session.schemas, plan_options(session), NoHooks()
+            )
+            _, problems = walk.plan()
+            return walk.context.root.scope, [*session.diagnostics, *problems]
+        from planner.plan.eval_walk import eval_walk
+
+        graph = build("eval", session, session.state)
+        context, problems = eval_walk(
+            graph, session.config, session.state, session.variables, session.schemas, session.workspace
+        )
+        return context.root.scope, [*session.diagnostics, *problems]
+    except Failure as failure:
+        return None, [*session.diagnostics, *failure.diagnostics]

@@ -107,9 +107,7 @@ def load_configuration(options: Options) -> Session:
     config, found = load_config(
         options.directory, variables=given, workspace=workspace, data_dir=data_directory(os.environ)
     )
-    return Session(
-        options, config, given, {}, workspace, schemas=new_schemas(), diagnostics=(*problems, *more, *found)
-    )
+    return Session(options, config, given, {}, workspace, schemas=new_schemas(), diagnostics=(*problems, *more, *found))
 
 
 def load_values(session: Session) -> tuple[dict[str, RootVariable], list[Diagnostic]]:

@@ -102,7 +102,9 @@ def _resources(facts: FactBuilder, module: ModuleConfig, address: str, schemas: 
         object = join(address, key)
         facts.add("resource", object, address, resource.mode, source=resource.span)
         schema = schemas.resource_schema(module.provider_source(resource.provider_name), resource.mode, resource.type)
-        _references(facts, "reference", object, address, mentions.of_resource(resource, schema, schemas.provisioner_schema))
+        _references(
+            facts, "reference", object, address, mentions.of_resource(resource, schema, schemas.provisioner_schema)
+        )
         lifecycle = resource.lifecycle
         if lifecycle.prevent_destroy is not None:
             found = mentions.in_expr(lifecycle.prevent_destroy, "lifecycle.prevent_destroy")

@@ -9,12 +9,13 @@ gets is not decided here but by the rules of rules/plan.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from planner.config.model import Config, ModulePath, RemovedDecl, ResourceDecl
+from planner.config.model import Config, ModuleConfig, ModulePath, RemovedDecl, ResourceDecl
 from planner.config.variables import RootVariable
 from planner.graph.model import Graph, Node
-from planner.language.values import Null, Value
+from planner.language.schema import BlockSchema
+from planner.language.values import Null, Value, is_null
 from planner.plan.conditions import CheckState, RuleKind, check_rule
 from planner.plan.configure import ConfiguredProviders
 from planner.plan.context import EvaluationContext, ModuleInstance, Operation
@@ -146,12 +147,28 @@ class PlanWalk:
             recorded_variables(self.config, self.variables),
             self.checks.results(),
             self.checks.configs(),
+            self._relevant_attributes(),
             targets=options.targets,
             excludes=options.excludes,
             replace=options.replace,
             timestamp=self.timestamp,
             errored=errored,
         )
+
+    def _relevant_attributes(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        """What the changes rest on: of resources, of root outputs that change and of all outputs of child modules."""
+        from planner.plan.relevant import relevant_attributes
+
+        changed = [("", name) for name, output in sorted(self.record.outputs.items()) if output.action != "no-op"]
+        for module in self.context.all_instances():
+            if module.text:
+                changed += [(module.text, name) for name, value in sorted(module.outputs.items()) if not is_null(value)]
+
+        def block_of(module: ModuleConfig, decl: ResourceDecl) -> BlockSchema | None:
+            found = self.schemas.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)
+            return found.block if found else None
+
+        return relevant_attributes(self.config, block_of, self.record.changes(), changed)
 
     # ---------------------------------------------------------------- work on vertices (planner.walk.work.Work)
 

@@ -34,7 +34,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     settings = options(arguments)
     from planner import pipeline
 
-    scope, diagnostics = pipeline.console_scope(settings)
+    scope, diagnostics = pipeline.console_scope(settings, planning=arguments["json"])
     if scope is None or (arguments["json"] and has_errors(diagnostics)):
         return finish(diagnostics, terminal)
     if diagnostics:

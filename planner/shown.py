@@ -1,0 +1,145 @@
+"""What commands show without planning: outputs, states and saved plans, as values and as JSON."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, frozen
+
+from planner.session import Options, Session, load_configuration, new_schemas, open_store
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+
+if TYPE_CHECKING:
+    from planner.config.variables import RawVariables
+    from planner.plan.model import Plan
+    from planner.state.model import OutputState, State
+
+
+@frozen(eq=False)
+class Shown:
+    """What `show` reads: a plan, or a state (None: there is none yet)."""
+
+    session: Session
+    plan: Plan | None = None
+    state: State | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def stored_state(options: Options) -> Shown:
+    """The state of the selected workspace. The configuration only says where it is kept."""
+    from planner.state.workspace import current_workspace
+
+    workspace, _, problems = current_workspace(options.directory, os.environ)
+    session = Session(options, workspace=workspace, schemas=new_schemas())
+    config = None
+    if options.state_path is None and _has_configuration(options.directory):
+        loaded = load_configuration(options)
+        config = loaded.config
+        if config is None and not os.path.exists(os.path.join(options.directory, "terraform.tfstate")):
+            return Shown(session, diagnostics=loaded.diagnostics)
+        session = evolve(session, config=config, given=loaded.given)
+    backend, store, more = open_store(options, config, workspace, session.given)
+    problems = [*problems, *more]
+    state = None
+    if store is not None:
+        state, more = store.read()
+        problems += more
+    return Shown(evolve(session, backend=backend, store=store, state=state), None, state, tuple(problems))
+
+
+def _has_configuration(directory: str) -> bool:
+    endings = (".tf", ".tofu", ".tf.json", ".tofu.json")
+    try:
+        return any(name.endswith(endings) for name in os.listdir(directory))
+    except OSError:
+        return False
+
+
+def outputs(options: Options) -> tuple[dict[str, OutputState], list[Diagnostic]]:
+    """The root output values in the state."""
+    shown = stored_state(options)
+    if has_errors(shown.diagnostics) or shown.state is None:
+        return {}, list(shown.diagnostics)
+    return dict(shown.state.outputs), list(shown.diagnostics)
+
+
+def show(options: Options, path: str | None) -> Shown:
+    """The state of the workspace, or the plan or state in a file."""
+    if path is None:
+        return stored_state(options)
+    from planner.plan.file import is_plan_file
+    from planner.state.file import read_state
+
+    if is_plan_file(path):
+        session, plan, problems = open_plan(options, path)
+        return Shown(session, plan, None, tuple(problems))
+    session = Session(options, schemas=new_schemas())
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as problem:
+        detail = f"{path}: {problem.strerror or problem}."
+        return Shown(session, diagnostics=(error("show.unreadable", "Cannot read the file", detail),))
+    state, problems = read_state(data, path)
+    return Shown(session, None, state, tuple(problems))
+
+
+def open_plan(options: Options, path: str) -> tuple[Session, Plan | None, list[Diagnostic]]:
+    """A saved plan, with the configuration as it was when the plan was made."""
+    import tempfile
+
+    from planner.config.load import load_config
+    from planner.config.variables import collect_variables
+    from planner.plan.file import read_plan, unpack_sources
+    from planner.state.workspace import current_workspace
+
+    plan, sources, problems = read_plan(path)
+    session = Session(options, schemas=new_schemas())
+    if plan is None or has_errors(problems):
+        return session, None, problems
+    workspace, _, more = current_workspace(options.directory, os.environ)
+    given, found = collect_variables(options.directory, options.var_args)
+    problems = [*problems, *more, *found]
+    with tempfile.TemporaryDirectory(prefix="planner-") as folder:
+        root, found = unpack_sources(sources, folder)
+        problems += found
+        if has_errors(problems):
+            return session, None, problems
+        # what static expressions need was given when the plan was made
+        config, found = load_config(root, variables=planned_variables(plan, given), workspace=workspace)
+    problems += [d for d in found if d.is_error]
+    return evolve(session, config=config, given=given, workspace=workspace), plan, problems
+
+
+def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
+    """The values that the plan recorded, as given values; what is given now for the others (ephemeral ones)."""
+    from planner.config.variables import RawValue
+    from planner.language.expression_text import expression_text
+
+    recorded = {
+        name: RawValue(name, "plan", expression_text(value)) for name, value in plan.variables.items() if value is not None
+    }
+    return {**given, **recorded}
+
+
+def plan_json(shown: Shown) -> dict[str, Any]:
+    """What `show -json PLAN` prints. Raises Failure."""
+    from planner.plan.json_plan import plan_json
+
+    assert shown.plan is not None
+    if shown.session.config is None:
+        raise Failure(shown.diagnostics)
+    return plan_json(shown.plan, shown.session.config, schema_of(shown.session))
+
+
+def state_json(shown: Shown) -> dict[str, Any]:
+    """What `show -json` prints of a state. Raises Failure."""
+    from planner.plan.json_state import state_json
+
+    return state_json(shown.state, schema_of(shown.session))
+
+
+def schema_of(session: Session) -> Any:
+    """What a provider (by its address) offers."""
+    return session.schemas.schema
