@@ -14,7 +14,7 @@ and selects providers. Running it again is harmless."""
 FLAGS = (
     Flag("backend", "bool", "Leave the backend as it is.", True),
     Flag("cloud", "bool", "", True),
-    Flag("backend-config", "ordered", "A setting of the backend, or a file with settings.", value="NAME=VALUE"),
+    Flag("backend-config", "list", "A setting of the backend, or a file with settings.", value="NAME=VALUE"),
     Flag("force-copy", "bool", "Answer yes to questions about copying the state."),
     Flag("reconfigure", "bool", "Forget the former settings of the backend."),
     Flag("migrate-state", "bool", "Move the state to the new backend."),
@@ -46,7 +46,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         upgrade=arguments["upgrade"],
         install_modules=arguments["get"],
         backend=arguments["backend"],
-        backend_config=tuple(text for name, text in arguments.ordered if name == "backend-config"),
+        backend_config=arguments["backend-config"],
         reconfigure=arguments["reconfigure"],
         plugin_dirs=arguments["plugin-dir"],
         lockfile=arguments["lockfile"],

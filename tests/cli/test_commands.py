@@ -1,0 +1,469 @@
+"""Commands around a pipeline that is played: what they ask of it, what they print, how they exit."""
+
+from __future__ import annotations
+
+import json
+import types
+from pathlib import Path
+
+import pytest
+
+import planner as package
+from planner.cli.commands.console import open_brackets, statements
+from planner.cli.commands.providers import tree
+from planner.config.model import ModuleConfig, RequiredProvider
+from planner.language.types import NUMBER, STRING
+from planner.state.model import InstanceState, ObjectState, OutputState, ResourceState, State
+from planner.vocabulary.diagnostic import error, warning
+
+from . import from_json
+
+PROVIDER = 'provider["terraform.io/builtin/terraform"]'
+CREATED = {
+    "address": "terraform_data.a",
+    "mode": "managed",
+    "type": "terraform_data",
+    "name": "a",
+    "provider_name": "terraform.io/builtin/terraform",
+    "change": {"actions": ["create"], "before": None, "after": {"input": 1}, "after_unknown": {"id": True}},
+}
+CHANGES = from_json.plan({"resource_changes": [CREATED]})
+NOTHING = from_json.plan({})
+STATE = State(
+    {
+        address: ResourceState(module, "managed", "terraform_data", "a", PROVIDER, instances)
+        for address, module, instances in (
+            (
+                "terraform_data.a",
+                "",
+                {k: InstanceState(k, ObjectState({"id": f"i-{k}", "input": 1})) for k in (0, 10, 2)},
+            ),
+            (
+                "module.m.terraform_data.a",
+                "module.m",
+                {None: InstanceState(None, ObjectState({"id": "m"}, tainted=True))},
+            ),
+        )
+    },
+    {"o": OutputState(5, NUMBER), "s": OutputState("hush", STRING, True)},
+)
+
+
+class Schemas:
+    """Knows no schema: objects are shown by their values."""
+
+    def resource(self, source, mode, type):
+        return None
+
+
+class Played(types.SimpleNamespace):
+    """The pipeline; every call is noted in `calls` as (name, arguments)."""
+
+    def __init__(self, **more):
+        super().__init__(calls=[], planned=CHANGES, problems=(), state=STATE, counts=(1, 0, 0, 0, 0), **more)
+        self.session = types.SimpleNamespace(schemas=Schemas())
+
+    def note(self, name, *arguments):
+        self.calls.append((name, arguments))
+
+    def plan(self, options, hooks):
+        self.note("plan", options)
+        hooks.refresh_start("terraform_data.old")
+        return types.SimpleNamespace(plan=self.planned, session=self.session, diagnostics=self.problems)
+
+    def save_plan(self, planned, path):
+        self.note("save_plan", path)
+        return []
+
+    def apply(self, options, planned, hooks):
+        self.note("apply", options, planned)
+        hooks.apply_start("terraform_data.a", "create")
+        hooks.apply_complete("terraform_data.a", "create")
+        names = ("add", "change", "remove", "imports", "forget")
+        counts = types.SimpleNamespace(**dict(zip(names, self.counts, strict=True)))
+        return types.SimpleNamespace(state=self.state, counts=counts, diagnostics=self.problems)
+
+    def validate(self, options):
+        self.note("validate", options)
+        return list(self.problems)
+
+    def outputs(self, options):
+        self.note("outputs", options)
+        return (self.state.outputs if self.state else {}), []
+
+    def show(self, options, path):
+        self.note("show", path)
+        plan = self.planned if path else None
+        state = None if path else self.state
+        return types.SimpleNamespace(session=self.session, plan=plan, state=state, diagnostics=self.problems)
+
+    def plan_json(self, shown):
+        return {"format_version": "1.2", "terraform_version": "1.12.6"}
+
+    def state_json(self, shown):
+        return {"format_version": "1.0"}
+
+    def init(self, options, **more):
+        self.note("init", options, more)
+        return list(self.problems)
+
+    def workspaces(self, options):
+        return ["default", "other"], "other", []
+
+    def query(self, options, text, kind="", plan_file=None):
+        self.note("query", text, kind, plan_file)
+        return types.SimpleNamespace(variables=("X",), rows=[("a",), ("1",)]), []
+
+
+@pytest.fixture
+def played(monkeypatch):
+    import sys
+
+    pipeline = Played()
+    monkeypatch.setitem(sys.modules, "planner.pipeline", pipeline)
+    monkeypatch.setattr(package, "pipeline", pipeline, raising=False)
+    return pipeline
+
+
+def types_of(text):
+    return [json.loads(line)["type"] for line in text.split("\n") if line]
+
+
+# ---------------------------------------------------------------- plan
+
+
+@pytest.mark.parametrize(
+    ("plan", "problems", "words", "code"),
+    [
+        (CHANGES, (), (), 0),
+        (CHANGES, (), ("-detailed-exitcode",), 2),
+        (NOTHING, (), ("-detailed-exitcode",), 0),
+        (NOTHING, (warning("w", "Odd"),), ("-detailed-exitcode",), 0),
+        (CHANGES, (error("e", "Bad"),), ("-detailed-exitcode",), 1),
+        (None, (error("e", "Bad"),), ("-detailed-exitcode",), 1),
+    ],
+)
+def test_plan_exit_codes(planner, played, plan, problems, words, code):
+    played.planned, played.problems = plan, problems
+    assert planner("plan", *words).code == code
+
+
+def test_plan_text(planner, played):
+    ran = planner("plan")
+    assert "terraform_data.old: Refreshing state..." in ran.out
+    assert "Plan: 1 to add, 0 to change, 0 to destroy." in ran.out
+    assert "Note: The plan was not saved" in ran.out
+    assert ran.err == ""
+    played.planned = NOTHING
+    assert "No changes. Your infrastructure matches the configuration." in planner("plan").out
+
+
+def test_plan_in_automation_gives_no_advice(planner, played, monkeypatch):
+    monkeypatch.setenv("TF_IN_AUTOMATION", "1")
+    assert "Note:" not in planner("plan").out
+
+
+def test_plan_is_saved_even_when_it_failed(planner, played):
+    ran = planner("plan", "-out", "p.bin")
+    assert ("save_plan", ("p.bin",)) in played.calls
+    assert 'planner apply "p.bin"' in ran.out
+    played.problems = (error("e", "Bad"),)
+    played.calls.clear()
+    assert planner("plan", "-out=p.bin").code == 1
+    assert ("save_plan", ("p.bin",)) in played.calls
+
+
+def test_plan_json(planner, played):
+    ran = planner("plan", "-json")
+    assert types_of(ran.out) == ["version", "refresh_start", "planned_change", "change_summary"]
+
+
+def test_json_into_a_file_beside_the_text(planner, played, tmp_path):
+    path = tmp_path / "lines"
+    ran = planner("plan", f"-json-into={path}")
+    assert "Plan: 1 to add" in ran.out
+    assert types_of(path.read_text()) == ["version", "refresh_start", "planned_change", "change_summary"]
+    assert planner("plan", f"-json-into={tmp_path}/no/file").code == 1
+
+
+def test_flags_reach_the_pipeline(planner, played):
+    words = ["-destroy", "-refresh=false", "-parallelism", "3", "-lock=false", "-lock-timeout=1m", "-state", "S"]
+    more = ["-state-out=T", "-backup=-", "-var", "a=1", "-var-file=f", "-target=a.b[0]", "-replace=a.c"]
+    more += ["-input=false", "-compact-warnings"]
+    assert planner("plan", *words, *more).code == 0
+    (options,) = played.calls[0][1]
+    assert (options.mode, options.refresh, options.parallelism, options.lock) == ("destroy", False, 3, False)
+    assert (options.lock_timeout, options.state_path, options.state_out, options.backup) == (60.0, "S", "T", "-")
+    assert options.var_args == (("var", "a=1"), ("var-file", "f"))
+    assert (options.targets, options.replace, options.input) == (("a.b[0]",), ("a.c",), False)
+
+
+@pytest.mark.parametrize(
+    ("words", "needle"),
+    [
+        (["-destroy", "-refresh-only"], "-destroy and -refresh-only"),
+        (["-refresh-only", "-refresh=false"], "-refresh-only does nothing"),
+        (["-target=a.b", "-exclude=c.d"], "not by both"),
+        (["-target=a..b"], "is no address"),
+        (["-target="], "is no address"),
+        (["-parallelism=0"], "at least 1"),
+        (["-target-file=nowhere"], "nowhere"),
+        (["words"], "-chdir=DIR"),
+    ],
+)
+def test_flags_that_make_no_sense(planner, played, words, needle):
+    ran = planner("plan", *words)
+    assert ran.code == 1
+    assert needle in ran.err
+    assert not played.calls
+
+
+def test_targets_from_a_file(planner, played, tmp_path):
+    path = tmp_path / "targets"
+    path.write_text("# these\nterraform_data.a\n\n  module.m\n")
+    planner("plan", f"-target-file={path}")
+    assert played.calls[0][1][0].targets == ("terraform_data.a", "module.m")
+    path.write_text("terraform_data.a\na.b.[\n")
+    ran = planner("plan", f"-target-file={path}")
+    assert ran.code == 1
+    assert "targets line 2" in ran.err
+
+
+def test_usage_errors_as_json_lines(planner, played):
+    ran = planner("plan", "-json", "-bogus")
+    assert ran.code == 1
+    assert types_of(ran.out) == ["version", "diagnostic"]
+
+
+# ---------------------------------------------------------------- apply
+
+
+def test_apply_asks(planner, played):
+    ran = planner("apply", stdin="yes\n")
+    assert ran.code == 0
+    assert "Only 'yes' will be accepted to approve." in ran.out
+    assert "terraform_data.a: Creation complete after 0s" in ran.out
+    assert "Apply complete! Resources: 1 added, 0 changed, 0 destroyed." in ran.out
+    assert "Outputs:\n\no = 5\ns = <sensitive>\n" in ran.out
+
+
+def test_apply_takes_no_for_an_answer(planner, played):
+    ran = planner("apply", stdin="y\n")
+    assert ran.code == 1
+    assert "Apply cancelled." in ran.out
+    assert [name for name, _ in played.calls] == ["plan"]
+
+
+@pytest.mark.parametrize("words", [("-input=false",), ()])
+def test_apply_that_cannot_ask_fails(planner, played, words):
+    ran = planner("apply", *words)
+    assert ran.code == 1
+    assert [name for name, _ in played.calls] == ["plan"]
+    assert "Error:" in ran.err
+
+
+def test_input_can_be_switched_off_by_the_environment(planner, played, monkeypatch):
+    monkeypatch.setenv("TF_INPUT", "0")
+    assert planner("apply", stdin="yes\n").code == 1
+
+
+def test_apply_without_changes_does_not_ask(planner, played):
+    played.planned, played.counts = NOTHING, (0, 0, 0, 0, 0)
+    ran = planner("apply")
+    assert ran.code == 0
+    assert "Apply complete! Resources: 0 added, 0 changed, 0 destroyed." in ran.out
+
+
+def test_apply_a_saved_plan(planner, played):
+    ran = planner("apply", "-input=false", "-parallelism=2", "p.bin", "-state=S", "-no-color")
+    assert ran.code == 0
+    ((name, (options, plan)),) = played.calls
+    assert (name, plan, options.state_path) == ("apply", "p.bin", "S")
+    assert planner("apply", "a", "b").code == 1
+
+
+def test_apply_json(planner, played):
+    ran = planner("apply", "-json", "-auto-approve")
+    assert types_of(ran.out) == [
+        "version",
+        "refresh_start",
+        "planned_change",
+        "change_summary",
+        "apply_start",
+        "apply_complete",
+        "change_summary",
+        "outputs",
+    ]
+    assert planner("apply", "-json").code == 1
+
+
+def test_a_failed_apply_does_not_claim_to_be_complete(planner, played):
+    played.problems = (error("e", "Bad"),)
+    ran = planner("apply", "p.bin")
+    assert ran.code == 1
+    assert "complete!" not in ran.out
+    assert "Error: Bad" in ran.err
+
+
+def test_imports_and_forgotten_objects_are_counted(planner, played):
+    played.counts = (1, 2, 3, 4, 5)
+    sentence = "Apply complete! Resources: 4 imported, 1 added, 2 changed, 3 destroyed, 5 forgotten."
+    assert sentence in planner("apply", "p.bin").out
+
+
+def test_destroy(planner, played):
+    played.planned = from_json.plan({"resource_changes": [CREATED]}, "destroy")
+    played.counts = (0, 0, 1, 0, 0)
+    ran = planner("destroy", stdin="yes\n")
+    assert ran.code == 0
+    assert played.calls[0][1][0].mode == "destroy"
+    assert "Destroy complete! Resources: 1 destroyed." in ran.out
+    assert "Outputs:" not in ran.out
+    assert "Destroy cancelled." in planner("destroy", stdin="no\n").out
+    assert planner("destroy", "-force").code == 1
+    assert planner("destroy", "p.bin").code == 1
+
+
+def test_refresh_records_without_asking(planner, played):
+    ran = planner("refresh")
+    assert ran.code == 0
+    assert [name for name, _ in played.calls] == ["plan", "apply"]
+    assert played.calls[0][1][0].mode == "refresh-only"
+
+
+# ---------------------------------------------------------------- show, output, state
+
+
+def test_output(planner, played):
+    assert planner("output", "-no-color").out == "o = 5\ns = <sensitive>\n"
+    assert planner("output", "s").out == '"hush"\n'
+    assert planner("output", "-raw", "s").out == "hush"
+    assert planner("output", "o", "-json", "-no-color").out == "5\n"
+    assert json.loads(planner("output", "-json").out) == {
+        "o": {"sensitive": False, "type": "number", "value": 5},
+        "s": {"sensitive": True, "type": "string", "value": "hush"},
+    }
+    missing = planner("output", "oo")
+    assert missing.code == 1
+    assert 'Did you mean "o"?' in missing.err
+
+
+def test_no_output(planner, played):
+    played.state = None
+    assert planner("output", "-json").out == "{}\n"
+    ran = planner("output")
+    assert ran.code == 0
+    assert "Warning: No outputs found" in ran.out
+    assert planner("output", "-json", "x").code == 1
+
+
+def test_show(planner, played):
+    assert planner("show", "-json", "p.bin").out == '{"format_version":"1.2","terraform_version":"1.12.6"}\n'
+    assert planner("show", "-json").out == '{"format_version":"1.0"}\n'
+    assert "Plan: 1 to add" in planner("show", "p.bin").out
+    text = planner("show").out
+    assert '# terraform_data.a[2]:\nresource "terraform_data" "a" {\n    id    = "i-2"\n    input = 1\n}\n' in text
+    assert "# module.m.terraform_data.a: (tainted)" in text
+    assert text.endswith("Outputs:\n\no = 5\ns = (sensitive value)\n")
+    played.state = None
+    assert planner("show").out == "No state.\n"
+
+
+def test_state_list(planner, played):
+    everything = ["terraform_data.a[0]", "terraform_data.a[2]", "terraform_data.a[10]", "module.m.terraform_data.a"]
+    assert planner("state", "list").out.split() == everything
+    assert planner("state", "list", "module.m").out.split() == everything[3:]
+    assert planner("state", "list", "terraform_data.a").out.split() == everything[:3]
+    assert planner("state", "list", "-id=i-2").out.split() == everything[1:2]
+    missing = planner("state", "list", "terraform_data.nope")
+    assert missing.code == 1
+    assert "terraform_data.nope" in missing.err
+    assert planner("state", "list", "a..b").code == 1
+    played.state = None
+    assert planner("state", "list").code == 1
+
+
+def test_state_show(planner, played):
+    assert 'id    = "i-10"' in planner("state", "show", "terraform_data.a[10]").out
+    assert "several instances" in planner("state", "show", "terraform_data.a").err
+    assert planner("state", "show").code == 1
+
+
+# ---------------------------------------------------------------- others
+
+
+def test_validate(planner, played):
+    ran = planner("validate")
+    assert (ran.code, ran.out) == (0, "Success! The configuration is valid.\n\n")
+    played.problems = (error("e", "Bad"), warning("w", "Odd"))
+    ran = planner("validate", "-no-color", "-json")
+    assert ran.code == 1
+    found = json.loads(ran.out)
+    assert (found["valid"], found["error_count"], found["warning_count"]) == (False, 1, 1)
+    assert ran.err == ""
+    assert planner("validate").code == 1
+
+
+def test_init(planner, played):
+    ran = planner("init", "-input=false", "-backend-config=a=b", "-upgrade", "-plugin-dir", "d", "-var-file=f")
+    assert ran.code == 0
+    assert "planner has been successfully initialized!" in ran.out
+    options, more = played.calls[0][1]
+    assert more["backend_config"] == ("a=b",)
+    assert (more["upgrade"], more["plugin_dirs"]) == (True, ("d",))
+    assert options.var_args == (("var-file", "f"),)
+    assert "log" in types_of(planner("init", "-json").out)
+
+
+def test_query(planner, played):
+    assert planner("query", "edge(X, Y)").out == "X\n---\na\n1\n"
+    found = json.loads(planner("query", "-json", "edge(X, Y)", "-plan=p").out)
+    assert (found["variables"], found["answers"]) == (["X"], [["a"], ["1"]])
+    assert played.calls[-1] == ("query", ("edge(X, Y)", "", "p"))
+    assert planner("query").code == 1
+
+
+def test_workspace_list(planner, played):
+    assert planner("workspace", "list", "-no-color").out == "  default\n* other\n\n"
+
+
+@pytest.mark.parametrize("words", ["fmt", "taint a.b", "state rm a.b", "import a.b x", "force-unlock -force id"])
+def test_what_is_not_supported_says_so(planner, played, words):
+    ran = planner(*words.split())
+    assert ran.code == 1
+    assert "not supported yet" in ran.err
+
+
+@pytest.mark.parametrize("command", ["state", "workspace", "metadata"])
+def test_families_list_their_commands(planner, command):
+    ran = planner(command)
+    assert ran.code == 1
+    assert "Commands:" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("text", "depth"),
+    [("f(", 1), ("[{(", 3), ("f()", 0), ('"("', 0), ('"\\"("', 0), ("# (\n[", 1), ("// (", 0), (")", -1)],
+)
+def test_open_brackets(text, depth):
+    assert open_brackets(text) == depth
+
+
+def test_statements_join_lines_while_brackets_are_open():
+    lines = iter(["1 +\\\n", "2\n", "\n", "[\n", "3\n", "]\n", "last"])
+    depths = []
+    found = list(statements(lambda: next(lines, ""), depths.append))
+    assert found == ["1 +\n2", "[\n3\n]", "last"]
+    assert max(depths) == 1
+
+
+def test_tree_of_providers():
+    child = ModuleConfig(("m",), "m", None)
+    root = ModuleConfig(
+        (),
+        str(Path.cwd()),
+        None,
+        required_providers={"x": RequiredProvider("x", "example.com/a/x", "~> 1.0", (), None)},
+        children={"m": child},
+    )
+    assert tree(root, "") == ["├── provider[example.com/a/x] ~> 1.0", "└── module.m"]

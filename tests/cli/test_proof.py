@@ -1,0 +1,79 @@
+"""Proofs as people read them."""
+
+from __future__ import annotations
+
+from planner.cli.render_proof import fact_text, proof_text
+from planner.cli.terminal import Paint
+
+PROOF = {
+    "format_version": "1.0",
+    "goal": ["refers", "a", "b"],
+    "root": "p1",
+    "proofs": {
+        "p1": {
+            "tuple": ["refers", "a", "b"],
+            "rule": "r.1",
+            "reason": "a refers to b",
+            "body": [{"proof": "p2"}, {"proof": "p3"}, {"not": ["gone", "a", None]}, {"test": "a != b"}],
+        },
+        "p2": {"tuple": ["mentions", "a"], "rule": "r.2", "reason": "it mentions it", "body": [{"proof": "p4"}]},
+        "p3": {
+            "tuple": ["there", "b"],
+            "rule": "r.3",
+            "reason": "it is there",
+            "body": [{"proof": "p5"}, {"proof": "p2"}, {"aggregate": "count : { x(_) }", "value": 2}],
+        },
+        "p4": {
+            "tuple": ["reference", "a", "b"],
+            "input": True,
+            "source": {"file": "main.tf", "line": 3, "column": 1, "snippet": "  input = b.id"},
+        },
+        "p5": {"tuple": ["instance", "b"], "input": True, "source": {"state": "b"}},
+    },
+}
+SHORT = """a refers to b
+  it mentions it: main.tf:3: input = b.id
+  it is there: state b"""
+FULL = """refers("a", "b"): a refers to b [r.1]
+  mentions("a"): it mentions it [r.2]
+    reference("a", "b")  main.tf:3: input = b.id
+  there("b"): it is there [r.3]
+    instance("b")  state b
+    mentions("a") (shown above)
+    count : { x(_) } = 2
+  not gone("a", _)
+  a != b"""
+
+
+def test_short_and_full():
+    assert proof_text(PROOF, Paint(False)) == SHORT
+    assert proof_text(PROOF, Paint(False), full=True) == FULL
+
+
+def test_a_high_proof_does_not_exhaust_the_stack():
+    height = 5000
+    proofs = {
+        f"p{i}": {"tuple": ["f", i], "rule": "r", "reason": f"step {i}", "body": [{"proof": f"p{i + 1}"}]}
+        for i in range(height)
+    }
+    proofs[f"p{height}"] = {"tuple": ["f", height], "input": True, "source": {"file": "main.tf", "line": 1}}
+    document = {"goal": ["f", 0], "root": "p0", "proofs": proofs}
+    assert proof_text(document, Paint(False)) == "step 0: main.tf:1"
+    assert proof_text(document, Paint(False), full=True).count("\n") == height
+
+
+def test_what_does_not_hold():
+    document = {
+        "goal": ["edge", "a", "b"],
+        "holds": False,
+        "rules": [
+            {"rule": "r.1", "fails": "x(a)", "head_fits": True},
+            {"rule": "r.2", "fails": "edge(_, c)", "head_fits": False},
+        ],
+    }
+    assert proof_text(document, Paint(False)) == 'edge("a", "b") does not hold.\n  [r.1] would need x(a)'
+    assert "No rule" in proof_text({"goal": ["edge"], "rules": []}, Paint(False))
+
+
+def test_fact_text():
+    assert fact_text(["f", "a", 1, None]) == 'f("a", 1, _)'
