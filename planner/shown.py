@@ -114,12 +114,19 @@ def open_plan(options: Options, path: str) -> tuple[Session, Plan | None, list[D
 
 def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
     """The values that the plan recorded, as given values; what is given now for the others (ephemeral ones)."""
+    from planner.config.reading import Piece
     from planner.config.variables import RawValue
     from planner.language.expression_text import expression_text
+    from planner.syntax.parse import parse_expression
+    from planner.vocabulary.span import Source
 
-    recorded = {
-        name: RawValue(name, "plan", expression_text(value)) for name, value in plan.variables.items() if value is not None
-    }
+    recorded = {}
+    for name, value in plan.variables.items():
+        if value is not None:
+            source = Source(f"<planned value of var.{name}>", expression_text(value))
+            node, _ = parse_expression(source)
+            assert node is not None
+            recorded[name] = RawValue(name, "plan", expr=Piece(node, source))
     return {**given, **recorded}
 
 
