@@ -64,6 +64,8 @@ class ModuleScope(Scope):
 
     def function(self, name: str) -> Function | None:
         if name.startswith("provider::"):
+            if name.split("::")[1] not in self.module.config.required_providers:
+                return None  # only a provider that the module requires can be called
             return self.module.context.schemas.function(self.module, name)
         from planner.language.functions import lookup
 
