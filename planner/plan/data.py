@@ -20,6 +20,7 @@ from planner.vocabulary.address import join
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 if TYPE_CHECKING:
+    from planner.plan.configuration_walk import ConfigurationWalk
     from planner.plan.walk import PlanWalk
 
 
@@ -30,7 +31,7 @@ def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     problems = self_references(walk, it) or walk.conditions(it, "precondition")
     if has_errors(problems):
         return problems
-    config = _configuration(it, problems)
+    config = data_configuration(it, problems)
     facts: Facts = {"desired": (), "data_source": ()}
     if not is_wholly_known(config):
         facts["config_unknown"] = tuple(sorted({path_name(path[:1]) for path in unknown_paths(config)}))
@@ -39,7 +40,7 @@ def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
         facts["dependency_pending"] = pending
     if len(facts) > 2:
         if it.decl.check is not None:
-            _report_to_check(walk, it, it.decl.check, [])
+            report_to_check(walk, it, it.decl.check, [])
         walk.record.refreshed.remove_object(it.resource_address, it.key)
         if walk.options.mode == "refresh-only":
             it.objects.set(it.key, Null(it.object_type))
@@ -50,7 +51,7 @@ def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
         return problems + walk.conditions(it, "postcondition", planned)
     value, found = read_data(walk, it, config)
     if it.decl.check is not None:
-        found = _report_to_check(walk, it, it.decl.check, found)
+        found = report_to_check(walk, it, it.decl.check, found)
         value = _planned(it, config) if value is None else value
         if walk.options.mode != "refresh-only":
             facts["read_for_check"] = (f"check.{it.decl.check}",)
@@ -66,7 +67,7 @@ def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     return problems + walk.conditions(it, "postcondition", value)
 
 
-def read_data(walk: PlanWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:
+def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:
     """What the provider reads, with the configuration's and the schema's marks; None when it cannot."""
     plain = unmark_deep(config)[0]
     problems = in_body(it.provider.validate_resource("data", it.type, plain), it.body, it.address)
@@ -93,13 +94,14 @@ def plan_ephemeral(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     problems = self_references(walk, it) or walk.conditions(it, "precondition")
     if has_errors(problems):
         return problems
-    config = _configuration(it, problems)
+    config = data_configuration(it, problems)
     value = mark(_planned(it, config), frozenset((EPHEMERAL,)))
     it.objects.set(it.key, value)
     return problems + walk.conditions(it, "postcondition", value)
 
 
-def _configuration(it: Instance, problems: list[Diagnostic]) -> Value:
+def data_configuration(it: Instance, problems: list[Diagnostic]) -> Value:
+    """The configuration of an instance, with marks. Raises Failure with all problems so far."""
     assert it.decl is not None
     config, found = decode_block(it.decl.body, it.schema.block, it.scope)
     problems += [d.at(it.address) for d in found]
@@ -138,7 +140,7 @@ def _record(walk: PlanWalk, it: Instance, planned: Value, facts: Facts) -> None:
     )
 
 
-def _report_to_check(walk: PlanWalk, it: Instance, check: str, found: list[Diagnostic]) -> list[Diagnostic]:
+def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, found: list[Diagnostic]) -> list[Diagnostic]:
     """A data source of a check that cannot be read fails the check, not the plan."""
     assert it.module is not None
     config_address = join(str(it.module.address.config), f"check.{check}")

@@ -90,28 +90,28 @@ def _plan(
     triggers = _triggers(walk, it)
     if triggers:
         facts["triggered"] = triggers
-    _extend(problems, walk.conditions(it, "precondition"))
-    config = _configuration(it, problems)
+    extend(problems, walk.conditions(it, "precondition"))
+    config = configuration_of(it, problems)
     tainted = current is not None and current.record.tainted
     prior: Value = Null(it.object_type) if current is None or tainted else current.value
     private = None if current is None or tainted else current.record.private
     plain_config = unmark_deep(config)[0]
-    _extend(problems, in_body(it.provider.validate_resource("managed", it.type, plain_config), it.body, it.address))
+    extend(problems, in_body(it.provider.validate_resource("managed", it.type, plain_config), it.body, it.address))
     effective = ignore_changes(prior, config, it.decl.lifecycle.ignore_changes, it.schema.block)
-    answer = _ask(it, unmark_deep(prior)[0], unmark_deep(effective)[0], private, problems)
+    answer = ask_plan(it, unmark_deep(prior)[0], unmark_deep(effective)[0], private, problems)
     planned = answer.planned
     if answer.legacy_type_system:
         planned = ignore_changes(unmark_deep(prior)[0], planned, it.decl.lifecycle.ignore_changes, None)
     config_marks = marked_paths(effective)
-    marked = _marked(it, planned, config_marks)
+    marked = with_marks(it, planned, config_marks)
     _describe(walk, it, current, facts)
     replace_paths: tuple[Any, ...] = ()
     if prior.__class__ is not Null:
-        replace_paths = _differences(it, prior, marked, answer, facts)
+        replace_paths = differences(it, prior, marked, answer, facts)
     decision, destruction = decided(it, facts, walk.module_scope(it))
     if decision.action in REPLACEMENTS and not tainted:
-        answer = _ask(it, Null(it.object_type), plain_config, answer.private, [])
-        marked = _marked(it, answer.planned, config_marks)
+        answer = ask_plan(it, Null(it.object_type), plain_config, answer.private, [])
+        marked = with_marks(it, answer.planned, config_marks)
     before = Null(it.object_type) if current is None else current.value
     marked = without_write_only(marked, it.schema.block)
     change = ResourceChange(
@@ -136,19 +136,20 @@ def _plan(
     return change, marked, destruction
 
 
-def _configuration(it: Instance, problems: list[Diagnostic]) -> Value:
+def configuration_of(it: Instance, problems: list[Diagnostic]) -> Value:
+    """The configuration of an instance, with marks. Raises Failure with all problems so far."""
     assert it.decl is not None
     config, found = decode_block(it.decl.body, it.schema.block, it.scope)
-    _extend(problems, [d.at(it.address) for d in found])
-    _extend(problems, ephemeral_problems(it, config))
+    extend(problems, [d.at(it.address) for d in found])
+    extend(problems, ephemeral_problems(it, config))
     return config
 
 
-def _ask(it: Instance, prior: Value, config: Value, private: str | None, problems: list[Diagnostic]) -> PlanAnswer:
+def ask_plan(it: Instance, prior: Value, config: Value, private: str | None, problems: list[Diagnostic]) -> PlanAnswer:
     """What the provider plans. Raises Failure."""
     block = it.schema.block
     answer = it.provider.plan(PlanRequest(it.type, prior, proposed_new(block, prior, config), config, private))
-    _extend(problems, in_body(answer.diagnostics, it.body, it.address))
+    extend(problems, in_body(answer.diagnostics, it.body, it.address))
     if not answer.legacy_type_system:
         plain = unmark_deep(answer.planned)[0]
         wrong = plan_problems(block, prior, config, plain)
@@ -162,7 +163,8 @@ def _ask(it: Instance, prior: Value, config: Value, private: str | None, problem
     return answer
 
 
-def _marked(it: Instance, planned: Value, config_marks: list[Any]) -> Value:
+def with_marks(it: Instance, planned: Value, config_marks: list[Any]) -> Value:
+    """A planned object with the marks of its configuration and of its schema."""
     marks = combined_marks(config_marks, schema_marks(it.schema.block, planned))
     return apply_marks(planned, marks) if marks else planned
 
@@ -197,7 +199,7 @@ def _describe(walk: PlanWalk, it: Instance, current: RemoteObject | None, facts:
         facts["kept_by_configuration"] = ()
 
 
-def _differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, facts: Facts) -> tuple[Any, ...]:
+def differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, facts: Facts) -> tuple[Any, ...]:
     """Facts about what is different; gives the paths that require replacement."""
     before, after = unmark_deep(prior)[0], unmark_deep(planned)[0]
     different = tuple(name for name in sorted(after) if not _same(before[name], after[name]))
@@ -242,7 +244,7 @@ def path_name(path: Iterable[tuple[str, Any]]) -> str:
     return path_text(tuple(path))
 
 
-def _extend(problems: list[Diagnostic], found: list[Diagnostic]) -> None:
+def extend(problems: list[Diagnostic], found: list[Diagnostic]) -> None:
     """Add what was found; errors end the work on this instance."""
     problems += found
     if has_errors(found):

@@ -9,16 +9,15 @@ gets is not decided here but by the rules of rules/plan.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from planner.config.model import Config, ModuleConfig, ModulePath, RemovedDecl, ResourceDecl
+from planner.config.model import Config, ModuleConfig, ResourceDecl
 from planner.config.variables import RootVariable
 from planner.graph.model import Graph, Node
 from planner.language.schema import BlockSchema
 from planner.language.values import Null, Value, is_null
-from planner.plan.conditions import CheckState, RuleKind, check_rule
-from planner.plan.configure import ConfiguredProviders
-from planner.plan.context import EvaluationContext, ModuleInstance, Operation
+from planner.plan.configuration_walk import ConfigurationWalk, module_path, relation
+from planner.plan.context import Operation
 from planner.plan.imports import Imports
 from planner.plan.instance import Instance
 from planner.plan.model import Plan
@@ -27,30 +26,18 @@ from planner.plan.objects import StateObjects
 from planner.plan.options import PlanOptions
 from planner.plan.outputs import plan_destroyed_output, plan_output
 from planner.plan.record import PlanRecord
-from planner.plan.repetition import NO_REPETITION, expand
 from planner.plan.resources import InstanceTask, ResourceVertices
 from planner.plan.schemas import Schemas
-from planner.plan.scope import ModuleScope
-from planner.plan.variables import evaluate_argument, evaluate_local, validate_variable, value_problems
-from planner.state.build import StateBuilder
-from planner.state.model import InstanceKey, ObjectState
-from planner.vocabulary.address import (
-    AddressError,
-    join,
-    parse_module,
-    parse_resource_instance,
-)
+from planner.state.model import InstanceKey
+from planner.vocabulary.address import AddressError, join, parse_resource_instance
 from planner.vocabulary.collector import collector_paused
-from planner.vocabulary.diagnostic import Diagnostic, Failure, Severity, error, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.walk.hooks import Hooks
 from planner.walk.machine import Machine
 from planner.walk.pool import walk_pool
 from planner.walk.sequential import walk_sequentially
 from planner.walk.work import WorkResult
-
-if TYPE_CHECKING:
-    from planner.graph.dependencies import ResourceDependencies
 
 
 def plan_walk(
@@ -68,7 +55,7 @@ def plan_walk(
         return PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks()).plan()
 
 
-class PlanWalk:
+class PlanWalk(ConfigurationWalk):
     """Everything that the work on vertices shares."""
 
     def __init__(
@@ -81,30 +68,25 @@ class PlanWalk:
         options: PlanOptions,
         hooks: Hooks,
     ) -> None:
-        self.graph, self.config, self.options, self.hooks = graph, config, options, hooks
-        self.schemas = schemas
-        self.variables = variables
-        self.state = moves.state
         operation: Operation = "plan-destroy" if options.mode == "destroy" else "plan"
         self.timestamp = options.timestamp or _now()
-        self.context = EvaluationContext(
-            config, operation, schemas, StateObjects(moves.state, schemas), options.workspace, self.timestamp
+        objects = StateObjects(moves.state, schemas)
+        super().__init__(
+            graph, config, operation, variables, schemas, objects, options.workspace, self.timestamp, hooks
         )
-        self.providers = ConfiguredProviders(self.context)
+        self.options = options
+        self.is_lenient = options.is_lenient
+        self.state = moves.state
         self.record = PlanRecord(moves)
-        self.checks = CheckState(config)
         self.imports = Imports(self.context)
         self.replace = frozenset(options.replace)
         self.self_references: dict[ResourceDecl, list[tuple[InstanceKey, Diagnostic]]] = {}
         self.tasks: dict[str, InstanceTask] = {}
         self.configurations = provider_configurations(graph)
-        self.forced_first = {row[0] for row in _relation(graph, "forced_create_before_destroy")}
+        self.forced_first = {row[0] for row in relation(graph, "forced_create_before_destroy")}
         self._waits: dict[str, list[str]] = {}
-        for resource, dependency in sorted(_relation(graph, "data_waits")):
+        for resource, dependency in sorted(relation(graph, "data_waits")):
             self._waits.setdefault(resource, []).append(dependency)
-        self._dependencies: ResourceDependencies | None = None
-        self._detached: dict[str, ModuleInstance] = {}
-        self._removed = _removed(config)
         self.resources = ResourceVertices(self)
 
     # ---------------------------------------------------------------- the whole
@@ -195,39 +177,10 @@ class PlanWalk:
         answer = work(self, vertex)
         return answer if isinstance(answer, WorkResult) else WorkResult(tuple(answer))
 
-    # ---------------------------------------------------------------- values
-
-    def root_variable(self, node: Node) -> list[Diagnostic]:
-        given = self.variables.get(node.object)
-        problems = value_problems(self.config, node.object, given)
-        if given is not None and not has_errors(problems):
-            self.context.root.variables[node.object] = given.value
-        return problems
-
-    def module_variable(self, node: Node) -> list[Diagnostic]:
-        problems: list[Diagnostic] = []
-        for module in self.context.instances(_path(node.module)):
-            problems += evaluate_argument(module, node.object)
-        return problems
-
-    def variable_reference(self, node: Node) -> list[Diagnostic]:
-        path = _path(node.module)
-        modules = self.context.instances(path)
-        config_address = join(node.module, f"var.{node.object}")
-        self.checks.announce("input_variable", config_address, (join(m.text, f"var.{node.object}") for m in modules))
-        problems: list[Diagnostic] = []
-        for module in modules:
-            problems += validate_variable(module, node.object, self.checks, config_address)
-        return problems
-
-    def local(self, node: Node) -> list[Diagnostic]:
-        problems: list[Diagnostic] = []
-        for module in self.context.instances(_path(node.module)):
-            problems += evaluate_local(module, node.object)
-        return problems
+    # ---------------------------------------------------------------- outputs
 
     def output(self, node: Node) -> list[Diagnostic]:
-        path = _path(node.module)
+        path = module_path(node.module)
         if not path and self.options.mode == "destroy":
             return plan_destroyed_output(self.record, self.state, node.object)
         config_address = join(node.module, f"output.{node.object}")
@@ -241,46 +194,6 @@ class PlanWalk:
     def output_destroy(self, node: Node) -> list[Diagnostic]:
         return plan_destroyed_output(self.record, self.state, node.object)
 
-    # ---------------------------------------------------------------- modules, providers, checks
-
-    def module_expand(self, node: Node) -> list[Diagnostic]:
-        *above, name = _path(node.module)
-        problems: list[Diagnostic] = []
-        for parent in self.context.instances(tuple(above)):
-            try:
-                address = str(parent.address.child(name))
-                self.context.expand_module(parent, name, expand(parent.config.calls[name], parent.scope, address))
-            except Failure as failure:
-                problems += failure.diagnostics
-        return problems
-
-    def provider(self, node: Node) -> list[Diagnostic]:
-        return self.providers.configure(node.object)
-
-    def provider_close(self, node: Node) -> list[Diagnostic]:
-        self.providers.close(node.object.removesuffix(" (close)"))
-        return []
-
-    def check_report(self, node: Node) -> list[Diagnostic]:
-        modules = self.context.instances(_path(node.module))
-        addresses = [join(module.text, f"check.{node.object}") for module in modules]
-        self.checks.announce("check", join(node.module, f"check.{node.object}"), addresses)
-        return []
-
-    def check_expand(self, node: Node) -> list[Diagnostic]:
-        config_address = join(node.module, f"check.{node.object}")
-        problems: list[Diagnostic] = []
-        for module in self.context.instances(_path(node.module)):
-            address = join(module.text, f"check.{node.object}")
-            if self.checks.status("check", config_address, address) in ("fail", "error"):
-                continue
-            scope = module.scope.inside(check=node.object)
-            for i, rule in enumerate(module.config.checks[node.object].assertions):
-                result = check_rule(rule, "assertion", scope, "warning")
-                self.checks.report("check", config_address, address, "assertion", i, result)
-                problems += [d.at(address) for d in result.diagnostics]
-        return problems
-
     # ---------------------------------------------------------------- resources
 
     def resource(self, node: Node) -> WorkResult:
@@ -288,60 +201,6 @@ class PlanWalk:
 
     def departing(self, node: Node) -> list[Diagnostic]:
         return self.resources.departing(node)
-
-    # ---------------------------------------------------------------- questions of the instance work
-
-    def module_scope(self, it: Instance) -> ModuleScope:
-        """The scope of the instance's module, also when that is not declared any more."""
-        if it.module is not None:
-            return it.module.scope
-        found = self._detached.get(it.module_text)
-        if found is None:
-            address = parse_module(it.module_text)
-            config = self.config.root.descendant(address.path)
-            found = ModuleInstance(self.context, config or self.config.root, address, None, NO_REPETITION)
-            self._detached[it.module_text] = found
-        return found.scope
-
-    def conditions(self, it: Instance, kind: RuleKind, self_value: Value = None) -> list[Diagnostic]:
-        """Check the pre- or postconditions of an instance."""
-        assert it.decl is not None
-        lifecycle = it.decl.lifecycle
-        rules = lifecycle.preconditions if kind == "precondition" else lifecycle.postconditions
-        if not rules:
-            return []
-        scope = it.scope.inside(self_value=self_value)
-        severity: Severity = "warning" if self.options.is_lenient else "error"
-        problems: list[Diagnostic] = []
-        for i, rule in enumerate(rules):
-            result = check_rule(rule, kind, scope, severity)
-            self.checks.report("resource", it.config_address, it.address, kind, i, result)
-            problems += [d.at(it.address) for d in result.diagnostics]
-        return problems
-
-    def write(self, state: StateBuilder, it: Instance, record: ObjectState) -> None:
-        """Put the object's record into one of the states."""
-        state.set_object(
-            it.module_text,
-            it.mode,
-            it.type,
-            it.name,
-            it.key,
-            record,
-            it.configuration,
-            it.provider_key,
-            it.deposed,
-        )
-
-    def dependencies(self, node: str) -> tuple[str, ...]:
-        """The resources that a vertex depends on, as the state records them."""
-        if self.graph.database is None:
-            return ()
-        if self._dependencies is None:
-            from planner.graph.dependencies import ResourceDependencies
-
-            self._dependencies = ResourceDependencies(self.graph.database)
-        return self._dependencies.of(node)
 
     def pending_dependencies(self, it: Instance) -> tuple[str, ...]:
         """Resources with planned changes that a data source has to wait for."""
@@ -362,21 +221,13 @@ class PlanWalk:
                     break
         return tuple(found)
 
-    def removal(self, config_address: str) -> RemovedDecl | None:
-        """The removed block that covers a resource; the last one counts."""
-        found = None
-        for address, block in self._removed:
-            if config_address == address or config_address.startswith(f"{address}."):
-                found = block
-        return found
-
 
 # ---------------------------------------------------------------- helpers
 
 
 def provider_configurations(graph: Graph) -> dict[str, str]:
     """The provider configuration that each vertex uses."""
-    found: dict[str, str] = dict(sorted(_relation(graph, "uses_provider")))  # type: ignore[arg-type]
+    found: dict[str, str] = dict(sorted(relation(graph, "uses_provider")))  # type: ignore[arg-type]
     if not found:
         for name, node in graph.nodes.items():
             if node.kind in ("resource", "orphan", "deposed", "plan_destroy"):
@@ -397,27 +248,6 @@ def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) ->
             found[name] = None
         else:
             found[name] = given.raw if given.raw is not None else (Null() if decl.default is None else decl.default)
-    return found
-
-
-def _relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
-    database = graph.database
-    if database is None or name not in database:
-        return set()
-    rows: set[tuple[str, ...]] = database[name]
-    return rows
-
-
-def _path(module: str) -> ModulePath:
-    return parse_module(module).path
-
-
-def _removed(config: Config) -> list[tuple[str, RemovedDecl]]:
-    found = []
-    for module in config.root.walk():
-        base = ".".join(f"module.{name}" for name in module.path)
-        for block in module.removed:
-            found.append((join(base, block.from_), block))
     return found
 
 

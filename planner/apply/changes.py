@@ -1,0 +1,141 @@
+"""Applying planned changes to declared instances: creating and updating objects, reading data sources."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from planner.apply.operation import Operation, Report, carry_out, recorded_object
+from planner.apply.provision import provision_created
+from planner.language.paths import marked_paths, unknown_paths
+from planner.language.values import Null, Value, is_wholly_known, unmark_deep
+from planner.plan.data import data_configuration, read_data, report_to_check
+from planner.plan.decide import Facts
+from planner.plan.ignore import ignore_changes
+from planner.plan.instance import Instance
+from planner.plan.managed import ask_plan, configuration_of, differences, extend, path_name, with_marks
+from planner.plan.model import REPLACEMENTS, ResourceChange
+from planner.plan.objects import RemoteObject, write_object
+from planner.plan.provider_diagnostics import in_body
+from planner.plan.schema_marks import without_write_only
+from planner.provider.conformity import object_problems
+from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+
+if TYPE_CHECKING:
+    from planner.apply.walk import ApplyWalk
+
+
+def apply_managed(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list[Diagnostic]:
+    """Create or update the object of an instance, or check again what is unchanged. Raises Failure."""
+    deposed = walk.depose(it) if change.action == "create-then-delete" else ""
+    current, problems = recorded_object(walk, it)
+    extend(problems, walk.conditions(it, "precondition"))
+    if change.action == "no-op":
+        value = current.value if current is not None else Null(it.object_type)
+        return problems + walk.conditions(it, "postcondition", value)
+    operation = _plan_again(it, current, change, problems)
+    if operation is None:
+        assert current is not None
+        return problems + walk.conditions(it, "postcondition", current.value)
+    report = Report(walk, it, operation.action, operation.before)
+    found: list[Diagnostic] = []
+    after = carry_out(it, operation, current, found)
+    after = _write(walk, it, operation, after, found)
+    if after is not None and operation.action == "create" and not after.record.tainted:
+        found += provision_created(walk, it, after.value)
+        after = _write(walk, it, operation, after, found)
+    if deposed and has_errors(found):
+        walk.record.state.restore(it.resource_address, it.key, deposed)
+    value = after.value if after is not None else Null(it.object_type)
+    report.end(found, value)
+    walk.record.checkpoints.changed()
+    return problems + found + walk.conditions(it, "postcondition", value)
+
+
+def _write(
+    walk: ApplyWalk, it: Instance, operation: Operation, after: RemoteObject | None, problems: list[Diagnostic]
+) -> RemoteObject | None:
+    """Record the object; one whose creation failed is tainted."""
+    assert it.objects is not None
+    if after is None:
+        walk.record.write(it, None)
+        it.objects.remove(it.key)
+        return None
+    tainted = after.record.tainted or (operation.action == "create" and has_errors(problems))
+    record = evolve(after.record, tainted=tainted, dependencies=walk.dependencies(it.node))
+    walk.record.write(it, record)
+    it.objects.set(it.key, after.value)
+    return RemoteObject(after.value, record)
+
+
+def _plan_again(
+    it: Instance, current: RemoteObject | None, change: ResourceChange, problems: list[Diagnostic]
+) -> Operation | None:
+    """The change with everything known that was not when it was planned; None when nothing is left to do. The decision
+    stands: only what the provider says of the values is asked anew. Raises Failure with all problems so far."""
+    assert it.decl is not None
+    config = configuration_of(it, problems)
+    plain_config = unmark_deep(config)[0]
+    if not is_wholly_known(plain_config):
+        where = ", ".join(sorted({path_name(path) for path in unknown_paths(plain_config)}))
+        detail = f"These arguments of {it.address} are still unknown: {where}."
+        extend(problems, [error("apply.unknown_configuration", "Configuration contains unknown value", detail)])
+    tainted = current is not None and current.record.tainted
+    prior: Value = Null(it.object_type) if current is None or tainted else current.value
+    private = None if current is None or tainted else current.record.private
+    extend(problems, in_body(it.provider.validate_resource("managed", it.type, plain_config), it.body, it.address))
+    effective = ignore_changes(prior, config, it.decl.lifecycle.ignore_changes, it.schema.block)
+    answer = ask_plan(it, unmark_deep(prior)[0], unmark_deep(effective)[0], private, problems)
+    planned = answer.planned
+    if answer.legacy_type_system:
+        planned = ignore_changes(unmark_deep(prior)[0], planned, it.decl.lifecycle.ignore_changes, None)
+    marked = with_marks(it, planned, marked_paths(effective))
+    action = "create"
+    if prior.__class__ is not Null:
+        facts: Facts = {}
+        differences(it, prior, marked, answer, facts)
+        action = "replace" if "requires_replace" in facts else "update" if facts else "no-op"
+    extend(problems, _inconsistent(it, change, action, marked))
+    if action == "no-op":
+        return None
+    return Operation(action, prior, marked, plain_config, answer.private)
+
+
+def _inconsistent(it: Instance, change: ResourceChange, action: str, planned: Value) -> list[Diagnostic]:
+    """Why what is about to be done is not what was planned."""
+    expected = "create" if change.action in REPLACEMENTS else change.action
+    summary = "Provider produced inconsistent final plan"
+    intro = f"With everything known, the provider {it.configuration} plans something else for {it.address}"
+    hint = "This is a mistake in the provider."
+    found = []
+    if action != expected and (expected, action) != ("update", "no-op"):
+        detail = f"{intro}: {action} in place of {expected}. {hint}"
+        found.append(error("provider.inconsistent_plan", summary, detail))
+    wanted = unmark_deep(change.after)[0]
+    actual = without_write_only(unmark_deep(planned)[0], it.schema.block)
+    for problem in object_problems(it.schema.block, wanted, actual):
+        found.append(error("provider.inconsistent_plan", summary, f"{intro}: {problem}. {hint}"))
+    return found
+
+
+def apply_data(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list[Diagnostic]:
+    """Read a data source, or check again one that was read while planning. Raises Failure."""
+    assert it.decl is not None
+    assert it.objects is not None
+    problems: list[Diagnostic] = []
+    extend(problems, walk.conditions(it, "precondition"))
+    if change.action == "no-op":
+        return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))
+    config = data_configuration(it, problems)
+    value, found = read_data(walk, it, config)
+    if it.decl.check is not None:
+        found = report_to_check(walk, it, it.decl.check, found)
+    problems += found
+    if has_errors(found):
+        return problems
+    if value is not None:
+        walk.record.write(it, write_object(value, it.schema))
+        it.objects.set(it.key, value)
+        walk.record.checkpoints.changed()
+    return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))

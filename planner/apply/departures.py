@@ -1,0 +1,94 @@
+"""Applying the end of objects: destroying and forgetting, current and deposed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.apply.operation import Operation, Report, carry_out, recorded_object
+from planner.apply.provision import provision_departing
+from planner.language.types import DYNAMIC
+from planner.language.values import Null, unmark_deep
+from planner.plan.instance import Instance
+from planner.plan.objects import RemoteObject
+from planner.plan.provider_diagnostics import in_body
+from planner.provider.interface import PlanRequest
+from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+
+if TYPE_CHECKING:
+    from planner.apply.walk import ApplyWalk
+
+
+def destroy_current(walk: ApplyWalk, it: Instance, private: str | None) -> list[Diagnostic]:
+    """Destroy the current object; of a data source only the record goes. `private` is what the provider planned with.
+    Raises Failure."""
+    if it.mode != "managed":
+        walk.record.write(it, None)
+        walk.record.checkpoints.changed()
+        return []
+    current, problems = recorded_object(walk, it)
+    if current is None:
+        return problems
+    report = Report(walk, it, "delete", current.value)
+    found = [] if current.record.tainted else provision_departing(walk, it, current.value)
+    if has_errors(found):
+        report.end(found, current.value)
+        return problems + found
+    after = _destroy(walk, it, current, private, found)
+    if after is None and it.objects is not None:
+        it.objects.remove(it.key)
+    report.end(found, after.value if after is not None else Null(it.object_type))
+    walk.record.checkpoints.changed()
+    return problems + found
+
+
+def destroy_deposed(walk: ApplyWalk, it: Instance) -> list[Diagnostic]:
+    """Destroy a deposed object. Raises Failure."""
+    current, problems = recorded_object(walk, it)
+    if current is None:
+        detail = f"The state has no deposed object {it.deposed} of {it.address}."
+        return [*problems, error("apply.missing_deposed", "Deposed object not present", detail)]
+    absent = Null(it.object_type)
+    request = PlanRequest(it.type, unmark_deep(current.value)[0], absent, absent, current.record.private)
+    answer = it.provider.plan(request)
+    problems += in_body(answer.diagnostics, it.body, it.address)
+    if has_errors(problems):
+        return problems
+    report = Report(walk, it, "delete", current.value)
+    found: list[Diagnostic] = []
+    after = _destroy(walk, it, current, answer.private, found)
+    if not has_errors(found):
+        report.end(found, Null(it.object_type))
+    elif after is not None:
+        report.end(found, after.value)
+    walk.record.checkpoints.changed()
+    return problems + found
+
+
+def _destroy(
+    walk: ApplyWalk, it: Instance, current: RemoteObject, private: str | None, problems: list[Diagnostic]
+) -> RemoteObject | None:
+    operation = Operation("delete", current.value, Null(it.object_type), Null(DYNAMIC), private)
+    after = carry_out(it, operation, current, problems)
+    walk.record.write(it, after.record if after is not None else None, it.deposed)
+    return after
+
+
+def forget_instance(walk: ApplyWalk, it: Instance) -> list[Diagnostic]:
+    """Take an instance with all its objects out of the state."""
+    instance = walk.record.state.instance(it.resource_address, it.key)
+    if instance is None or instance.current is None:
+        return []
+    for deposed in instance.deposed:
+        walk.record.write(it, None, deposed)
+    walk.record.write(it, None)
+    if it.objects is not None:
+        it.objects.remove(it.key)
+    walk.record.checkpoints.changed()
+    return []
+
+
+def forget_deposed(walk: ApplyWalk, it: Instance) -> list[Diagnostic]:
+    """Take a deposed object out of the state."""
+    walk.record.write(it, None, it.deposed)
+    walk.record.checkpoints.changed()
+    return []

@@ -1,0 +1,141 @@
+"""One operation of a provider: announced, carried out, its answer judged and recorded."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from attrs import evolve, frozen
+
+from planner.language.convert import path_text
+from planner.language.operations import same_value
+from planner.language.paths import apply_marks, marked_paths, unknown_paths, without_unknown
+from planner.language.values import Null, Value, is_wholly_known, unmark_deep
+from planner.plan.instance import Instance
+from planner.plan.lifecycle import keeps_object
+from planner.plan.objects import RemoteObject, object_id, read_object, write_object
+from planner.plan.provider_diagnostics import in_body
+from planner.plan.schema_marks import combined_marks, schema_marks, sensitive_paths, without_write_only
+from planner.provider.conformity import object_problems
+from planner.state.model import ObjectState
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+
+if TYPE_CHECKING:
+    from planner.apply.walk import ApplyWalk
+
+
+@frozen(eq=False)
+class Operation:
+    """What is to be done to an object: `action` is create, update or delete; `before` and `after` carry marks, `config`
+    does not (Null for a delete)."""
+
+    action: str
+    before: Value
+    after: Value
+    config: Value
+    private: str | None = None
+
+
+class Report:
+    """Tells the hooks of one operation from its start to its end, and counts it when it ends well."""
+
+    def __init__(self, walk: ApplyWalk, it: Instance, action: str, before: Value) -> None:
+        self.walk, self.it, self.action = walk, it, action
+        self.began = monotonic()
+        identity = object_id(before) or object_id(before, "name")
+        walk.hooks.apply_start(it.address, action, identity, it.deposed)
+
+    def end(self, problems: list[Diagnostic], value: Value) -> None:
+        """`value` is the object as it is now, Null when there is none."""
+        it, hooks, elapsed = self.it, self.walk.hooks, monotonic() - self.began
+        if has_errors(problems):
+            hooks.apply_errored(it.address, self.action, elapsed, it.deposed)
+        else:
+            self.walk.record.count(self.action)
+            hooks.apply_complete(it.address, self.action, object_id(value), elapsed, it.deposed)
+
+
+def recorded_object(walk: ApplyWalk, it: Instance) -> tuple[RemoteObject | None, list[Diagnostic]]:
+    """The object as the state has it now; None when there is none. Raises Failure when it cannot be read."""
+    record = walk.record.state.object(it.resource_address, it.key, it.deposed)
+    if record is None:
+        return None, []
+    current, problems = read_object(it.provider, it.type, it.schema, record, it.address)
+    if current is None:
+        raise Failure([d.at(it.address) for d in problems])
+    return current, problems
+
+
+def carry_out(
+    it: Instance, operation: Operation, current: RemoteObject | None, problems: list[Diagnostic]
+) -> RemoteObject | None:
+    """Let the provider do it. Gives the object as it is then with its record, None when there is none; what went wrong
+    is added to `problems`. After a failure that is what is known of the object all the same."""
+    before, after = unmark_deep(operation.before)[0], unmark_deep(operation.after)[0]
+    if operation.action == "update" and current is not None and _marks_only(operation, before, after):
+        return RemoteObject(operation.after, write_object(operation.after, it.schema, current.record))
+    answer = it.provider.apply(it.type, before, after, operation.config, operation.private)
+    found = in_body(answer.diagnostics, it.body if operation.action != "delete" else None, it.address)
+    value = unmark_deep(answer.value)[0]
+    found += _incomplete(it, value)
+    value = value if is_wholly_known(value) else without_unknown(value)
+    kept = False
+    if operation.action != "delete":
+        kept = keeps_object(it.decl)
+        if not has_errors(found) and not answer.legacy_type_system:
+            found += _inconsistent(it, after, value)
+    if not has_errors(found):
+        found += _presence(it, operation.action, value)
+    problems += found
+    if value.__class__ is Null:
+        return current if has_errors(found) else None
+    marks = combined_marks(marked_paths(operation.after), schema_marks(it.schema.block, value))
+    value = without_write_only(apply_marks(value, marks) if marks else value, it.schema.block)
+    base = current.record if current is not None else ObjectState({})
+    if has_errors(found):
+        record = evolve(base, private=answer.private, create_before_destroy=it.created_first)
+    else:
+        record = evolve(
+            base, private=answer.private, tainted=False, create_before_destroy=it.created_first, skip_destroy=kept
+        )
+    return RemoteObject(value, write_object(value, it.schema, record))
+
+
+def _marks_only(operation: Operation, before: Value, after: Value) -> bool:
+    """Whether only what is sensitive changes, which is none of the provider's business."""
+    return same_value(before, after) and sensitive_paths(operation.before) != sensitive_paths(operation.after)
+
+
+def _incomplete(it: Instance, value: Value) -> list[Diagnostic]:
+    if is_wholly_known(value):
+        return []
+    summary = "Provider returned invalid result object after apply"
+    return [
+        error(
+            "provider.unknown_after_apply",
+            summary,
+            f"The provider {it.configuration} left {it.address}.{path_text(path)} unknown. Everything else is saved.",
+        )
+        for path in unknown_paths(value)
+    ]
+
+
+def _inconsistent(it: Instance, planned: Value, value: Value) -> list[Diagnostic]:
+    return [
+        error(
+            "provider.inconsistent_result",
+            "Provider produced inconsistent result after apply",
+            f"What the provider {it.configuration} made of {it.address} is not what it planned: {problem}. This is a "
+            "mistake in the provider.",
+        )
+        for problem in object_problems(it.schema.block, planned, value)
+    ]
+
+
+def _presence(it: Instance, action: str, value: Value) -> list[Diagnostic]:
+    absent = value.__class__ is Null
+    if absent == (action == "delete"):
+        return []
+    what = "no object" if absent else "an object although it was destroyed"
+    detail = f"The provider {it.configuration} answered with {what}: {it.address}, {action}."
+    return [error("provider.invalid_object", "Provider returned invalid result object after apply", detail)]

@@ -1,0 +1,54 @@
+"""Output values while applying: those of child modules for their callers, those of the root module for the state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.language.paths import without_unknown
+from planner.language.values import Null, Value, is_wholly_known, mark, type_of, unmark_deep
+from planner.plan.conditions import check_rule
+from planner.plan.context import ModuleInstance, declared_marks
+from planner.plan.outputs import evaluate_output
+from planner.state.model import OutputState
+from planner.vocabulary.address import join
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
+
+if TYPE_CHECKING:
+    from planner.apply.walk import ApplyWalk
+
+
+def apply_output(walk: ApplyWalk, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
+    """Evaluate an output of one module instance; that of the root module becomes part of the state."""
+    decl = module.config.outputs[name]
+    address = join(module.text, f"output.{name}")
+    problems: list[Diagnostic] = []
+    for i, rule in enumerate(() if walk.destroys else decl.preconditions):
+        result = check_rule(rule, "output", module.scope)
+        walk.checks.report("output_value", config_address, address, "output", i, result)
+        problems += [d.at(address) for d in result.diagnostics]
+    if has_errors(problems):
+        return problems
+    value = _planned(walk, name) if module.parent is None else None
+    if value is None:
+        value, found = evaluate_output(module, decl)
+        problems += found
+        if has_errors(problems):
+            return problems
+    if module.parent is not None:
+        module.set_output(name, mark(value, declared_marks(decl.sensitive, decl.ephemeral)))
+        return problems
+    plain = unmark_deep(value)[0]
+    if plain.__class__ is Null:
+        walk.record.state.remove_output(name)
+    else:
+        plain = plain if is_wholly_known(plain) else without_unknown(plain)
+        walk.record.state.set_output(name, OutputState(plain, type_of(plain), decl.sensitive, decl.deprecated))
+    return problems
+
+
+def _planned(walk: ApplyWalk, name: str) -> Value:
+    """The value of a root output when planning already knew it."""
+    planned = walk.planned_outputs.get(name)
+    if planned is None or not is_wholly_known(planned.after):
+        return None
+    return planned.after
