@@ -191,9 +191,7 @@ def validate_loaded(session: Session) -> list[Diagnostic]:
     except Failure as failure:
         return [*problems, *failure.diagnostics]
     provisioner_schema = SchemaTable(session.schemas).provisioner_schema
-    return problems + list(
-        validate_walk(graph, session.config, session.schemas, session.workspace, provisioner_schema)
-    )
+    return problems + list(validate_walk(graph, session.config, session.schemas, session.workspace, provisioner_schema))
 
 
 # ---------------------------------------------------------------- plan

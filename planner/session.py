@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Options:
-    """The flags that commands share. `var_args` are ("var", text) and ("var-file", path) in order; addresses are texts."""
+    """The flags that commands share. `var_args` are ("var", text) and ("var-file", path) in order."""
 
     directory: str = "."
     var_args: tuple[tuple[str, str], ...] = ()

@@ -21,7 +21,12 @@ def run(command: str) -> str:
     words = shlex.split(command)[1:]
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("TF_", "PLANNER_"))}
     done = subprocess.run(
-        [sys.executable, "-m", "planner", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "planner", *words],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     text = done.stdout + done.stderr
     return "".join(line.rstrip() + "\n" for line in text.strip("\n").split("\n"))

@@ -81,9 +81,16 @@ def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
         "code": code.decode("utf-8", "replace"),
         "start_line": first_line,
         "highlight_start_offset": max(0, min(start - code_start, length)),
-        "highlight_end_offset": max(0, min(end - code_start, length)),
+        "highlight_end_offset": _whole_character(code, max(0, min(end - code_start, length))),
         "values": [{"traversal": name, "statement": text} for name, text in sorted(diagnostic.values)],
     }
+
+
+def _whole_character(code: bytes, at: int) -> int:
+    """The offset itself, or the end of the character that it lies in."""
+    while at < len(code) and code[at] & 0xC0 == 0x80:
+        at += 1
+    return at
 
 
 def _lines(source: Source, low: int, high: int) -> tuple[bytes, int]:

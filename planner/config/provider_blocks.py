@@ -46,8 +46,9 @@ def provider_block(block: Block, problems: Problems) -> ProviderDecl | None:
         return None
     alias = None
     if "alias" in attributes:
-        alias = constant_string(attributes["alias"], problems)
-        if not valid_identifier(alias or ""):
+        given = constant_string(attributes["alias"], problems)
+        alias = given if isinstance(given, str) else None  # what could not be read has been reported
+        if given is None or (alias is not None and not valid_identifier(alias)):
             problems.error("invalid_name", "Invalid provider configuration alias", f"An alias is a name. {BAD_NAME}")
     version = None
     if "version" in attributes:

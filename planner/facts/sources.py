@@ -10,7 +10,7 @@ from planner.vocabulary.span import Span
 
 
 def source_json(source: Any) -> dict[str, Any]:
-    """The source of a leaf in the proof format: a place in a file, a state entry, or an argument of the command line."""
+    """The source of a leaf in the proof format: a place in a file, a state entry, or a command line argument."""
     if isinstance(source, Span):
         position = source.start_position
         return {

@@ -1,4 +1,4 @@
-"""What makes a graph impossible to walk: cycles, provider configurations that are not there, addresses that name nothing."""
+"""What makes a graph impossible to walk: cycles, and provider configurations that are not there."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[di
     found, lines = [], []
     for obstacle in prover.why_not(predicate, row) or ():
         rule = obstacle.rule
-        bound = {name: value for name, value in sorted(obstacle.assignment.items())}
+        bound = dict(sorted(obstacle.assignment.items()))
         found.append(
             {"rule": rule.name, "fails": obstacle.text, "bound": bound, "head_fits": obstacle.literal is not None}
         )

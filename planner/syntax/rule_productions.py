@@ -59,7 +59,7 @@ def file(_: Reader, v: list[Any]) -> Any:
 
 
 def query(_: Reader, v: list[Any]) -> list[Literal]:
-    return next(x for x in v if type(x) is list)  # type: ignore[no-any-return]
+    return next(x for x in v if type(x) is list)
 
 
 def none(_: Reader, v: list[Any]) -> list[Any]:
