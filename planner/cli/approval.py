@@ -41,8 +41,9 @@ def ask(question: str, remark: str, terminal: Terminal, may_ask: bool) -> str:
     )
     terminal.stdout.flush()
     answer = terminal.stdin.readline()
+    if not terminal.interactive:
+        terminal.out()  # on a terminal the reader's own line break did this
     if not answer:
-        terminal.out()
         raise Failure(
             error("cli.no_answer", "No answer", f'"{question}" was not answered: standard input is at its end.')
         )

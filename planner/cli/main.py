@@ -23,6 +23,7 @@ def run(argv: list[str]) -> int:
         if hasattr(stream, "reconfigure"):  # names of files need not be UTF-8, and the locale may be plain C
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
     terminal = Terminal()
+    terminal.owns_process = True
     try:
         code = dispatch(argv, terminal)
         terminal.stdout.flush()

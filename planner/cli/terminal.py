@@ -54,6 +54,8 @@ class Terminal:
         self.compact_warnings = False
         self.consolidate = {"warning": True, "error": False}
         self.concise = False
+        self.owns_process = False
+        """whether the command may handle the signals of the process"""
         self.set_colour(colour)
 
     def set_colour(self, wanted: bool) -> None:

@@ -164,6 +164,24 @@ class BothViews(View):
 
 def open_view(arguments: Arguments, terminal: Terminal) -> View:
     """The view that the flags -json and -json-into ask for. Raises UsageError when the file cannot be written."""
+    view = _open_view(arguments, terminal)
+    if terminal.owns_process:
+        _handle_interrupts(view)
+    return view
+
+
+def _handle_interrupts(view: View) -> None:
+    """Let the first interrupt stop the walk, and say so."""
+    import threading
+
+    from planner import signals
+
+    signals.install()
+    # Not in the signal handler itself: it may have come in the middle of another line.
+    signals.STOP.listen(lambda: threading.Thread(target=view.hooks.stopping, daemon=True).start())
+
+
+def _open_view(arguments: Arguments, terminal: Terminal) -> View:
     if arguments.get("json"):
         return JsonView(terminal.stdout)
     view = HumanView(terminal, bool(arguments.get("show-sensitive")))

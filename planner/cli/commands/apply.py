@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from planner.cli.approval import approved
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import (
@@ -18,6 +20,9 @@ from planner.cli.options import (
 from planner.cli.summary import Counts
 from planner.cli.terminal import Terminal
 from planner.cli.view import View, open_view, usage_error_lines
+
+if TYPE_CHECKING:
+    from planner.pipeline import Options, Planned
 
 USAGE = "[options] [PLAN]"
 HELP = """Plans, shows the plan, asks, and then does what it says. Given a plan file that `planner plan -out`
@@ -69,7 +74,7 @@ def apply(arguments: Arguments, terminal: Terminal, mode: str) -> int:
     return carry_out(settings, planned, view, destroys)
 
 
-def carry_out(settings: object, planned: object, view: View, destroyed: bool) -> int:
+def carry_out(settings: Options, planned: Planned | str, view: View, destroyed: bool) -> int:
     """Apply a plan (or the plan in a file) and tell how it ended."""
     from planner import pipeline
 

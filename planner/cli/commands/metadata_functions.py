@@ -15,10 +15,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0."""
     if not arguments["json"]:
         raise UsageError("Option -json is needed", "There is only a JSON form of this answer.")
-    from planner.cli.supported import pipeline_function
+    from planner.language.functions import metadata
     from planner.vocabulary.exact_json import dumps
 
-    signatures = pipeline_function("function_signatures", "metadata functions")()
-    document = {"format_version": "1.0", "function_signatures": signatures}
-    terminal.out(dumps(document, escape_html=False).decode("utf-8"))
+    terminal.out(dumps(metadata(), escape_html=False).decode("utf-8"))
     return 0
