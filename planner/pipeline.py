@@ -217,7 +217,8 @@ def plan(options: Options, hooks: Hooks) -> Planned:
         if has_errors(problems):
             return Planned(None, session, (*session.diagnostics, *problems))
         made, found = _make_plan(session, hooks)
-    return Planned(made, session, (*session.diagnostics, *problems, *found))
+    # warnings of loading are said by loading and by planning: readers of the JSON lines expect both
+    return Planned(made, session, (*session.diagnostics, *session.diagnostics, *problems, *found))
 
 
 def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagnostic]]:

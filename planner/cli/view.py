@@ -54,7 +54,7 @@ class HumanView(View):
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
         from planner.cli.render_diagnostics import show
 
-        show(diagnostics, self.terminal)
+        show(list(dict.fromkeys(diagnostics)), self.terminal)
 
     def plan(self, plan: Plan, schema_of: SchemaOf) -> None:
         from planner.cli.render_plan import PlanText
