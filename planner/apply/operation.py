@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
+from planner.apply.unknown import unknown_as_null
 from planner.language.convert import path_text
 from planner.language.operations import same_value
-from planner.language.paths import apply_marks, marked_paths, unknown_paths, without_unknown
+from planner.language.paths import apply_marks, marked_paths, unknown_paths
 from planner.language.values import Null, Value, is_wholly_known, unmark_deep
 from planner.plan.instance import Instance
 from planner.plan.lifecycle import keeps_object
@@ -78,7 +79,7 @@ def carry_out(
     found = in_body(answer.diagnostics, it.body if operation.action != "delete" else None, it.address)
     value = unmark_deep(answer.value)[0]
     found += _incomplete(it, value)
-    value = value if is_wholly_known(value) else without_unknown(value)
+    value = unknown_as_null(value)
     kept = False
     if operation.action != "delete":
         kept = keeps_object(it.decl)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.language.paths import without_unknown
+from planner.apply.unknown import unknown_as_null
 from planner.language.values import Null, Value, is_wholly_known, mark, type_of, unmark_deep
 from planner.plan.conditions import check_rule
 from planner.plan.context import ModuleInstance, declared_marks
@@ -41,7 +41,7 @@ def apply_output(walk: ApplyWalk, module: ModuleInstance, name: str, config_addr
     if plain.__class__ is Null:
         walk.record.state.remove_output(name)
     else:
-        plain = plain if is_wholly_known(plain) else without_unknown(plain)
+        plain = unknown_as_null(plain)
         walk.record.state.set_output(name, OutputState(plain, type_of(plain), decl.sensitive, decl.deprecated))
     return problems
 

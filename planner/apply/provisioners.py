@@ -66,7 +66,7 @@ def validate_provisioner(type: str, config: Value) -> list[AttributeDiagnostic]:
         return [problem]
     command = config["command"]
     if command.__class__ is not Unknown and not _text(command):
-        return [_error("Nothing to run", 'The argument "command" must be a string that is not empty.', "command")]
+        return [_error("Nothing to run", 'The argument "command" must be a string that is not empty.')]
     return []
 
 
@@ -108,14 +108,14 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
         )
     except (OSError, ValueError) as e:
         reason = f"{e.filename}: {e.strerror}" if isinstance(e, OSError) and e.filename else str(e)
-        return [_error("Command not started", f"The command could not be started: {reason}.", "command")]
+        return [_error("Command not started", f"The command could not be started: {reason}.")]
     tail, stopped = _follow(process, output, stop)
     status = process.wait()
     if status == 0 and not stopped:
         return []
     how = "was stopped" if stopped else _ending(status)
     text = tail.decode("utf-8", "replace")
-    return [_error("Command failed", f"The command {command!r} {how}. Its output: {text}", "command")]
+    return [_error("Command failed", f"The command {command!r} {how}. Its output: {text}")]
 
 
 def _follow(process: Popen[bytes], output: Callable[[str], None], stop: Any) -> tuple[bytes, bool]:
@@ -175,5 +175,6 @@ def _text(value: Value) -> str:
     return value if value.__class__ is str else ""
 
 
-def _error(summary: str, detail: str, attribute: str) -> AttributeDiagnostic:
-    return AttributeDiagnostic("error", summary, detail, (("attr", attribute),))
+def _error(summary: str, detail: str) -> AttributeDiagnostic:
+    """A problem of the provisioner's block as a whole."""
+    return AttributeDiagnostic("error", summary, detail)

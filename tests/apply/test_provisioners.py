@@ -90,7 +90,7 @@ def test_validation() -> None:
     assert validate_provisioner("local-exec", config("x")) == []
     assert validate_provisioner("local-exec", config(Unknown(STRING))) == []
     for command in ("", Null(STRING)):
-        assert [p.path for p in validate_provisioner("local-exec", config(command))] == [(("attr", "command"),)]
+        assert [p.path for p in validate_provisioner("local-exec", config(command))] == [()]
         assert len(run(command)[1]) == 1
     for type in ("file", "remote-exec", "chef"):
         problem = unsupported(type)
