@@ -1,0 +1,179 @@
+"""Every example, run in a copy as its README says, does what its README says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NAMES = sorted(folder.name for folder in EXAMPLES.iterdir() if folder.is_dir())
+FENCE = re.compile(r"^```\n(.*?)^```$", re.S | re.M)
+FAILING = {("05_cycle", "planner validate"), ("06_partial_failure", "planner apply -auto-approve")}
+"""the commands that end with 1; all others end with 0"""
+
+Outputs = dict[str, tuple[str, str]]
+"""what each command printed: standard output, standard error"""
+
+
+def commands(name: str) -> list[str]:
+    """The commands of an example's README, in order."""
+    text = (EXAMPLES / name / "README.md").read_text(encoding="utf-8")
+    lines = [line for block in FENCE.findall(text) for line in block.splitlines()]
+    return [line for line in lines if line.startswith("planner ")]
+
+
+def run(command: str, folder: Path) -> tuple[int, str, str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("TF_", "PLANNER_"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "planner", *shlex.split(command)[1:]],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def in_order(text: str, *parts: str) -> None:
+    """Assert that these parts stand in the text, each once, in this order."""
+    assert [text.count(part) for part in parts] == [1] * len(parts), text
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places), text
+
+
+def first_plan(outputs: Outputs, folder: Path) -> None:
+    plan = outputs["planner plan"][0]
+    assert "Plan: 3 to add, 0 to change, 0 to destroy." in plan
+    assert '"shop-staging-1"' in plan and "+ id     = (known after apply)" in plan
+    (why,) = [out for command, (out, _) in outputs.items() if command.startswith("planner why")]
+    assert "main.tf:23: network = terraform_data.network.id" in why
+    code, _, errors = run("planner plan -var=environment=dev", folder)
+    assert code == 1
+    assert "The environment is either staging or production." in errors and "main.tf line 1" in errors
+
+
+def modules(outputs: Outputs, folder: Path) -> None:
+    plan = outputs["planner plan"][0]
+    assert "Plan: 3 to add, 0 to change, 0 to destroy." in plan
+    for key in ("blue", "green"):
+        assert f'# module.network["{key}"].terraform_data.vpc will be created' in plan
+    graph = outputs["planner graph"][0]
+    edges = set(re.findall(r'"\[root\] (.*?)" -> "\[root\] (.*?)"\n', graph))
+    assert ("terraform_data.gateway (expand)", "module.network (close)") in edges
+    assert ("module.network.var.name (expand, input)", "module.network (expand)") in edges
+    (why,) = [out for command, (out, _) in outputs.items() if command.startswith("planner why")]
+    assert "main.tf:10: input = { for name, network in module.network : name => network.id }" in why
+    assert "network/main.tf:9:" in why
+
+
+def replacement(outputs: Outputs, folder: Path) -> None:
+    plan = outputs["planner plan -var=release=2 -out=next"][0]
+    assert "Plan: 3 to add, 0 to change, 3 to destroy." in plan
+    assert plan.count("+/- resource") == 3 and "-/+" not in plan
+    graph = outputs["planner graph -type=apply -plan=next"][0]
+    edges = set(
+        re.findall(r'"\[root\] (.*?)" -> "\[root\] (.*?)"\n', re.sub(r" deposed [0-9a-f]{8}", " deposed", graph))
+    )
+    assert ("terraform_data.image (destroy deposed)", "terraform_data.disk (destroy deposed)") in edges
+    assert ("terraform_data.server (destroy deposed)", "terraform_data.server") in edges
+    apply = re.sub(r" \(deposed object [0-9a-f]{8}\)", "", outputs["planner apply next"][0])
+    in_order(
+        apply,
+        "terraform_data.image: Creation complete",
+        "terraform_data.disk: Creation complete",
+        "terraform_data.server: Creation complete",
+        "terraform_data.server: Destroying...",
+        "terraform_data.disk: Destroying...",
+        "terraform_data.image: Destroying...",
+        "Apply complete! Resources: 3 added, 0 changed, 3 destroyed.",
+    )
+
+
+def destroy_order(outputs: Outputs, folder: Path) -> None:
+    assert "Plan: 0 to add, 0 to change, 3 to destroy." in outputs["planner plan -destroy -out=end"][0]
+    destroyed = [
+        "terraform_data.app: Destroying...",
+        "terraform_data.app: Destruction complete",
+        "terraform_data.schema: Destroying...",
+        "terraform_data.schema: Destruction complete",
+        "terraform_data.database: Destroying...",
+        "Apply complete! Resources: 0 added, 0 changed, 3 destroyed.",
+    ]
+    apply = outputs["planner apply end"][0]
+    in_order(apply, *destroyed)
+    in_order(apply, "terraform_data.app (local-exec): the app goes first", "terraform_data.app: Destruction complete")
+    # the state remembers the order: without the configuration, too
+    assert run("planner apply -auto-approve", folder)[0] == 0
+    (folder / "main.tf").unlink()
+    code, plan, _ = run("planner plan", folder)
+    assert (code, plan.count("is not in configuration")) == (0, 3)
+    code, apply, _ = run("planner apply -auto-approve", folder)
+    assert code == 0
+    in_order(apply, *destroyed)
+
+
+def cycle(outputs: Outputs, folder: Path) -> None:
+    errors = outputs["planner validate"][1]
+    for name, needed, line in (("first", "third", 2), ("next", "first", 3), ("third", "next", 4)):
+        assert f"local.{name} (expand) needs local.{needed} (expand) (main.tf:{line})" in errors
+
+
+def partial_failure(outputs: Outputs, folder: Path) -> None:
+    out, errors = outputs["planner apply -auto-approve"]
+    assert errors.count("Error:") == 1 and "exit status 3" in errors and "main.tf line 8" in errors
+    assert "never_reached: Creating" not in out
+    assert outputs["planner state list"][0].split() == [
+        "terraform_data.fails",
+        "terraform_data.ok",
+        "terraform_data.unrelated",
+    ]
+    plan = outputs["planner plan"][0]
+    assert "# terraform_data.fails is tainted, so it must be replaced" in plan
+    assert "# terraform_data.never_reached will be created" in plan
+    assert "Plan: 2 to add, 0 to change, 1 to destroy." in plan
+
+
+def remote_state(outputs: Outputs, folder: Path) -> None:
+    assert outputs["planner -chdir=consumer output subnet"][0] == '"10.3.1.0/24"\n'
+    plan = outputs["planner -chdir=consumer apply -auto-approve"][0]
+    assert '+ input  = "10.3.1.0/24"' in plan.split("Plan: 1 to add")[0]
+    (folder / "producer" / "terraform.tfstate").unlink()
+    code, _, errors = run("planner -chdir=consumer plan", folder)
+    assert code == 1
+    assert "../producer/terraform.tfstate" in errors and "main.tf line 1" in errors
+
+
+CLAIMS: dict[str, Callable[[Outputs, Path], None]] = {
+    "01_first_plan": first_plan,
+    "02_modules": modules,
+    "03_replacement": replacement,
+    "04_destroy_order": destroy_order,
+    "05_cycle": cycle,
+    "06_partial_failure": partial_failure,
+    "07_remote_state": remote_state,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_example(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    shutil.copytree(EXAMPLES / name, folder, ignore=shutil.ignore_patterns(".terraform*", "*.tfstate*"))
+    outputs: Outputs = {}
+    for command in commands(name):
+        code, out, errors = run(command, folder)
+        assert code == int((name, command) in FAILING), f"{command}\n{out}{errors}"
+        if code == 0:
+            assert errors == "", command
+        outputs[command] = (out, errors)
+    assert outputs
+    CLAIMS[name](outputs, folder)
