@@ -140,10 +140,14 @@ def graph_facts(
 
     assert session.config is not None
     options = session.options
-    facts = FactBuilder()
+    known = session.memory.get(("facts", imports))
+    if known is None:
+        declared = FactBuilder()
+        from_config(declared, session.config, SchemaTable(session.schemas), imports)
+        known = session.memory["facts", imports] = declared.build()
+    facts = FactBuilder(known)
     targets, excludes = ([parse_target(text) for text in given] for given in (options.targets, options.excludes))
     from_command(facts, walk, targets, excludes)
-    from_config(facts, session.config, SchemaTable(session.schemas), imports)
     if walk != "validate":
         from_state(facts, state)
     from_changes(facts, changes, state, session.config)

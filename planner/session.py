@@ -54,6 +54,8 @@ class Session:
     state: State | None = None
     schemas: Any = None
     diagnostics: tuple[Diagnostic, ...] = ()
+    memory: dict[Any, Any] = field(factory=dict, repr=False)
+    """what was derived from the configuration alone, for the next graph"""
 
     @property
     def failed(self) -> bool:
