@@ -46,7 +46,7 @@ def read_graph(database: Database) -> Graph:
 
 def _local_name(kind: str, module: str, object: str) -> str:
     """What the object is called inside its module."""
-    if kind in ("module_expand", "module_close", "provider", "provider_close", "root"):
+    if kind in ("module_expand", "module_close", "provider", "provider_close", "check_start", "root"):
         return object
     relative = object[len(module) + 1 :] if module else object
     return relative.split(".", 1)[1] if kind in _NAMED or kind.startswith("check_") else relative

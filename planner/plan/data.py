@@ -81,7 +81,6 @@ def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Val
         detail = f"The provider {it.configuration} gave no complete object for {it.address}."
         problems.append(error("provider.invalid_object", "Provider produced invalid object", detail))
     if has_errors(problems):
-        walk.hooks.apply_errored(it.address, "read")
         return None, problems
     value = apply_marks(value, marked_paths(config))
     walk.hooks.apply_complete(it.address, "read", object_id(value))

@@ -316,6 +316,28 @@ def test_data_source_that_cannot_be_read(world: World) -> None:
     assert list(done.state.resources) == ["test_thing.a"]
 
 
+def test_data_source_of_a_check(world: World) -> None:
+    nested = """
+check "c" {
+  data "test_lookup" "n" {
+    name = test_thing.a.id
+  }
+  assert {
+    condition     = data.test_lookup.n.found == "found id-1"
+    error_message = "No."
+  }
+}
+"""
+    text = 'resource "test_thing" "a" {\n size = "1"\n}\n'
+    done = world.apply(text + nested)
+    assert [found["status"] for found in done.state.check_results or ()] == ["pass"]
+    done = world.apply(
+        text.replace('"1"', '"2"') + nested.replace("test_thing.a.id", 'test_thing.a.size == "2" ? "nowhere" : ""')
+    )
+    assert [f"{d.severity} {d.summary}" for d in done.diagnostics] == ["warning Not found"]
+    assert [found["status"] for found in done.state.check_results or ()] == ["fail"]
+
+
 def test_outputs(world: World) -> None:
     world.apply('output "a" {\n value = [1, null]\n}\noutput "gone" {\n value = 1\n}\n')
     assert sorted(world.state.outputs) == ["a", "gone"]
