@@ -88,6 +88,7 @@ def options(arguments: Arguments, mode: str = "normal", directory: str = ".") ->
         backup=arguments.get("backup") or None,
         generate_config_out=arguments.get("generate-config-out") or None,
         compact_warnings=arguments["compact-warnings"],
+        suppress_forget_errors=bool(arguments.get("suppress-forget-errors")),
         input=may_ask(arguments),
     )
 

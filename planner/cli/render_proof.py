@@ -46,13 +46,15 @@ def _short(document: dict[str, Any], paint: Paint) -> str:
             part.below, part.place = [], only.place
         elif part is not root:
             part.reason, part.below = only.reason, only.below
-    lines = []
+    lines: list[str] = []
     stack = [(0, root)]
     while stack:
         depth, part = stack.pop()
         reason = paint(part.reason, "bold") if part is root else part.reason
         place = paint(part.place, "grey")
-        lines.append("  " * depth + (f"{reason}: {place}" if reason and place else reason or place))
+        line = "  " * depth + (f"{reason}: {place}" if reason and place else reason or place)
+        if lines[-1:] != [line]:  # several facts of one decision may stand in one place
+            lines.append(line)
         stack += [(depth + 1, below) for below in reversed(part.below)]
     return "\n".join(lines)
 

@@ -10,7 +10,7 @@ from planner.vocabulary.diagnostic import Failure, error
 
 def pipeline_function(name: str, command: str) -> Callable[..., Any]:
     """A function of the pipeline. Raises Failure when this version has none of that name."""
-    from planner import pipeline
+    import planner.pipeline as pipeline
 
     function = getattr(pipeline, name, None)
     if function is None:

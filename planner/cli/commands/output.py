@@ -33,7 +33,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     name = arguments.words[0] if arguments.words else ""
     if arguments["raw"] and not name:
         raise UsageError("Option -raw needs a name", "Only a single output can be printed raw.")
-    from planner import pipeline
+    import planner.pipeline as pipeline
 
     outputs, diagnostics = pipeline.outputs(options(arguments))
     from planner.cli.render_diagnostics import show

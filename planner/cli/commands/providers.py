@@ -7,6 +7,7 @@ from planner.cli.flags import Arguments, Flag
 from planner.cli.options import VARIABLES, options
 from planner.cli.terminal import Terminal
 from planner.config.model import ModuleConfig
+from planner.state.model import State
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options]"
@@ -23,28 +24,38 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         return finish(loaded.diagnostics, terminal)
     terminal.out("\nProviders required by configuration:\n.")
     terminal.out("\n".join(tree(loaded.config.root, "")))
-    if loaded.state is not None and loaded.state.resources:
+    found = recorded(loaded.state)
+    if found:
         terminal.out("\nProviders required by state:\n")
-        for source in sorted({_source(r.provider) for r in loaded.state.resources.values()}):
+        for source in found:
             terminal.out(f"    provider[{source}]\n")
     return finish(loaded.diagnostics, terminal)
 
 
-def requirements(module: ModuleConfig) -> list[str]:
-    """The providers of one module: address and version constraint."""
-    versions: dict[str, str] = {}
-    for required in module.required_providers.values():
-        versions[required.source] = f" {required.version}" if required.version else ""
+def configured(module: ModuleConfig) -> dict[str, str]:
+    """The providers of one module: full address -> version constraint ("" for none)."""
+    versions = {required.source: required.version or "" for required in module.required_providers.values()}
     for resource in module.resources.values():
         versions.setdefault(module.provider_source(resource.provider_name), "")
     for provider in module.providers.values():
         versions.setdefault(module.provider_source(provider.name), "")
-    return [f"provider[{source}]{versions[source]}" for source in sorted(versions)]
+    return dict(sorted(versions.items()))
+
+
+def recorded(state: State | None) -> list[str]:
+    """The full addresses of the providers in a state."""
+    from planner.vocabulary.provider_address import parse_provider_configuration
+
+    resources = state.resources.values() if state is not None else ()
+    return sorted({parse_provider_configuration(r.provider).source for r in resources})
 
 
 def tree(module: ModuleConfig, indent: str) -> list[str]:
     """The lines below a module."""
-    entries: list[tuple[str, ModuleConfig | None]] = [(text, None) for text in requirements(module)]
+    entries: list[tuple[str, ModuleConfig | None]] = [
+        (f"provider[{source}]{f' {version}' if version else ''}", None)
+        for source, version in configured(module).items()
+    ]
     entries += [(f"module.{name}", module.children[name]) for name in sorted(module.children)]
     lines = []
     for number, (text, child) in enumerate(entries, 1):
@@ -53,8 +64,3 @@ def tree(module: ModuleConfig, indent: str) -> list[str]:
         if child is not None:
             lines += tree(child, indent + ("    " if last else "│   "))
     return lines
-
-
-def _source(provider: str) -> str:
-    """The address in `module.a.provider["ADDRESS"].alias`."""
-    return provider.split('["', 1)[-1].split('"]', 1)[0]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from planner.cli.commands.providers import configured, recorded
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import JSON, VARIABLES, options
-from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "-json"
 HELP = "Prints the schemas of the providers that the configuration and the state use."
@@ -18,9 +17,15 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a provider cannot be asked."""
     if not arguments["json"]:
         raise UsageError("Option -json is needed", "There is only a JSON form of this answer.")
+    from planner import pipeline
+    from planner.provider.schema_json import schemas_json
     from planner.vocabulary.exact_json import dumps
 
-    document, diagnostics = pipeline_function("provider_schemas", "providers schema")(options(arguments))
-    if not has_errors(diagnostics):
-        terminal.out(dumps(document).decode("utf-8"))
-    return finish(diagnostics, terminal)
+    session = pipeline.load(options(arguments))
+    if session.config is None or session.failed:
+        return finish(session.diagnostics, terminal)
+    sources = {source for module in session.config.root.walk() for source in configured(module)}
+    sources.update(recorded(session.state))
+    schemas = {source: session.schemas.schema(source) for source in sorted(sources)}
+    terminal.out(dumps(schemas_json(schemas), escape_html=False).decode("utf-8"))
+    return finish(session.diagnostics, terminal)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import LOCK, VARIABLES, options
-from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -29,10 +28,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) != 2:
         raise UsageError("Two addresses are needed", "Write the old address and the new one.")
     dry = arguments["dry-run"]
-    move = pipeline_function("state_mv", "state mv")
-    moved, diagnostics = move(options(arguments), *arguments.words, dry_run=dry)
-    for old, new in moved:
-        terminal.out(f'{"Would move" if dry else "Move"} "{old}" to "{new}"')
+    from planner.editing import state_mv
+
+    old, new = arguments.words
+    moved, diagnostics = state_mv(options(arguments), old, new, dry_run=dry)
+    for before, after in moved:
+        terminal.out(f'{"Would move" if dry else "Move"} "{before}" to "{after}"')
     if not has_errors(diagnostics):
         if dry:
             terminal.out("" if moved else "Would have moved nothing.")

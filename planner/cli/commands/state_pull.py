@@ -5,7 +5,6 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments
 from planner.cli.options import VARIABLES, options
-from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -16,7 +15,9 @@ FLAGS = VARIABLES
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the state cannot be read."""
-    data, diagnostics = pipeline_function("state_pull", "state pull")(options(arguments))
+    from planner.editing import state_pull
+
+    data, diagnostics = state_pull(options(arguments))
     if not has_errors(diagnostics) and data:
         terminal.stdout.write(data.decode("utf-8", "surrogateescape"))
     return finish(diagnostics, terminal)

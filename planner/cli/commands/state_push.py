@@ -7,7 +7,6 @@ import sys
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import LOCK, VARIABLES, options
-from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import Failure, error
 
@@ -35,5 +34,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
                 data = file.read()
     except OSError as problem:
         raise Failure(error("state.read", "Cannot read the file", f"{path}: {problem.strerror}.")) from None
-    push = pipeline_function("state_push", "state push")
-    return finish(push(options(arguments), data, force=arguments["force"]), terminal)
+    from planner.editing import state_push
+
+    return finish(state_push(options(arguments), data, force=arguments["force"]), terminal)

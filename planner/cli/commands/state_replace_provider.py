@@ -6,7 +6,6 @@ from planner.cli.approval import ask
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, LOCK, VARIABLES, may_ask, options
-from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -27,9 +26,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors and when the answer was no."""
     if len(arguments.words) != 2:
         raise UsageError("Two providers are needed", "Write the old provider and the new one.")
-    replace = pipeline_function("state_replace_provider", "state replace-provider")
+    from planner.editing import state_replace_provider
+
     settings = options(arguments)
-    affected, diagnostics = replace(settings, *arguments.words, dry_run=True)
+    old, new = arguments.words
+    affected, diagnostics = state_replace_provider(settings, old, new, dry_run=True)
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if not affected:
@@ -43,7 +44,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         if ask("Do you want to make these changes?", remark, terminal, may_ask(arguments)) != "yes":
             terminal.out("Cancelled replacing providers.")
             return 1
-    affected, diagnostics = replace(settings, *arguments.words, dry_run=False)
+    affected, diagnostics = state_replace_provider(settings, old, new, dry_run=False)
     if not has_errors(diagnostics):
         terminal.out(f"Successfully replaced provider for {len(affected)} resources.")
     return finish(diagnostics, terminal)

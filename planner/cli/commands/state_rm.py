@@ -5,7 +5,6 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import LOCK, VARIABLES, options
-from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -26,8 +25,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if not arguments.words:
         raise UsageError("At least one address is needed")
     dry = arguments["dry-run"]
-    remove = pipeline_function("state_rm", "state rm")
-    removed, diagnostics = remove(options(arguments), arguments.words, dry_run=dry)
+    from planner.editing import state_rm
+
+    removed, diagnostics = state_rm(options(arguments), arguments.words, dry_run=dry)
     for address in removed:
         terminal.out(f"{'Would remove' if dry else 'Removed'} {address}")
     if not has_errors(diagnostics) and not dry:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import STATE, VARIABLES, options
-from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 USAGE = "[options] ADDRESS"
 HELP = (
@@ -23,15 +24,16 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
-    return mark(arguments, terminal, "taint", "Resource instance {} has been marked as tainted.")
+    from planner.editing import taint
+
+    return mark(arguments, terminal, taint, "Resource instance {} has been marked as tainted.")
 
 
-def mark(arguments: Arguments, terminal: Terminal, command: str, sentence: str) -> int:
+def mark(arguments: Arguments, terminal: Terminal, change: Callable[..., list[Diagnostic]], sentence: str) -> int:
     """What taint and untaint have in common."""
     if len(arguments.words) != 1:
         raise UsageError("One address is needed", "Write the address of a resource instance.")
     address = arguments.words[0]
-    change = pipeline_function(command, command)
     diagnostics = change(options(arguments), address, allow_missing=arguments["allow-missing"])
     if not has_errors(diagnostics) and not diagnostics:
         terminal.out(sentence.format(address))

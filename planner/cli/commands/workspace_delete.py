@@ -5,7 +5,6 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import LOCK, VARIABLES, options
-from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -19,8 +18,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) != 1:
         raise UsageError("One name is needed", "Write the name of a workspace.")
     name = arguments.words[0]
-    delete = pipeline_function("workspace_delete", "workspace delete")
-    diagnostics = delete(options(arguments), name, force=arguments["force"])
+    from planner.workspaces import workspace_delete
+
+    diagnostics = workspace_delete(options(arguments), name, force=arguments["force"])
     if not has_errors(diagnostics):
         terminal.out(terminal.paint(f'Deleted workspace "{name}"!', "green"))
     return finish(diagnostics, terminal)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments
 from planner.cli.options import JSON, VARIABLES, options
-from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -16,7 +15,9 @@ FLAGS = (JSON, *VARIABLES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when they cannot be listed."""
-    names, current, diagnostics = pipeline_function("workspaces", "workspace list")(options(arguments))
+    from planner.workspaces import workspaces
+
+    names, current, diagnostics = workspaces(options(arguments))
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if arguments["json"]:

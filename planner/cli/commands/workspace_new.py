@@ -5,7 +5,6 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import LOCK, VARIABLES, options
-from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -19,8 +18,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) != 1:
         raise UsageError("One name is needed", "Write the name of the new workspace.")
     name = arguments.words[0]
-    create = pipeline_function("workspace_new", "workspace new")
-    diagnostics = create(options(arguments), name)
+    from planner.workspaces import workspace_new
+
+    diagnostics = workspace_new(options(arguments), name)
     if not has_errors(diagnostics):
         title = f'Created and switched to workspace "{name}"!'
         terminal.out(terminal.paint(title, "bold", "green"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments
 from planner.cli.options import VARIABLES, options
-from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -16,7 +15,9 @@ FLAGS = VARIABLES
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when TF_WORKSPACE names an impossible one."""
-    name, diagnostics = pipeline_function("workspace_name", "workspace show")(options(arguments))
+    from planner.workspaces import workspace_name
+
+    name, diagnostics = workspace_name(options(arguments))
     if not has_errors(diagnostics):
         terminal.out(name)
     return finish(diagnostics, terminal)

@@ -1,0 +1,87 @@
+"""Schemas of providers in the ecosystem's JSON form (`providers schema -json`, format 1.0)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.language.functions.signatures import signature
+from planner.language.schema import AttributeSchema, BlockSchema
+from planner.language.types import type_to_json
+from planner.provider.interface import ProviderSchema, ResourceSchema
+
+
+def schemas_json(schemas: Mapping[str, ProviderSchema]) -> dict[str, Any]:
+    """The document for providers by address."""
+    return {
+        "format_version": "1.0",
+        "provider_schemas": {source: provider_json(schemas[source]) for source in sorted(schemas)},
+    }
+
+
+def provider_json(schema: ProviderSchema) -> dict[str, Any]:
+    """All that one provider offers; what it has nothing of is left out."""
+    provider: dict[str, Any] = {"version": 0}
+    if schema.provider.attributes or schema.provider.blocks:
+        provider["block"] = block_json(schema.provider)
+    return {
+        "provider": provider,
+        **_present("resource_schemas", _resources(schema.resources)),
+        **_present("data_source_schemas", _resources(schema.data_sources)),
+        **_present("ephemeral_resource_schemas", _resources(schema.ephemeral)),
+        **_present("functions", {name: signature(schema.functions[name]) for name in sorted(schema.functions)}),
+    }
+
+
+def _resources(schemas: Mapping[str, ResourceSchema]) -> dict[str, Any]:
+    return {
+        name: {"version": schemas[name].version, "block": block_json(schemas[name].block)} for name in sorted(schemas)
+    }
+
+
+def block_json(schema: BlockSchema) -> dict[str, Any]:
+    """A block: its attributes and the block types in it."""
+    blocks = {}
+    for name in sorted(schema.blocks):
+        nested = schema.blocks[name]
+        blocks[name] = {
+            "nesting_mode": nested.nesting,
+            "block": block_json(nested.block),
+            **_present("min_items", nested.min_items),
+            **_present("max_items", nested.max_items),
+        }
+    return {
+        **_present("attributes", {name: attribute_json(schema.attributes[name]) for name in sorted(schema.attributes)}),
+        **_present("block_types", blocks),
+        **_description(schema),
+    }
+
+
+def attribute_json(schema: AttributeSchema) -> dict[str, Any]:
+    """An attribute: its type, or its parts with how they are nested."""
+    out: dict[str, Any] = {}
+    if schema.nested is None:
+        out["type"] = type_to_json(schema.type)
+    else:
+        parts = schema.nested.attributes
+        out["nested_type"] = {
+            "attributes": {name: attribute_json(parts[name]) for name in sorted(parts)},
+            "nesting_mode": schema.nested.nesting,
+        }
+    out.update(_description(schema))
+    for name in ("required", "optional", "computed", "sensitive", "write_only"):
+        out.update(_present(name, getattr(schema, name)))
+    return out
+
+
+def _description(schema: AttributeSchema | BlockSchema) -> dict[str, Any]:
+    return {
+        **_present("description", schema.description),
+        "description_kind": schema.description_kind,
+        **_present("deprecated", schema.deprecated),
+        **_present("deprecation_message", schema.deprecation_message),
+    }
+
+
+def _present(name: str, value: Any) -> dict[str, Any]:
+    return {name: value} if value else {}
