@@ -206,6 +206,9 @@ def plan(options: Options, hooks: Hooks) -> Planned:
     from planner.plan.variables import UNFIT
 
     session = load_configuration(options)
+    if options.generate_config_out:
+        detail = "Write the configuration of imported objects yourself: -generate-config-out is not supported yet."
+        return Planned(None, session, (error("plan.generate_config", "Option not supported yet", detail),))
     if session.config is None or session.failed:
         return Planned(None, session, session.diagnostics)
     problems = [d for d in validate_loaded(session) if d.is_error]
@@ -361,9 +364,21 @@ def _apply(session: Session, made: Plan, hooks: Hooks) -> Applied:
         graph = apply_graph(made, session)
     except Failure as failure:
         return Applied(None, diagnostics=tuple(failure.diagnostics))
-    options = ApplyOptions(parallelism=session.options.parallelism, workspace=session.workspace, stop=STOP)
+    store = session.store
+
+    def checkpoint(state: State) -> None:
+        """Save what has been done so far; a problem with that shows when the apply is over."""
+        store.write(state)
+
+    options = ApplyOptions(
+        parallelism=session.options.parallelism,
+        workspace=session.workspace,
+        stop=STOP,
+        suppress_forget_errors=session.options.suppress_forget_errors,
+        checkpoint=checkpoint,
+    )
     outcome = apply_walk(graph, made, session.config, session.variables, session.schemas, options, hooks)
-    state, found = session.store.write(outcome.state)
+    state, found = store.write(outcome.state)
     counts = Counts(outcome.add, outcome.change, outcome.remove, outcome.imports, outcome.forget)
     return Applied(state, counts, (*problems, *outcome.diagnostics, *found))
 

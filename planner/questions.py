@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import evolve, field, frozen
@@ -69,6 +70,8 @@ def _graph(options: Options, kind: str, plan_file: str | None, as_planned: bool,
 
 # ---------------------------------------------------------------- why
 
+_FACT = re.compile(r"\s*[a-z]\w*\(")
+
 
 def why(
     options: Options,
@@ -82,7 +85,7 @@ def why(
     kind = kind or ("apply" if plan_file else "plan")
     if len(words) == 2 and not negated:
         return _why_wait(options, words, kind, plan_file)
-    if len(words) == 1 and "(" in words[0] and words[0].rstrip().endswith(")") and " (" not in words[0]:
+    if len(words) == 1 and _FACT.match(words[0]):
         return _why_fact(options, words[0], kind, plan_file, negated)
     if len(words) == 1:
         return _why_action(options, words[0], plan_file)

@@ -37,6 +37,7 @@ class Options:
     backup: str | None = None
     generate_config_out: str | None = None
     compact_warnings: bool = False
+    suppress_forget_errors: bool = False
     input: bool = True
 
 

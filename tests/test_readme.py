@@ -1,4 +1,7 @@
-"""Every command in the README prints what the README says. Refresh the outputs: REFRESH=1 pytest tests/test_readme.py"""
+"""Every command in the README prints what the README says.
+
+To refresh the outputs: REFRESH=1 pytest tests/test_readme.py
+"""
 
 from __future__ import annotations
 
