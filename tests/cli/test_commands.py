@@ -107,9 +107,6 @@ class Played(types.SimpleNamespace):
         self.note("init", options, more)
         return list(self.problems)
 
-    def workspaces(self, options):
-        return ["default", "other"], "other", []
-
     def query(self, options, text, kind="", plan_file=None):
         self.note("query", text, kind, plan_file)
         return types.SimpleNamespace(variables=("X",), rows=[("a",), ("1",)]), []
@@ -423,11 +420,7 @@ def test_query(planner, played):
     assert planner("query").code == 1
 
 
-def test_workspace_list(planner, played):
-    assert planner("workspace", "list", "-no-color").out == "  default\n* other\n\n"
-
-
-@pytest.mark.parametrize("words", ["fmt", "taint a.b", "state rm a.b", "import a.b x", "force-unlock -force id"])
+@pytest.mark.parametrize("words", ["fmt", "import a.b x"])
 def test_what_is_not_supported_says_so(planner, played, words):
     ran = planner(*words.split())
     assert ran.code == 1

@@ -1,0 +1,271 @@
+"""Commands that edit states and manage workspaces, on real files."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+PROVIDER = 'provider["terraform.io/builtin/terraform"]'
+MAIN = 'resource "terraform_data" "a" {}\n'
+
+
+def resource(name, *instances, module=""):
+    head = {"module": module} if module else {}
+    return {
+        **head,
+        "mode": "managed",
+        "type": "terraform_data",
+        "name": name,
+        "provider": PROVIDER,
+        "instances": [
+            {
+                **({} if key is None else {"index_key": key}),
+                "schema_version": 0,
+                "attributes": {"id": f"{name}-{key}", "input": None, "output": None, "triggers_replace": None},
+                "sensitive_attributes": [],
+            }
+            for key in instances
+        ],
+    }
+
+
+def document(*resources, serial=3, lineage="line-1"):
+    return {
+        "version": 4,
+        "terraform_version": "1.12.6",
+        "serial": serial,
+        "lineage": lineage,
+        "outputs": {},
+        "resources": list(resources),
+        "check_results": None,
+    }
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working directory with a state of one single, one counted and one module's resource."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("TF_WORKSPACE", "TF_DATA_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "main.tf").write_text(MAIN)
+    content = document(resource("a", None), resource("b", 0, 1), resource("c", "k", module="module.m"))
+    (tmp_path / "terraform.tfstate").write_text(json.dumps(content))
+    return tmp_path
+
+
+def listed(planner):
+    return planner("state", "list").out.split()
+
+
+EVERYTHING = [
+    "terraform_data.a",
+    "terraform_data.b[0]",
+    "terraform_data.b[1]",
+    'module.m.terraform_data.c["k"]',
+]
+
+
+def test_list(planner, here):
+    assert listed(planner) == EVERYTHING
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "addresses"),
+    [
+        ("terraform_data.a", "terraform_data.z", ["terraform_data.z"]),
+        ("terraform_data.a", "terraform_data.z[3]", ["terraform_data.z[3]"]),
+        ("terraform_data.b", "terraform_data.z", ["terraform_data.z[0]", "terraform_data.z[1]"]),
+        ("terraform_data.b[1]", 'module.x["k"].terraform_data.b', ['module.x["k"].terraform_data.b']),
+        ("module.m", "module.n[0]", ['module.n[0].terraform_data.c["k"]']),
+    ],
+)
+def test_mv(planner, here, old, new, addresses):
+    ran = planner("state", "mv", "-no-color", "-lock-timeout=0s", old, new)
+    assert ran.code == 0
+    assert f"Successfully moved {len(addresses)} object(s)." in ran.out
+    assert set(addresses) <= set(listed(planner))
+    assert len(listed(planner)) == len(EVERYTHING)
+    assert list(here.glob("terraform.tfstate.*.backup"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "needle"),
+    [
+        ("terraform_data.nope", "terraform_data.z", "terraform_data.nope"),
+        ("terraform_data.a", "terraform_data.b[0]", "already"),
+        ("terraform_data.a", "other_type.a", "type must stay"),
+        ("terraform_data.a", "module.m", "a resource"),
+        ("module.m", "terraform_data.z", "a module"),
+        ("terraform_data.b", "terraform_data.z[0]", "several instances"),
+        ("terraform_data.a", "terraform_data..", "is no address"),
+    ],
+)
+def test_mv_refused(planner, here, old, new, needle):
+    ran = planner("state", "mv", old, new)
+    assert ran.code == 1
+    assert needle in ran.err
+    assert listed(planner) == EVERYTHING
+
+
+def test_mv_dry_run_changes_nothing(planner, here):
+    ran = planner("state", "mv", "-dry-run", "terraform_data.a", "terraform_data.z")
+    assert 'Would move "terraform_data.a" to "terraform_data.z"' in ran.out
+    assert listed(planner) == EVERYTHING
+
+
+def test_mv_into_another_state(planner, here):
+    ran = planner("state", "mv", "-state-out=other.tfstate", "terraform_data.b", "terraform_data.b")
+    assert ran.code == 0, ran.err
+    assert listed(planner) == [EVERYTHING[0], EVERYTHING[3]]
+    assert planner("state", "list", "-state=other.tfstate").out.split() == EVERYTHING[1:3]
+
+
+def test_rm(planner, here):
+    ran = planner("state", "rm", "terraform_data.b", "module.m")
+    assert ran.out.split("\n")[:3] == [
+        "Removed terraform_data.b[0]",
+        "Removed terraform_data.b[1]",
+        'Removed module.m.terraform_data.c["k"]',
+    ]
+    assert "Successfully removed 3 resource instance(s)." in ran.out
+    assert listed(planner) == ["terraform_data.a"]
+
+
+def test_rm_of_nothing_is_an_error(planner, here):
+    ran = planner("state", "rm", "terraform_data.a", "terraform_data.nope")
+    assert ran.code == 1
+    assert listed(planner) == EVERYTHING
+    assert "Would remove terraform_data.a" in planner("state", "rm", "-dry-run", "terraform_data.a").out
+    assert listed(planner) == EVERYTHING
+
+
+def test_pull_and_push(planner, here):
+    pulled = json.loads(planner("state", "pull").out)
+    assert (pulled["serial"], pulled["lineage"]) == (3, "line-1")
+    path = here / "pushed.json"
+
+    def push(content, *words):
+        path.write_text(json.dumps(content))
+        return planner("state", "push", *words, str(path))
+
+    assert push(document(resource("a", None), serial=4)).code == 0
+    assert listed(planner) == ["terraform_data.a"]
+    assert json.loads(planner("state", "pull").out)["serial"] == 4
+    assert "older" in push(document(serial=2)).err
+    assert "lineage" in push(document(serial=9, lineage="line-2")).err
+    assert "same serial" in push(document(serial=4)).err
+    assert push(document(serial=2, lineage="line-2"), "-force").code == 0
+    assert json.loads(planner("state", "pull").out)["lineage"] == "line-2"
+    path.write_text("no state")
+    assert planner("state", "push", str(path)).code == 1
+    assert planner("state", "push", "nowhere.json").code == 1
+
+
+def test_taint_and_untaint(planner, here):
+    assert planner("taint", "-no-color", "-lock=true", "terraform_data.a").code == 0
+    assert "# terraform_data.a: (tainted)" in planner("show").out
+    assert planner("untaint", "terraform_data.a").code == 0
+    assert "tainted" not in planner("show").out
+    assert planner("untaint", "terraform_data.a").code == 1
+    assert planner("taint", "terraform_data.nope").code == 1
+    assert planner("taint", "-allow-missing", "terraform_data.nope").code == 0
+    assert planner("taint", "data.x.y").code == 1
+
+
+def test_replace_provider(planner, here):
+    assert planner("state", "replace-provider", "terraform", "acme/x", stdin="no\n").code == 1
+    ran = planner("state", "replace-provider", "-auto-approve", "terraform", "acme/x")
+    assert "Successfully replaced provider for 3 resources." in ran.out
+    found = json.loads((here / "terraform.tfstate").read_text())
+    assert {r["provider"] for r in found["resources"]} == {'provider["registry.opentofu.org/acme/x"]'}
+    assert "No matching resources" in planner("state", "replace-provider", "terraform", "acme/x").out
+
+
+def test_no_state(planner, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert planner("state", "rm", "a.b").code == 1
+    assert planner("state", "pull").out == ""
+
+
+def test_force_unlock(planner, here):
+    lock = here / ".terraform.tfstate.lock.info"
+    info = {"ID": "abc", "Operation": "x", "Info": "", "Who": "me", "Version": "1", "Created": "", "Path": "p"}
+    lock.write_text(json.dumps(info))
+    assert "abc" in planner("force-unlock", "-force", "wrong").err
+    assert planner("force-unlock", "abc", stdin="no\n").code == 1
+    assert lock.exists()
+    assert planner("force-unlock", "abc", stdin="yes\n").code == 0
+    assert not lock.exists()
+
+
+# ---------------------------------------------------------------- workspaces
+
+
+def names(planner):
+    return planner("workspace", "list", "-no-color").out.split("\n")[:-2]
+
+
+def test_workspaces(planner, here):
+    assert names(planner) == ["* default"]
+    ran = planner("workspace", "new", "-no-color", "dev")
+    assert ran.out.startswith('Created and switched to workspace "dev"!')
+    assert names(planner) == ["  default", "* dev"]
+    assert planner("workspace", "show").out == "dev\n"
+    assert (here / ".terraform" / "environment").read_text() == "dev"
+    assert planner("workspace", "new", "dev").code == 1
+    assert listed(planner) == []
+    assert planner("workspace", "delete", "dev").code == 1
+    assert 'Switched to workspace "default".' in planner("workspace", "select", "default").out
+    assert planner("workspace", "select", "default").out == ""
+    assert planner("workspace", "delete", "dev").code == 0
+    assert names(planner) == ["* default"]
+
+
+def test_workspaces_refused(planner, here):
+    assert planner("workspace", "select", "nope").code == 1
+    assert planner("workspace", "new", "a/b").code == 1
+    assert planner("workspace", "delete", "nope").code == 1
+    assert planner("workspace", "delete", "default").code == 1
+    assert planner("workspace", "select", "-or-create", "made").code == 0
+    assert names(planner) == ["  default", "* made"]
+
+
+def test_a_workspace_that_manages_objects_is_kept(planner, here):
+    assert planner("workspace", "new", "-state=terraform.tfstate", "copy").code == 0
+    assert listed(planner) == EVERYTHING
+    planner("workspace", "select", "default")
+    assert "still manages" in planner("workspace", "delete", "copy").err
+    assert planner("workspace", "delete", "-force", "copy").code == 0
+
+
+def test_the_environment_selects_the_workspace(planner, here, monkeypatch):
+    monkeypatch.setenv("TF_WORKSPACE", "forced")
+    assert planner("workspace", "show").out == "forced\n"
+    assert "TF_WORKSPACE" in planner("workspace", "new", "x").err
+    assert "TF_WORKSPACE" in planner("workspace", "select", "default").err
+
+
+# ---------------------------------------------------------------- providers
+
+
+def test_providers(planner, here):
+    ran = planner("providers", "-no-color")
+    assert "└── provider[terraform.io/builtin/terraform]" in ran.out
+    assert "Providers required by state:" in ran.out
+
+
+def test_provider_schemas(planner, here):
+    document = json.loads(planner("providers", "schema", "-json").out)
+    assert document["format_version"] == "1.0"
+    schemas = document["provider_schemas"]["terraform.io/builtin/terraform"]
+    attributes = schemas["resource_schemas"]["terraform_data"]["block"]["attributes"]
+    assert attributes["id"] == {"type": "string", "description_kind": "plain", "computed": True}
+    assert schemas["data_source_schemas"]["terraform_remote_state"]["block"]["attributes"]["backend"]["required"]
+    assert planner("providers", "schema").code == 1
+
+
+def test_functions(planner):
+    document = json.loads(planner("metadata", "functions", "-json").out)
+    assert document["function_signatures"]["abs"]["return_type"] == "number"
+    assert planner("metadata", "functions").code == 1
