@@ -420,7 +420,7 @@ def test_query(planner, played):
     assert planner("query").code == 1
 
 
-@pytest.mark.parametrize("words", ["fmt", "import a.b x"])
+@pytest.mark.parametrize("words", ["import a.b x"])
 def test_what_is_not_supported_says_so(planner, played, words):
     ran = planner(*words.split())
     assert ran.code == 1
