@@ -1,0 +1,348 @@
+"""The standard layout of configuration files.
+
+Three steps: the text becomes simple tokens that keep comments and newlines (`_pieces`), old ways of writing are renewed
+(`_renewed`: block labels in quotes, `"${x}"` as `x`, types without quotes), and the blanks before each token are chosen
+anew (`_lay_out`: indentation, gaps within a line, then columns of `=` and of comments in neighbouring lines). Texts in
+quotes and heredocs, comments and line breaks stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from planner.syntax.lexer import simple_tokens, tokenize
+from planner.syntax.literals import normal, quoted_text
+
+NEWLINE, COMMENT, NAME = "NEWLINE", "COMMENT", "NAME"
+_TRIVIA = re.compile(r"([ \t]+)|(\r?\n)|((?:#|//)[^\n]*\n?|/\*(?s:.*?)\*/)").match
+_ALIKE = {"FOR": NAME, "IN": NAME, "IF": NAME, "LBRACE": "{", "LBODY": "{", "LBRACKET": "[", "LPAREN": "("}
+_CHANGE = {"{": 1, "[": 1, "(": 1, "TEMPLATE_OPEN": 1, "RBRACE": -1, "RBRACKET": -1, "RPAREN": -1, "TEMPLATE_CLOSE": -1}
+# Behind these a minus is a sign; behind anything else it subtracts.
+_BEFORE_SIGN = frozenset(("", "(", "{", "[", "EQUAL", "COLON", "COMMA", "QUESTION", "OPERATOR", "STAR", "MINUS", "NOT"))
+_TIGHT_AFTER = frozenset(("TEXT", "QUOTE_OPEN", "HEREDOC_OPEN"))
+_TIGHT_BEFORE = frozenset(("TEXT", "QUOTE_CLOSE", "HEREDOC_CLOSE"))
+_ANY, _OF_STRINGS = ("list", "map", "set"), ("list", "map")
+
+
+class Piece:
+    """A simple token: its kind, its text, and how many blanks stand before it."""
+
+    __slots__ = ("blanks", "kind", "text")
+
+    def __init__(self, kind: str, text: str, blanks: int = 0) -> None:
+        self.kind = kind
+        self.text = text
+        self.blanks = blanks
+
+
+Pieces = list[Piece]
+
+
+def format_text(text: str) -> str:
+    """The text of a configuration file, which must be free of mistakes, in the standard layout.
+
+    What is formatted stays as it is when formatted again."""
+    pieces = list(_renewed(_pieces(text)))
+    _lay_out(pieces)
+    return "".join(" " * piece.blanks + piece.text for piece in pieces)
+
+
+def _pieces(text: str) -> Pieces:
+    """All of a text as simple tokens; the last has the kind $END."""
+    pieces: Pieces = []
+    done = 1 if text.startswith("\ufeff") else 0
+    blanks = 0
+
+    def trivia(end: int) -> None:
+        nonlocal done, blanks
+        while done < end and (found := _TRIVIA(text, done, end)):
+            done = found.end()
+            if found[1]:
+                blanks += len(found[1])
+            else:
+                pieces.append(Piece(NEWLINE if found[2] else COMMENT, found[0], blanks))
+                blanks = 0
+
+    def add(kind: str, value: str) -> None:
+        nonlocal done, blanks
+        pieces.append(Piece(_ALIKE.get(kind, kind), value, blanks))
+        done += len(value)
+        blanks = 0
+
+    for token in tokenize(text):
+        if token[0] == NEWLINE:
+            continue  # it may hold comments and blank lines: they are found before the next token
+        for kind, value, at in simple_tokens(token):
+            trivia(at)
+            if kind == "INTERPOLATE":
+                add("TEMPLATE_OPEN", value)
+            elif kind.startswith("DIRECTIVE_"):
+                add("TEMPLATE_OPEN", value[: 3 if value[2] == "~" else 2])
+                keyword = kind.removeprefix("DIRECTIVE_").lower()
+                trivia(at + len(value) - len(keyword))
+                add(NAME, keyword)
+            else:
+                add(kind, value)
+    return pieces
+
+
+def _ends_line(piece: Piece) -> bool:
+    return piece.kind == NEWLINE or (piece.kind == COMMENT and piece.text.endswith("\n"))
+
+
+def _renewed(pieces: Pieces) -> Iterator[Piece]:
+    """The tokens with old ways of writing replaced. Goes through the bodies of the file; `blocks` are the open ones."""
+    blocks: list[str] = []
+    at = 0
+    while at < len(pieces):
+        piece = pieces[at]
+        at += 1
+        yield piece
+        if piece.kind == "RBRACE":
+            blocks.pop()
+        if piece.kind != NAME:
+            continue
+        start = at
+        while pieces[at].kind not in ("EQUAL", "{"):
+            at += 1
+        at += 1
+        if pieces[at - 1].kind == "{":
+            blocks.append(piece.text)
+            yield from _labels(pieces[start : at - 1])
+            yield pieces[at - 1]
+            continue
+        yield from pieces[start:at]
+        start, at = at, _end_of_value(pieces, at)
+        first, last = start, at
+        while pieces[first].kind == COMMENT:
+            first += 1
+        while pieces[last - 1].kind == COMMENT:
+            last -= 1
+        yield from pieces[start:first]
+        value = pieces[first:last]
+        yield from _type(value) if blocks == ["variable"] and piece.text == "type" else _unwrapped(value)
+        yield from pieces[last:at]
+
+
+def _end_of_value(pieces: Pieces, at: int) -> int:
+    depth = 0
+    while True:
+        piece = pieces[at]
+        depth += _CHANGE.get(piece.kind, 0)
+        if depth < 0 or piece.kind == "$END" or (depth == 0 and _ends_line(piece)):
+            return at
+        at += 1
+
+
+def _labels(header: Pieces) -> Iterator[Piece]:
+    """The labels of a block, all in quotes and with the usual escapes. Comments between them are given up."""
+    last = max((i for i, piece in enumerate(header) if piece.kind != COMMENT), default=-1)
+    for i, piece in enumerate(header[: last + 1]):
+        empty = piece.kind == "QUOTE_OPEN" and header[i + 1].kind == "QUOTE_CLOSE"
+        if piece.kind not in (NAME, "TEXT") and not empty:
+            continue
+        yield Piece("QUOTE_OPEN", '"')
+        if not empty:
+            text = quoted_text(piece.text, 0, lambda *_: None) if piece.kind == "TEXT" else piece.text
+            yield Piece("TEXT", _escaped(normal(text)))
+        yield Piece("QUOTE_CLOSE", '"')
+    yield from header[last + 1 :]
+
+
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+
+
+def _escaped(text: str) -> str:
+    parts = []
+    for i, char in enumerate(text):
+        if char in _ESCAPES:
+            parts.append(_ESCAPES[char])
+        elif char in "$%" and text.startswith("{", i + 1):
+            parts.append(char * 2)
+        elif char.isprintable():
+            parts.append(char)
+        else:
+            parts.append(f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}")
+    return "".join(parts)
+
+
+def _type(value: Pieces) -> Pieces:
+    """A variable's type: collections get their element type, and what was written in quotes loses them.
+
+    Without quotes, the element type of a bare `list` is any; with quotes, which date from before there was any, string.
+    """
+    kinds = [piece.kind for piece in value]
+    if kinds == [NAME] and value[0].text in _ANY:
+        return [*value, Piece("(", "("), Piece(NAME, "any"), Piece("RPAREN", ")")]
+    if kinds == ["QUOTE_OPEN", "TEXT", "QUOTE_CLOSE"]:
+        name = value[1].text
+        if name == "string":
+            return [Piece(NAME, name)]
+        if name in _OF_STRINGS:
+            return [Piece(NAME, name), Piece("(", "("), Piece(NAME, "string"), Piece("RPAREN", ")")]
+    return value
+
+
+def _unwrapped(value: Pieces) -> Pieces:
+    """What stands in a text that is one interpolation and nothing else; any other value as it is.
+
+    If it goes over lines it gets parentheses, for without the text around it a line break would end it."""
+    while (
+        len(value) >= 5
+        and [value[i].kind for i in (0, 1, -2, -1)] == ["QUOTE_OPEN", "TEMPLATE_OPEN", "TEMPLATE_CLOSE", "QUOTE_CLOSE"]
+        and _is_single(inside := value[2:-2])
+    ):
+        first, last = 0, len(inside)
+        while first < last and inside[first].kind == NEWLINE:
+            first += 1
+        while first < last and inside[last - 1].kind == NEWLINE:
+            last -= 1
+        value = inside[first:last]
+        if any(map(_ends_line, value[:-1])) and not _in_parentheses(value):
+            value = [Piece("(", "("), *value, Piece("RPAREN", ")")]
+    return value
+
+
+def _is_single(inside: Pieces) -> bool:
+    """Whether no text and no further interpolation lies between the outermost quotes."""
+    quotes = 0
+    for piece in inside:
+        if piece.kind == "QUOTE_OPEN":
+            quotes += 1
+        elif piece.kind == "QUOTE_CLOSE":
+            quotes -= 1
+        elif quotes == 0 and piece.kind in ("TEMPLATE_OPEN", "TEMPLATE_CLOSE"):
+            return False
+    return True
+
+
+def _in_parentheses(value: Pieces) -> bool:
+    """Whether the first parenthesis is closed by the last token."""
+    if value[0].kind != "(" or value[-1].kind != "RPAREN":
+        return False
+    depth = 0
+    for piece in value[:-1]:
+        depth += _CHANGE.get(piece.kind, 0)
+        if depth == 0:
+            return False
+    return True
+
+
+class _Line:
+    """A line in three cells: an assignment from its `=` on, if it ends on the line; a comment at the end; the rest."""
+
+    __slots__ = ("assign", "comment", "lead")
+
+    def __init__(self, pieces: Pieces) -> None:
+        self.assign: Pieces = []
+        self.comment: Pieces = []
+        if len(pieces) > 1 and pieces[-1].kind == COMMENT:
+            self.comment = [pieces.pop()]
+        at = next((i for i, piece in enumerate(pieces) if i and piece.kind == "EQUAL"), len(pieces))
+        if _net(pieces[at:]) == 0:
+            self.assign = pieces[at:]
+            del pieces[at:]
+        self.lead = pieces
+
+
+def _lay_out(pieces: Pieces) -> None:
+    """Choose the blanks before each token. Those at the end of the file stay."""
+    lines, current = [], []
+    for piece in pieces[:-1]:
+        current.append(piece)
+        if _ends_line(piece):
+            lines.append(_Line(current))
+            current = []
+    if current:
+        lines.append(_Line(current))
+    _indent(lines)
+    for line in lines:
+        _space(line.lead)
+        _space(line.assign)
+    _align([(line.lead, line.assign) for line in lines])
+    _align([([*line.lead, *line.assign], line.comment) for line in lines])
+
+
+def _net(pieces: Pieces) -> int:
+    return sum(_CHANGE.get(piece.kind, 0) for piece in pieces)
+
+
+def _indent(lines: list[_Line]) -> None:
+    """Two blanks for each open line: one that opens more brackets than it closes, however many these are."""
+    opened: list[int] = []  # how many brackets each open line left open
+    for line in lines:
+        first = line.lead[0]
+        if first.kind == NEWLINE:
+            first.blanks = 0
+            continue
+        heredoc = next((i for i, piece in enumerate(line.lead) if piece.kind == "HEREDOC_OPEN"), len(line.lead))
+        net = _net(line.lead[:heredoc]) + _net(line.assign)
+        closed = -net
+        while closed > 0 and opened:
+            if closed < opened[-1]:
+                opened[-1] -= closed
+                break
+            closed -= opened.pop()
+        first.blanks = 2 * len(opened)
+        if net > 0:
+            opened.append(net)
+
+
+def _space(cell: Pieces) -> None:
+    before = ""
+    for subject, after in pairwise(cell):
+        after.blanks = int(_gap(before, subject, after.kind))
+        before = subject.kind
+
+
+def _gap(before: str, subject: Piece, after: str) -> bool:
+    """Whether a blank stands between a token and the one after it; the first rule that fits decides."""
+    kind = subject.kind
+    if after == NEWLINE or (kind == NAME and after in ("(", "SCOPE")) or (kind == "SCOPE" and after == NAME):
+        return False
+    if kind == "DOT" or after in ("DOT", "COMMA", "ELLIPSIS"):
+        return False
+    if kind == "COMMA":
+        return True
+    if kind in _TIGHT_AFTER or after in _TIGHT_BEFORE:
+        return False
+    if kind == NAME and subject.text == "in" and before == NAME:
+        return True  # `for x in [1]` is no index
+    if after == "[" and (kind in (NAME, "NUMBER") or _CHANGE.get(kind, 0) < 0):
+        return False
+    if kind == "NOT":
+        return False
+    if kind == "MINUS":
+        return before not in _BEFORE_SIGN
+    if kind == "{" or after == "RBRACE":
+        return not (kind == "{" and after == "RBRACE")
+    if (kind == "TEMPLATE_OPEN" and after == "{") or (kind == "RBRACE" and after == "TEMPLATE_CLOSE"):
+        return True
+    if kind == "TEMPLATE_CLOSE" and after == "TEMPLATE_OPEN":
+        return False
+    return _CHANGE.get(kind, 0) <= 0 and _CHANGE.get(after, 0) >= 0
+
+
+def _align(rows: list[tuple[Pieces, Pieces]]) -> None:
+    """Put the second cells of neighbouring rows in one column, a blank behind the widest of the first."""
+    chain: list[tuple[int, Piece]] = []
+    for left, right in [*rows, ([], [])]:
+        if right:
+            right[0].blanks = 1
+            chain.append((sum(piece.blanks + _columns(piece.text) for piece in left), right[0]))
+        elif chain:
+            widest = max(width for width, _ in chain)
+            for width, piece in chain:
+                piece.blanks = widest - width + 1
+            chain = []
+
+
+def _columns(text: str) -> int:
+    """Grapheme clusters of a text."""
+    if text.isascii():
+        return len(text) - text.count("\r\n")
+    import regex
+
+    return len(regex.findall(r"\X", text))
