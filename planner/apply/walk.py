@@ -134,8 +134,10 @@ class ApplyWalk(ConfigurationWalk):
             if self.options.sequential:
                 result = walk_sequentially(machine, self, stop)
             else:
-                result = walk_pool(machine, self, self.options.parallelism, stop)
+                self.hooks.walk_start("apply", len(machine.state))
+                result = walk_pool(machine, self, self.options.parallelism, stop, self.hooks.walk_progress)
         finally:
+            self.hooks.walk_complete()
             stop.forget(self.stopping.set)
             stop.forget(self.providers.stop)
             self.record.checkpoints.close()

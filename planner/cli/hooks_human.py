@@ -96,8 +96,9 @@ class HumanHooks(Hooks):
             self._progress.start(name, total)
 
     def walk_progress(self, done: int, total: int) -> None:
-        with self._lock:
-            self._progress.update(done, total)
+        if self._progress.enabled:
+            with self._lock:
+                self._progress.update(done, total)
 
     def walk_complete(self) -> None:
         with self._lock:

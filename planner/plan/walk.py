@@ -98,8 +98,11 @@ class PlanWalk(ConfigurationWalk):
             if self.options.sequential:
                 result = walk_sequentially(machine, self, self.options.stop)
             else:
-                result = walk_pool(machine, self, self.options.parallelism, self.options.stop)
+                self.hooks.walk_start("plan", len(machine.state))
+                progress = self.hooks.walk_progress
+                result = walk_pool(machine, self, self.options.parallelism, self.options.stop, progress)
         finally:
+            self.hooks.walk_complete()
             self.options.stop.forget(self.providers.stop)
             self.providers.close_all()
         problems = list(result.diagnostics)

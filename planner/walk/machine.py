@@ -115,6 +115,11 @@ class Machine:
                     self._connect(*((other, node) if reverse else (node, other)))
 
     @property
+    def settled(self) -> int:
+        """How many nodes have reached their last state."""
+        return len(self.state) - self._unfinished
+
+    @property
     def ended(self) -> bool:
         return not self._unfinished
 

@@ -7,6 +7,7 @@ started only when they are needed; a walk that only computes starts none.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -68,8 +69,15 @@ class _Pool:
                 self.answers.put((node, error))
 
 
-def walk_pool(machine: Machine, work: Work, parallelism: int = 10, stop: StopSignal | None = None) -> WalkResult:
-    """Do all the work of the machine's nodes, at most `parallelism` pooled nodes at a time.
+def walk_pool(
+    machine: Machine,
+    work: Work,
+    parallelism: int = 10,
+    stop: StopSignal | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> WalkResult:
+    """Do all the work of the machine's nodes, at most `parallelism` pooled nodes at a time. `progress` is told how many
+    nodes have reached their last state, and how many there are by now.
 
     After a stop request nothing new starts and the running work is waited for. An exception in the work (a defect, not
     a diagnostic) is raised here once the running work has ended.
@@ -94,6 +102,8 @@ def walk_pool(machine: Machine, work: Work, parallelism: int = 10, stop: StopSig
         if result.diagnostics:
             diagnosed[node] = result.diagnostics
         obey(machine.handle(event_of(node, result)))
+        if progress is not None:
+            progress(machine.settled, len(machine.state))
 
     if stop is not None:
         stop.listen(pool.wake)

@@ -182,3 +182,12 @@ def test_ten_thousand_inline_nodes_cost_little() -> None:
     result = walk_pool(Machine(graph), Idle())
     assert time.process_time() - began < 2  # near 0.1 s; quadratic behaviour would take minutes
     assert set(result.states.values()) == {"done"}
+
+
+def test_progress_counts_settled_nodes_and_grows_with_additions() -> None:
+    script = Script(set(), {"a": {"a1": [], "a2": ["a1"]}}, {"b"})
+    told: list[tuple[int, int]] = []
+    walk_pool(Machine({"a": [], "b": ["a"]}), script, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (4, 4)
+    assert told[0] == (0, 4)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
