@@ -241,12 +241,17 @@ def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagno
         lambda walk, state: build(walk, session, state),
         hooks,
     )
-    if made is not None and not made.errored and not has_errors(problems):
+    if made is not None and not made.errored and not has_errors(problems) and _may_have_cycle(made):
         try:
             apply_graph(made, session)
         except Failure as failure:
             return evolve(made, errored=True), problems + failure.diagnostics
     return made, problems
+
+
+def _may_have_cycle(made: Plan) -> bool:
+    """Whether the apply graph has edges that the plan graph had not in a coarser form: those of destruction."""
+    return any("delete" in change.action or "forget" in change.action for change in made.changes)
 
 
 def plan_options(session: Session) -> PlanOptions:

@@ -8,6 +8,7 @@ the ecosystem's form everywhere: state files, plan JSON, node names, command lin
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from attrs import frozen
@@ -304,6 +305,7 @@ def parse_address(text: str) -> Address:
     return address_of(scan_traversal(text))
 
 
+@lru_cache(maxsize=4096)
 def parse_module(text: str) -> ModuleAddress:
     """A module address ("" is the root). Raises AddressError."""
     if not text:
