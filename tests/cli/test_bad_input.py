@@ -1,0 +1,319 @@
+"""Whatever is fed to the command line, it answers with diagnostics and an exit code, never with a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from .hostile import BYTE_EDITS, EDITS, TOKENS, dumped, json_spoiled, judged, members, packed, planner, spoiled
+
+CONFIG = """variable "n" {
+  type    = number
+  default = 2
+  validation {
+    condition     = var.n > 0
+    error_message = "More than none."
+  }
+}
+
+locals {
+  l = { for k in ["x", "y"] : k => upper("${k}-${var.n}") if k != "" }
+}
+
+resource "terraform_data" "a" {
+  for_each = local.l
+  input    = <<-E
+    %{for i in range(var.n)}${i}:${each.value}%{endfor}
+  E
+  lifecycle {
+    create_before_destroy = true
+    precondition {
+      condition     = length(each.key) == 1
+      error_message = "One letter."
+    }
+  }
+}
+
+resource "terraform_data" "b" {
+  count            = var.n
+  input            = [for a in terraform_data.a : a.output]
+  triggers_replace = [count.index, 1.5e3, -0x0 == 0 ? null : "\\u00e9"]
+  depends_on       = [module.m]
+}
+
+module "m" {
+  source = "./m"
+  i      = var.n
+}
+
+moved {
+  from = terraform_data.old
+  to   = terraform_data.b[0]
+}
+
+output "o" {
+  value     = terraform_data.b[*].id
+  sensitive = true
+}
+
+output "p" {
+  value = try(module.m.o.x[0], "none")
+}
+"""
+CONFIG = CONFIG.replace("-0x0 == 0", "-0 == 0")
+CHILD = 'variable "i" {}\noutput "o" {\n  value = { x = [var.i] }\n}\n'
+TFVARS = 'n = 3\nm = { a = [1, "b"], c = null }\n'
+JSON_CONFIG: dict[str, Any] = {
+    "variable": {"n": {"type": "number", "default": 2}},
+    "locals": [{"l": "${var.n + 1}"}],
+    "resource": {
+        "terraform_data": {
+            "a": {
+                "for_each": {"x": 1},
+                "input": "${each.key}-%{if true}y%{endif}",
+                "lifecycle": {"prevent_destroy": False},
+            },
+            "b": [{"count": "${var.n}", "input": ["${terraform_data.a}"], "depends_on": ["terraform_data.a"]}],
+        }
+    },
+    "output": {"o": {"value": "${local.l}", "sensitive": True}},
+    "moved": [{"from": "terraform_data.old", "to": "terraform_data.b[0]"}],
+    "//": "a comment",
+}
+EXTRA = '\n/* more */ output "q" { value = 1 }\n'
+COMMANDS = (("validate",), ("validate", "-json"), ("plan",), ("plan", "-json"), ("graph",), ("init",))
+
+MODULES = """{"Modules": [{"Key": "", "Source": "", "Dir": "."}, {"Key": "m", "Source": "./m", "Dir": "m"}]}"""
+
+few = settings(
+    max_examples=int(os.environ.get("EXAMPLES", "25")),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
+)
+
+
+@contextlib.contextmanager
+def folder(**files: str | bytes) -> Iterator[Path]:
+    """A new working directory with these files (`__` is a dot, `___` a slash), and the child module m, installed."""
+    former = Path.cwd()
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name)
+        files = {"m___m__tf": CHILD, "__terraform___modules___modules__json": MODULES, **files}
+        for key, content in files.items():
+            file = path / key.replace("___", "/").replace("__", ".")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
+        os.chdir(path)
+        try:
+            yield path
+        finally:
+            os.chdir(former)
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("TF_", "PLANNER_"))]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="module")
+def applied() -> tuple[dict[str, Any], bytes]:
+    """The state after an apply of CONFIG, and a saved plan that follows it."""
+    with folder(main__tf=CONFIG) as path:
+        assert planner("apply", "-auto-approve").code == 0
+        assert planner("plan", "-var=n=3", "-out=next").code == 0
+        return json.loads((path / "terraform.tfstate").read_bytes()), (path / "next").read_bytes()
+
+
+# ---------------------------------------------------------------- any damage
+
+
+@few
+@given(EDITS, st.sampled_from(COMMANDS))
+def test_spoiled_configuration(edits: list[Any], command: tuple[str, ...]) -> None:
+    with folder(main__tf=spoiled(CONFIG, edits)):
+        judged(*command)
+
+
+@few
+@given(st.one_of(st.binary(max_size=60), st.lists(st.sampled_from(TOKENS), max_size=25).map(" ".join)))
+def test_any_bytes_as_configuration(data: str | bytes) -> None:
+    with folder(main__tf=data):
+        judged("validate")
+
+
+@few
+@given(json_spoiled(JSON_CONFIG), st.sampled_from(COMMANDS))
+def test_spoiled_json_configuration(document: Any, command: tuple[str, ...]) -> None:
+    with folder(main__tf__json=dumped(document)):
+        judged(*command)
+
+
+@few
+@given(EDITS)
+def test_spoiled_json_text(edits: list[Any]) -> None:
+    with folder(main__tf__json=spoiled(json.dumps(JSON_CONFIG, indent=1), edits)):
+        judged("validate")
+
+
+@few
+@given(st.one_of(EDITS.map(lambda e: spoiled(TFVARS, e)), st.binary(max_size=30)), st.booleans())
+def test_spoiled_variables(data: str | bytes, as_json: bool) -> None:
+    name = "x.tfvars.json" if as_json else "x.tfvars"
+    with folder(main__tf=CONFIG, **{name.replace(".", "__"): data}):
+        judged("plan", f"-var-file={name}")
+
+
+@few
+@given(
+    data=st.data(),
+    command=st.sampled_from(
+        ("state list", "plan", "output -json", "show -json", "state pull", "taint terraform_data.b[0]")
+    ),
+)
+def test_spoiled_state(applied: tuple[dict[str, Any], bytes], data: Any, command: str) -> None:
+    document = data.draw(json_spoiled(applied[0]))
+    with folder(main__tf=CONFIG, terraform__tfstate=dumped(document)):
+        judged(*command.split())
+
+
+@few
+@given(edits=BYTE_EDITS, command=st.sampled_from(("state list", "output", "show", "state mv a.b a.c")))
+def test_spoiled_state_bytes(applied: tuple[dict[str, Any], bytes], edits: list[Any], command: str) -> None:
+    with folder(main__tf=CONFIG, terraform__tfstate=spoiled(dumped(applied[0]), edits)):
+        judged(*command.split())
+
+
+PLAN_COMMANDS = st.sampled_from(
+    ("show FILE", "show -json FILE", "apply FILE", "graph -plan=FILE", "why -plan=FILE terraform_data.b[0]")
+)
+
+
+@few
+@given(edits=BYTE_EDITS, command=PLAN_COMMANDS)
+def test_spoiled_plan_bytes(applied: tuple[dict[str, Any], bytes], edits: list[Any], command: str) -> None:
+    state, plan = applied
+    with folder(main__tf=CONFIG, terraform__tfstate=dumped(state), next=spoiled(plan, edits)):
+        judged(*command.replace("FILE", "next").split())
+
+
+@few
+@given(data=st.data(), command=PLAN_COMMANDS)
+def test_spoiled_plan_members(applied: tuple[dict[str, Any], bytes], data: Any, command: str) -> None:
+    state, plan = applied
+    contents = members(plan)
+    name = data.draw(st.sampled_from(["tfplan", "tfplan", *sorted(contents)]))
+    if name.startswith("config/"):
+        contents[name] = spoiled(contents[name], data.draw(BYTE_EDITS))
+    else:
+        contents[name] = dumped(data.draw(json_spoiled(json.loads(contents[name]))))
+    with folder(main__tf=CONFIG, terraform__tfstate=dumped(state), next=packed(contents)):
+        judged(*command.replace("FILE", "next").split())
+
+
+TEXTS = st.one_of(st.lists(st.sampled_from(TOKENS), min_size=1, max_size=8).map("".join), st.text(max_size=12))
+
+
+def spoiled_or_any(*texts: str) -> st.SearchStrategy[str]:
+    return st.one_of(TEXTS, st.builds(spoiled, st.sampled_from(texts), EDITS))
+
+
+@few
+@given(
+    spoiled_or_any(
+        'try(terraform_data.b[0].id, "x")', 'templatestring("${var.n}", {})', "{for k, v in local.l : k => v...}"
+    )
+)
+def test_any_text_in_the_console(text: str) -> None:
+    with folder(main__tf=CONFIG):
+        judged("console", stdin=text + "\n")
+
+
+QUESTION = 'edge(X, "terraform_data.b (expand)"), not module(X, _, 1), X != Y, N = count { edge(X, Y) }'
+
+
+@few
+@given(spoiled_or_any('edge(X, "terraform_data.b (expand)")', QUESTION), st.booleans())
+def test_any_question(text: str, as_json: bool) -> None:
+    with folder(main__tf=CONFIG):
+        judged("query", *(["-json"] if as_json else []), "--", text)
+
+
+NODE = spoiled_or_any(
+    "terraform_data.b (expand)", 'terraform_data.a["x"]', "module.m (close)", 'edge("root", X)', "edge(X, Y)"
+)
+
+
+@few
+@given(st.lists(NODE, min_size=1, max_size=3), st.sampled_from(([], ["-not"], ["-json"], ["-full"], ["-type=apply"])))
+def test_any_words_to_why(words: list[str], flags: list[str]) -> None:
+    with folder(main__tf=CONFIG):
+        judged("why", *flags, "--", *words)
+
+
+ADDRESS = spoiled_or_any('module.m["k"].terraform_data.a["x"]', "terraform_data.b[0]", "data.x.y", "module.m")
+
+
+@few
+@given(ADDRESS, st.sampled_from(("target", "exclude", "replace")))
+def test_any_address_as_option(text: str, option: str) -> None:
+    with folder(main__tf=CONFIG):
+        judged("plan", f"-{option}={text}")
+
+
+@few
+@given(
+    addresses=st.lists(ADDRESS, min_size=2, max_size=2),
+    command=st.sampled_from(("list", "show", "rm", "mv", "taint", "untaint", "import")),
+)
+def test_any_address_in_the_state(applied: tuple[dict[str, Any], bytes], addresses: list[str], command: str) -> None:
+    words = ["state", command] if command in ("list", "show", "rm", "mv") else [command]
+    with folder(main__tf=CONFIG, terraform__tfstate=dumped(applied[0])):
+        judged(*words, "--", *addresses[: 2 if command in ("mv", "import") else 1])
+
+
+FLAGS = st.lists(
+    st.one_of(
+        TEXTS.map("-{}".format),
+        st.tuples(
+            st.sampled_from(
+                ("var", "var-file", "out", "target", "parallelism", "lock-timeout", "lock", "json", "type", "state")
+            ),
+            st.sampled_from(
+                ("", "=", "=x", "=0", "=-1", "=1h", "=n=", "=n=[", "=1e9", "=true", "=.", "=\x00", "=n=\udcff")
+            ),
+        ).map("-{0[0]}{0[1]}".format),
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@few
+@given(
+    st.sampled_from(("plan", "validate", "graph", "show", "output", "state list", "init", "fmt", "query", "console")),
+    FLAGS,
+)
+def test_any_options(command: str, flags: list[str]) -> None:
+    with folder(main__tf='variable "n" {\n  default = 1\n}\n'):
+        judged(*command.split(), *flags)
+
+
+@few
+@given(st.lists(TEXTS, min_size=1, max_size=3))
+def test_any_command_line(words: list[str]) -> None:
+    with folder():
+        ran = planner(*words)
+        assert ran.code in (0, 1, 127)
+        assert "Traceback" not in ran.err and "Internal error" not in ran.err
