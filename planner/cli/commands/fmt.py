@@ -100,7 +100,8 @@ def _read(name: str, terminal: Terminal, problems: list[Diagnostic]) -> bytes | 
     if name == STDIN:
         stdin = terminal.stdin
         if isinstance(stdin, io.TextIOWrapper):  # the bytes, for reading text would change line ends
-            return stdin.buffer.read()
+            data: bytes = stdin.buffer.read()
+            return data
         return stdin.read().encode("utf-8")
     try:
         with open(name, "rb") as file:
