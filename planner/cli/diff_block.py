@@ -6,14 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from planner.cli.diff import (
-    MISSING,
-    BlockDiff,
-    BlockGroup,
-    Change,
-    Diff,
-    MappingDiff,
-    SequenceDiff,
-    WriteOnlyDiff,
     bare,
     diff_dynamic,
     diff_type,
@@ -28,6 +20,16 @@ from planner.cli.diff import (
     null_is_missing,
     set_changes,
     starting_action,
+)
+from planner.cli.diff_model import (
+    MISSING,
+    BlockDiff,
+    BlockGroup,
+    Change,
+    Diff,
+    MappingDiff,
+    SequenceDiff,
+    WriteOnlyDiff,
 )
 from planner.language.values import SENSITIVE, Null, Value, mark
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from planner.cli.diff import (
+from planner.cli.diff import diff_dynamic
+from planner.cli.diff_model import (
     MISSING,
     BlockDiff,
     BlockGroup,
@@ -23,12 +24,11 @@ from planner.cli.diff import (
     TypeChange,
     UnknownDiff,
     WriteOnlyDiff,
-    diff_dynamic,
 )
+from planner.cli.literals import attribute_name, json_value, number_text, quoted, text_value
 from planner.cli.sequence_match import aligned
 from planner.cli.terminal import Paint
 from planner.language.values import Null, Value
-from planner.vocabulary.address import valid_identifier
 
 ALWAYS_SHOWN = frozenset(("id", "name", "tags"))
 INDENT = "    "
@@ -158,9 +158,9 @@ class DiffText:
         return number_text(value)
 
     def _string(self, diff: PrimitiveDiff, indent: int, style: Style) -> str:
-        before, after = _text_of(diff.before), _text_of(diff.after)
+        before, after = text_value(diff.before), text_value(diff.after)
         end = self._forces(diff.replace, style)
-        old, new = _json_of(before), _json_of(after)
+        old, new = json_value(before), json_value(after)
         if diff.action in ("create", "no-op", "delete"):
             text, parsed = (before, old) if diff.action == "delete" else (after, new)
             if text is None:
@@ -366,71 +366,3 @@ def _sensitive_as_a_group(block: Diff, group: BlockGroup) -> Diff:
         return block
     action = "update" if block.action == "no-op" and group.was != group.is_now else block.action
     return SensitiveDiff(action, block.replace, block, group.was, group.is_now, is_block=True)
-
-
-# ---------------------------------------------------------------- words
-
-
-def attribute_name(name: str) -> str:
-    """The name, quoted when it is no identifier."""
-    return name if valid_identifier(name) else quoted(name)
-
-
-_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
-
-
-def quoted(text: str) -> str:
-    """The text between double quotes, everything unprintable escaped."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    out = []
-    for char in text:
-        if char in '"\\':
-            out.append("\\" + char)
-        elif char in _ESCAPES:
-            out.append(_ESCAPES[char])
-        elif char.isprintable():
-            out.append(char)
-        else:
-            code = ord(char)
-            out.append(f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
-    return f'"{"".join(out)}"'
-
-
-def number_text(value: Value) -> str:
-    """A number in decimal notation, as short as it can be said exactly."""
-    if value.__class__ is int:
-        return str(value)
-    from planner.language.numbers import number_to_text
-
-    return number_to_text(value)
-
-
-def _text_of(value: Value) -> str | None:
-    return value if value.__class__ is str else None
-
-
-def _json_of(text: str | None) -> Value:
-    """The value of a text that is a JSON object or array; MISSING for other texts."""
-    if text is None or text[:1] not in ("{", "["):
-        return MISSING
-    import json
-
-    try:
-        return _from_json(json.loads(text, parse_int=Digits, parse_float=Digits, parse_constant=_no_constant))
-    except (ValueError, RecursionError):
-        return MISSING
-
-
-def _no_constant(name: str) -> Value:
-    raise ValueError(name)
-
-
-def _from_json(data: Any) -> Value:
-    if data is None:
-        return Null()
-    if isinstance(data, dict):
-        return {key: _from_json(value) for key, value in data.items()}
-    if isinstance(data, list):
-        return tuple(_from_json(value) for value in data)
-    return data

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner.cli.diff import EVERYWHERE, Change, Diff, Paths, diff_dynamic, null_is_missing
+from planner.cli.diff import diff_dynamic, null_is_missing
 from planner.cli.diff_block import diff_object
+from planner.cli.diff_model import EVERYWHERE, Change, Diff, Paths
+from planner.cli.literals import attribute_name
 from planner.cli.plan_comments import change_comment
-from planner.cli.render_diff import DiffText, Style, attribute_name
+from planner.cli.render_diff import DiffText, Style
 from planner.cli.summary import Counts
 from planner.cli.terminal import Terminal, wrap
 from planner.language.values import SENSITIVE, mark

@@ -140,7 +140,7 @@ def _obstacles(document: dict[str, Any], paint: Paint) -> str:
 
 def fact_text(tuple_: list[Any]) -> str:
     """`edge("a", "b")`; `_` for any value."""
-    from planner.cli.render_diff import quoted
+    from planner.cli.literals import quoted
 
     name, *columns = tuple_
     texts = ["_" if c is None else quoted(c) if isinstance(c, str) else str(c) for c in columns]

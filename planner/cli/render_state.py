@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from planner.cli.diff import Change, diff_dynamic, diff_type
+from planner.cli.diff import diff_dynamic, diff_type
 from planner.cli.diff_block import diff_object
+from planner.cli.diff_model import Change
 from planner.cli.render_diff import DiffText, Style
 from planner.cli.render_plan import SchemaOf
 from planner.cli.terminal import Terminal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.cli.render_diff import number_text, quoted
+from planner.cli.literals import number_text, quoted
 from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type, friendly_name
 from planner.language.values import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value
 

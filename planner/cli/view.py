@@ -74,7 +74,7 @@ class HumanView(View):
             terminal.out(wrap(text, width))
         terminal.out()
         if path:
-            from planner.cli.render_diff import quoted
+            from planner.cli.literals import quoted
 
             terminal.out(f"Saved the plan to: {path}")
             terminal.out(f"\nTo perform exactly these actions, run:\n    planner apply {quoted(path)}")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from planner.cli.diff import MISSING, Change, Paths
 from planner.cli.diff_block import diff_object
+from planner.cli.diff_model import MISSING, Change, Paths
 from planner.cli.render_diff import DiffText, Style
 from planner.cli.terminal import Paint
 from planner.language.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock

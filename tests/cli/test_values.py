@@ -7,8 +7,8 @@ import json
 import pytest
 
 from planner.cli.commands.output import all_outputs, raw
+from planner.cli.literals import quoted
 from planner.cli.outputs_json import output_json
-from planner.cli.render_diff import quoted
 from planner.cli.render_value import format_value
 from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType
 from planner.language.values import SENSITIVE, List, Map, Marked, Null, Set, Unknown, number_from_text

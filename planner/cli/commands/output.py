@@ -73,7 +73,7 @@ def all_outputs(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str
 
 def raw(name: str, output: OutputState) -> str:
     """The value as plain text. Raises Failure for values that have none."""
-    from planner.cli.render_diff import number_text
+    from planner.cli.literals import number_text
     from planner.language.types import friendly_name
     from planner.language.values import Null, type_of, unmark_deep
 
