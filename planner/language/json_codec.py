@@ -132,7 +132,11 @@ def from_json(data: Any, wanted: Type = DYNAMIC) -> Value:
     if wanted is DYNAMIC:
         if not isinstance(data, dict) or data.keys() != {"value", "type"}:
             raise CodecError('an object with "value" and "type" is required')
-        return from_json(data["value"], type_from_json(data["type"]))
+        try:
+            inner = type_from_json(data["type"])
+        except ValueError as problem:
+            raise CodecError(str(problem)) from None
+        return from_json(data["value"], inner)
     if isinstance(wanted, ObjectType):
         return _object(_checked(data, dict, wanted), wanted)
     if isinstance(wanted, MapType):

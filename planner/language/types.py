@@ -196,6 +196,11 @@ def type_from_json(j: Any) -> Type:
             return collection_type(kind, type_from_json(arg))
         if kind == "tuple" and isinstance(arg, list):
             return TupleType(tuple(type_from_json(e) for e in arg))
-        if kind == "object" and isinstance(arg, dict):
-            return ObjectType({k: type_from_json(v) for k, v in arg.items()}, frozenset(j[2] if len(j) > 2 else ()))
+        optional = j[2] if len(j) > 2 else []
+        if kind == "object" and isinstance(arg, dict) and _are_names(optional):
+            return ObjectType({k: type_from_json(v) for k, v in arg.items()}, frozenset(optional))
     raise ValueError(f"not a type: {j!r}")
+
+
+def _are_names(data: Any) -> bool:
+    return isinstance(data, list) and all(isinstance(name, str) for name in data)

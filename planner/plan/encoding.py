@@ -157,12 +157,21 @@ def _decode_record(raw: dict[str, Any], records: dict[str, type]) -> Any:
     fields = {name: decode(value, records) for name, value in raw["f"].items()}
     for field in attrs.fields(cls):
         expected = _PLAIN.get(str(field.type))
-        if expected is not None and field.name in fields:
-            _expect(fields[field.name], expected)
+        if expected is not None and field.name in fields and fields[field.name].__class__ not in expected:
+            raise ValueError(f"{field.name} is no {field.type}")
     return cls(**fields)
 
 
-_PLAIN: dict[str, type] = {"str": str, "bool": bool}
+_PLAIN: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "Action": (str,),
+    "bool": (bool,),
+    "str | None": (str, type(None)),
+    "InstanceKey": (str, int, type(None)),
+    "tuple[Any, ...]": (tuple,),
+    "tuple[str, ...]": (tuple,),
+    "tuple[tuple[str, ...], ...]": (tuple,),
+}
 
 
 def _expect(value: Any, cls: type) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner import __version__
 from planner.plan.encoding import decode, encode
-from planner.plan.model import CheckResult, Importing, OutputChange, Plan, ResourceChange
+from planner.plan.model import ACTION_LISTS, CheckResult, Importing, OutputChange, Plan, ResourceChange
 from planner.state.file import read_state, write_state
 from planner.state.model import State
 from planner.vocabulary.collector import collector_paused
@@ -178,6 +178,12 @@ def _check(plan: Plan) -> None:
     for items, cls in shapes:
         if items.__class__ is not tuple or any(item.__class__ is not cls for item in items):
             raise ValueError(f"a list of {cls.__name__} expected")
+    for change in (*plan.changes, *plan.drift):
+        if change.action not in ACTION_LISTS or change.importing.__class__ not in (Importing, type(None)):
+            raise ValueError("action or importing")
+        for fact in change.facts:
+            if fact.__class__ is not tuple or not fact or any(part.__class__ not in (str, int, bool) for part in fact):
+                raise ValueError("a fact expected")
     for value in (plan.variables, plan.backend):
         if value.__class__ is not dict:
             raise ValueError("an object expected")

@@ -9,7 +9,14 @@ from attrs import evolve
 
 from planner.language.types import type_from_json
 from planner.state.model import InstanceKey, InstanceState, ObjectState, OutputState, ResourceState, State
-from planner.vocabulary.address import AddressError, format_key, key_order, parse_module, parse_resource_instance
+from planner.vocabulary.address import (
+    AddressError,
+    format_key,
+    key_order,
+    parse_module,
+    parse_resource_instance,
+    valid_identifier,
+)
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.provider_address import parse_provider_configuration
 
@@ -81,6 +88,13 @@ class StateReader:
             )
             return None
         if module is None:
+            return None
+        if not (valid_identifier(type_) and valid_identifier(name)):
+            self.problem(
+                "state.invalid_name",
+                "Invalid resource name in state",
+                f'{place} of {self.where} has the type "{type_}" and the name "{name}"; both must be identifiers.',
+            )
             return None
         address = f"{module}{'.' if module else ''}{'data.' if mode == 'data' else ''}{type_}.{name}"
         provider = self.address(_provider, _text(raw, "provider", place))

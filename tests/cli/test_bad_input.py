@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -317,3 +319,123 @@ def test_any_command_line(words: list[str]) -> None:
         ran = planner(*words)
         assert ran.code in (0, 1, 127)
         assert "Traceback" not in ran.err and "Internal error" not in ran.err
+
+
+# ---------------------------------------------------------------- what is said
+
+
+def test_syntax_errors_of_several_files_are_reported_together() -> None:
+    with folder(a__tf="locals {\n  x = \n}\n", b__tf='\noutput "o" {\n', c__tf__json='{"locals": [}'):
+        said = judged("validate").err
+    assert "on a.tf line 2" in said and "on b.tf line 2" in said and "on c.tf.json line 1" in said
+
+
+def test_files_that_cannot_be_read() -> None:
+    with folder() as path:
+        (path / "gone.tf").symlink_to("nowhere")
+        ran = judged("validate")
+        assert ran.code == 1 and "gone.tf" in ran.err
+        for words in (
+            ("plan", "-var-file=m"),
+            ("show", "m"),
+            ("apply", "m"),
+            ("plan", "-state=m"),
+            ("plan", "-var-file=no"),
+        ):
+            assert judged(*words).code == 1
+
+
+def test_a_directory_that_is_named_like_a_file() -> None:
+    with folder(main__tf="locals {}\n") as path:
+        (path / "x.tf").mkdir()
+        judged("validate")
+
+
+def test_a_missing_variable_is_named_with_its_line() -> None:
+    with folder(main__tf='\nvariable "wanted" {}\n'):
+        ran = judged("plan", "-input=false")
+    assert ran.code == 1 and "on main.tf line 2" in ran.err and '"wanted"' in ran.err
+
+
+def test_an_unknown_command_is_refused() -> None:
+    ran = judged("plam")
+    assert ran.code == 1 and "Did you mean plan?" in ran.err
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"version": 4',
+        "",
+        "null",
+        "[]",
+        '{"version": 3, "serial": 1, "lineage": "x", "modules": []}',
+        '{"version": 99}',
+        "\x00",
+    ],
+)
+def test_unusable_states(content: str) -> None:
+    for words in (("state", "list"), ("plan",), ("output",), ("show",)):
+        with folder(main__tf='output "o" {\n  value = 1\n}\n', terraform__tfstate=content) as path:
+            ran = judged(*words)
+            # an empty file is what a lock leaves behind: no state yet
+            assert ran.code == 1 or content == ""
+            assert (path / "terraform.tfstate").read_bytes() == content.encode()
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("name", ""),
+        ("name", "a b"),
+        ("type", "1."),
+        ("module", "module."),
+        ("mode", "x"),
+        ("provider", "x["),
+        ("instances", 5),
+    ],
+)
+def test_states_with_one_wrong_part(applied: tuple[dict[str, Any], bytes], part: str, value: Any) -> None:
+    document = json.loads(dumped(applied[0]))
+    document["resources"][0][part] = value
+    for words in (("state", "list"), ("plan",), ("state", "rm", "terraform_data.b")):
+        with folder(main__tf=CONFIG, terraform__tfstate=dumped(document)):
+            assert judged(*words).code == 1
+
+
+def test_a_type_in_the_state_that_is_none(applied: tuple[dict[str, Any], bytes]) -> None:
+    document = json.loads(dumped(applied[0]))
+    document["resources"][0]["instances"][0]["attributes"]["input"]["type"] = ["string", "string"]
+    with folder(main__tf=CONFIG, terraform__tfstate=dumped(document)):
+        assert judged("plan").code == 1
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("importing", "x"), ("facts", {"t": [{"t": [None]}]}), ("action", "x"), ("key", True), ("replace_paths", 1)],
+)
+def test_plans_with_one_wrong_part(applied: tuple[dict[str, Any], bytes], member: str, value: Any) -> None:
+    contents = members(applied[1])
+    head = json.loads(contents["tfplan"])
+    head["plan"]["changes"]["t"][0]["f"][member] = value
+    contents["tfplan"] = dumped(head)
+    with folder(main__tf=CONFIG, terraform__tfstate=dumped(applied[0]), next=packed(contents)):
+        ran = judged("show", "-json", "next")
+    assert ran.code == 1 and "next cannot be read as a plan" in ran.err.replace("\n", " ")
+
+
+def test_a_rule_file_with_an_error_is_named() -> None:
+    from planner.datalog.program import Program
+
+    program, problems = Program.load([("policy/broken.dl", "\np(X) :- q(X\n")])
+    assert program is None
+    subject = problems[0].subject
+    assert subject is not None and subject.source.filename == "policy/broken.dl"
+
+
+def test_a_process_ends_with_a_diagnostic_too(tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_bytes(b'locals {\n  x = "\xff"\n}\n')
+    done = subprocess.run(
+        [sys.executable, "-m", "planner", "validate"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr and "main.tf line 2" in done.stderr
