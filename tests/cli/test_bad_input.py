@@ -97,7 +97,7 @@ COMMANDS = (("validate",), ("validate", "-json"), ("plan",), ("plan", "-json"), 
 MODULES = """{"Modules": [{"Key": "", "Source": "", "Dir": "."}, {"Key": "m", "Source": "./m", "Dir": "m"}]}"""
 
 few = settings(
-    max_examples=int(os.environ.get("EXAMPLES", "25")),
+    max_examples=int(os.environ.get("EXAMPLES", "100")),
     deadline=None,
     derandomize=True,
     database=None,
