@@ -341,7 +341,6 @@ def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
 def _saved(options: Options, path: str) -> Planned:
     """The plan in a file as one that was just made, with variables, store and the stored state."""
     from planner.config.variables import check_plan_variables
-    from planner.plan.file import stale
 
     session, made, problems = open_plan(options, path)
     if made is None or session.config is None or has_errors(problems):
@@ -349,10 +348,7 @@ def _saved(options: Options, path: str) -> Planned:
     recorded = {name: value for name, value in made.variables.items() if value is not None}
     variables, found = check_plan_variables(recorded, session.config.root.variables, session.given)
     session = load_state(evolve(session, variables=variables))
-    problems = [*problems, *found, *session.diagnostics]
-    if not has_errors(problems):
-        problems += stale(made, session.state)
-    return Planned(made, session, tuple(problems))
+    return Planned(made, session, (*problems, *found, *session.diagnostics))
 
 
 def _apply(session: Session, made: Plan, hooks: Hooks) -> Applied:
