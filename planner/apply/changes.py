@@ -8,16 +8,14 @@ from attrs import evolve
 
 from planner.apply.operation import Operation, Report, carry_out, recorded_object
 from planner.apply.provision import provision_created
-from planner.language.paths import marked_paths, unknown_paths
+from planner.language.paths import unknown_paths
 from planner.language.values import Null, Value, is_wholly_known, unmark_deep
 from planner.plan.data import data_configuration, read_data, report_to_check
 from planner.plan.decide import Facts
-from planner.plan.ignore import ignore_changes
 from planner.plan.instance import Instance
-from planner.plan.managed import ask_plan, configuration_of, differences, extend, path_name, with_marks
+from planner.plan.managed import configuration_of, differences, extend, path_name, propose
 from planner.plan.model import REPLACEMENTS, ResourceChange
 from planner.plan.objects import RemoteObject, write_object
-from planner.plan.provider_diagnostics import in_body
 from planner.plan.schema_marks import without_write_only
 from planner.provider.conformity import object_problems
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
@@ -74,23 +72,14 @@ def _plan_again(
 ) -> Operation | None:
     """The change with everything known that was not when it was planned; None when nothing is left to do. The decision
     stands: only what the provider says of the values is asked anew. Raises Failure with all problems so far."""
-    assert it.decl is not None
     config = configuration_of(it, problems)
     plain_config = unmark_deep(config)[0]
     if not is_wholly_known(plain_config):
         where = ", ".join(sorted({path_name(path) for path in unknown_paths(plain_config)}))
         detail = f"These arguments of {it.address} are still unknown: {where}."
         extend(problems, [error("apply.unknown_configuration", "Configuration contains unknown value", detail)])
-    tainted = current is not None and current.record.tainted
-    prior: Value = Null(it.object_type) if current is None or tainted else current.value
-    private = None if current is None or tainted else current.record.private
-    extend(problems, in_body(it.provider.validate_resource("managed", it.type, plain_config), it.body, it.address))
-    effective = ignore_changes(prior, config, it.decl.lifecycle.ignore_changes, it.schema.block)
-    answer = ask_plan(it, unmark_deep(prior)[0], unmark_deep(effective)[0], private, problems)
-    planned = answer.planned
-    if answer.legacy_type_system:
-        planned = ignore_changes(unmark_deep(prior)[0], planned, it.decl.lifecycle.ignore_changes, None)
-    marked = with_marks(it, planned, marked_paths(effective))
+    proposal = propose(it, current, config, problems)
+    prior, answer, marked = proposal.prior, proposal.answer, proposal.planned
     action = "create"
     if prior.__class__ is not Null:
         facts: Facts = {}

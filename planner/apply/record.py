@@ -72,17 +72,7 @@ class ApplyRecord:
         if record is None:
             self.state.remove_object(it.resource_address, it.key, deposed)
         else:
-            self.state.set_object(
-                it.module_text,
-                it.mode,
-                it.type,
-                it.name,
-                it.key,
-                record,
-                it.configuration,
-                it.provider_key,
-                deposed,
-            )
+            it.store(self.state, record, deposed)
 
     def count(self, action: str) -> None:
         """An operation has ended well."""

@@ -32,6 +32,17 @@ from planner.language.values import Null, Value
 
 ALWAYS_SHOWN = frozenset(("id", "name", "tags"))
 INDENT = "    "
+_SYMBOLS = {
+    "create": (("+", "green"),),
+    "delete": (("-", "red"),),
+    "update": (("~", "yellow"),),
+    "read": (("<=", "cyan"),),
+    "delete-then-create": (("-", "red"), ("+", "green")),
+    "create-then-delete": (("+", "green"), ("-", "red")),
+    "forget": ((".", "red"),),
+    "forget-then-create": ((".", "red"), ("+", "green")),
+}
+"""the signs of each action with their colours"""
 
 
 class Style:
@@ -78,24 +89,8 @@ class DiffText:
 
     def symbol(self, action: str) -> str:
         """The symbol of an action, four columns wide with the blanks around it."""
-        paint = self.paint
-        if action == "create":
-            return f"  {paint('+', 'green')}"
-        if action == "delete":
-            return f"  {paint('-', 'red')}"
-        if action == "update":
-            return f"  {paint('~', 'yellow')}"
-        if action == "read":
-            return f" {paint('<=', 'cyan')}"
-        if action == "delete-then-create":
-            return f"{paint('-', 'red')}/{paint('+', 'green')}"
-        if action == "create-then-delete":
-            return f"{paint('+', 'green')}/{paint('-', 'red')}"
-        if action == "forget":
-            return f"  {paint('.', 'red')}"
-        if action == "forget-then-create":
-            return f"{paint('.', 'red')}/{paint('+', 'green')}"
-        return "   "
+        parts = _SYMBOLS.get(action, ())
+        return " " * (3 - len("/".join(sign for sign, _ in parts))) + "/".join(self.paint(*part) for part in parts)
 
     # ---- pieces of lines
 

@@ -160,17 +160,7 @@ class ConfigurationWalk:
 
     def write(self, state: StateBuilder, it: Instance, record: ObjectState) -> None:
         """Put the object's record into one of the states."""
-        state.set_object(
-            it.module_text,
-            it.mode,
-            it.type,
-            it.name,
-            it.key,
-            record,
-            it.configuration,
-            it.provider_key,
-            it.deposed,
-        )
+        it.store(state, record, it.deposed)
 
     def dependencies(self, node: str) -> tuple[str, ...]:
         """The resources that a vertex depends on, as the state records them."""

@@ -9,6 +9,8 @@ from planner.plan.context import ModuleInstance, ResourceObjects
 from planner.plan.repetition import NO_REPETITION, Repetition, unknown_repetition
 from planner.plan.scope import ModuleScope
 from planner.provider.interface import Provider, ResourceSchema
+from planner.state.build import StateBuilder
+from planner.state.model import ObjectState
 from planner.syntax.body import Body
 from planner.vocabulary.address import InstanceKey, format_key, format_resource
 
@@ -91,6 +93,20 @@ class Instance:
             assert self.module is not None
             self._scope = self.module.with_repetition(self.repetition)
         return self._scope
+
+    def store(self, state: StateBuilder, record: ObjectState, deposed: str) -> None:
+        """Put the record of the current object, or of a deposed one, into a state."""
+        state.set_object(
+            self.module_text,
+            self.mode,
+            self.type,
+            self.name,
+            self.key,
+            record,
+            self.configuration,
+            self.provider_key,
+            deposed,
+        )
 
     @property
     def unknown_scope(self) -> ModuleScope:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from planner.config.model import ResourceDecl
 from planner.config.references import Ref, parse_reference
@@ -92,26 +92,16 @@ def _plan(
         facts["triggered"] = triggers
     extend(problems, walk.conditions(it, "precondition"))
     config = configuration_of(it, problems)
-    tainted = current is not None and current.record.tainted
-    prior: Value = Null(it.object_type) if current is None or tainted else current.value
-    private = None if current is None or tainted else current.record.private
-    plain_config = unmark_deep(config)[0]
-    extend(problems, in_body(it.provider.validate_resource("managed", it.type, plain_config), it.body, it.address))
-    effective = ignore_changes(prior, config, it.decl.lifecycle.ignore_changes, it.schema.block)
-    answer = ask_plan(it, unmark_deep(prior)[0], unmark_deep(effective)[0], private, problems)
-    planned = answer.planned
-    if answer.legacy_type_system:
-        planned = ignore_changes(unmark_deep(prior)[0], planned, it.decl.lifecycle.ignore_changes, None)
-    config_marks = marked_paths(effective)
-    marked = with_marks(it, planned, config_marks)
+    proposal = propose(it, current, config, problems)
+    prior, answer, marked = proposal.prior, proposal.answer, proposal.planned
     _describe(walk, it, current, facts)
     replace_paths: tuple[Any, ...] = ()
     if prior.__class__ is not Null:
         replace_paths = differences(it, prior, marked, answer, facts)
     decision, destruction = decided(it, facts, walk.module_scope(it))
-    if decision.action in REPLACEMENTS and not tainted:
-        answer = ask_plan(it, Null(it.object_type), plain_config, answer.private, [])
-        marked = with_marks(it, answer.planned, config_marks)
+    if decision.action in REPLACEMENTS and "tainted" not in facts:
+        answer = ask_plan(it, Null(it.object_type), unmark_deep(config)[0], answer.private, [])
+        marked = with_marks(it, answer.planned, proposal.config_marks)
     before = Null(it.object_type) if current is None else current.value
     marked = without_write_only(marked, it.schema.block)
     change = ResourceChange(
@@ -134,6 +124,36 @@ def _plan(
         facts=rows(it.address, facts),
     )
     return change, marked, destruction
+
+
+@frozen(eq=False)
+class Proposal:
+    """What the provider makes of a configuration: `prior` is the object it starts from (Null when there is none or it
+    is tainted), `planned` the object with marks, `config_marks` the marks that come from the configuration."""
+
+    prior: Value
+    answer: PlanAnswer
+    planned: Value
+    config_marks: list[Any]
+
+
+def propose(it: Instance, current: RemoteObject | None, config: Value, problems: list[Diagnostic]) -> Proposal:
+    """Let the provider check a configuration and plan for it. Raises Failure with all problems so far."""
+    assert it.decl is not None
+    kept = None if current is None or current.record.tainted else current
+    prior: Value = Null(it.object_type) if kept is None else kept.value
+    private = None if kept is None else kept.record.private
+    plain_config = unmark_deep(config)[0]
+    extend(problems, in_body(it.provider.validate_resource("managed", it.type, plain_config), it.body, it.address))
+    ignored = it.decl.lifecycle.ignore_changes
+    effective = ignore_changes(prior, config, ignored, it.schema.block)
+    plain_prior = unmark_deep(prior)[0]
+    answer = ask_plan(it, plain_prior, unmark_deep(effective)[0], private, problems)
+    planned = answer.planned
+    if answer.legacy_type_system:
+        planned = ignore_changes(plain_prior, planned, ignored, None)
+    config_marks = marked_paths(effective)
+    return Proposal(prior, answer, with_marks(it, planned, config_marks), config_marks)
 
 
 def configuration_of(it: Instance, problems: list[Diagnostic]) -> Value:
