@@ -266,7 +266,9 @@ def compile_splat(compiler: Compiler, node: nodes.Splat) -> Run:
     source = compiler.compile(node.source)
     outer, slot = compiler.element, compiler.new_slot()
     compiler.element = slot
+    compiler.laziness += 1  # there may be no element
     each = compiler.compile(node.each)
+    compiler.laziness -= 1
     compiler.element = outer
 
     def run(env: Environment) -> Value:

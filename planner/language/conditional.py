@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.language.convert import ConversionError, convert
 from planner.language.environment import Environment, Run
+from planner.language.numbers import is_infinite
 from planner.language.refine import (
     Bound,
     definitely_not_null,
@@ -27,11 +28,13 @@ from planner.language.types import (
     Type,
     friendly_name,
 )
-from planner.language.unify import unify
+from planner.language.unify import unify, way_to_common
 from planner.language.values import (
     NO_MARKS,
     NOT_NULL,
     UNKNOWN,
+    List,
+    Map,
     Marked,
     Null,
     Refinement,
@@ -64,6 +67,8 @@ def compile_conditional(compiler: Compiler, node: nodes.Conditional | nodes.Temp
         else:
             wanted = _result_type(yes, no)
             if wanted is None:
+                condition(env)  # its references must be right all the same
+                env.take(before)
                 detail = f"Both results must have one type. {_difference(type_of(yes), type_of(no))}."
                 env.report("conditional_types", INCONSISTENT, detail, node.then.start, result_end)
                 return UNKNOWN
@@ -96,7 +101,7 @@ def compile_conditional(compiler: Compiler, node: nodes.Conditional | nodes.Temp
             env.errors += errors
         if wanted is not None and wanted is not DYNAMIC:
             try:
-                value = convert(value, wanted)
+                value = _to_common(value, type_of(no if choice else yes), wanted)
             except ConversionError as e:
                 place: Any = side or node
                 detail = f"The {'first' if choice else 'second'} result does not fit: {e}."
@@ -125,6 +130,18 @@ def _result_type(yes: Value, no: Value) -> Type | None:
     return unify([first, second])
 
 
+def _to_common(value: Value, other: Type, wanted: Type) -> Value:
+    """A result as a value of the type that it shares with the other result."""
+    way = way_to_common(type_of(value), other) if value.__class__ is dict or value.__class__ is tuple else None
+    if way is None:
+        return convert(value, wanted)
+    first = convert(value, way)
+    if way == wanted:
+        return first
+    # go-cty only tries the first step, and takes the second with what went into it
+    return convert(Map(way.element, value) if value.__class__ is dict else List(way.element, value), wanted)
+
+
 def _undecided(yes: Value, no: Value, wanted: Type) -> Value:
     """What is known of the result while the condition is unknown."""
     if yes.__class__ is Null and no.__class__ is Null:
@@ -133,9 +150,11 @@ def _undecided(yes: Value, no: Value, wanted: Type) -> Value:
     never_null = definitely_not_null(yes) and definitely_not_null(no)
     if first is NUMBER and second is NUMBER:
         (low_a, high_a), (low_b, high_b) = number_bounds(yes), number_bounds(no)
-        return refined(
-            NUMBER, Refinement(never_null, lower=_widest(low_a, low_b, -1), upper=_widest(high_a, high_b, 1))
-        )
+        low, high = _widest(low_a, low_b, -1), _widest(high_a, high_b, 1)
+        if low is None or high is None or low[0] != high[0]:  # an infinite bound says nothing
+            low = None if low is not None and is_infinite(low[0]) else low
+            high = None if high is not None and is_infinite(high[0]) else high
+        return refined(NUMBER, Refinement(never_null, lower=low, upper=high))
     if first == second and is_collection(first):
         (least_a, most_a), (least_b, most_b) = length_bounds(yes), length_bounds(no)
         most = None if most_a is None or most_b is None else max(most_a, most_b)

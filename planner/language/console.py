@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from typing import TYPE_CHECKING, Any
 
 from planner.language.evaluate import EvaluationError, evaluate
 from planner.language.json_codec import simple_json
@@ -10,11 +11,15 @@ from planner.language.numbers import is_infinite, number_to_text
 from planner.language.paths import sensitive_structure, unknown_structure, without_unknown
 from planner.language.render import type_text
 from planner.language.scope import Scope
-from planner.language.types import NUMBER
-from planner.language.values import Null, Unknown, type_of, unmark_deep
+from planner.language.types import DYNAMIC, NUMBER, Type
+from planner.language.values import Null, Unknown, Value, type_of, unmark_deep
+from planner.syntax.nodes import Expression, Traversal, Variable
 from planner.syntax.parse import parse_config
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.span import Position, Source
+
+if TYPE_CHECKING:
+    from planner.language.functions import Function
 
 UNKNOWN_FUNCTION = "language.unknown_function"
 BEFORE, AFTER = "locals {\n  name = ", "\n}\n"
@@ -43,10 +48,36 @@ def answer(text: str, scope: Scope) -> dict[str, Any]:
     t = type_of(plain)
     if t is NUMBER and plain.__class__ not in (Unknown, Null) and is_infinite(plain):
         return {"nonfinite": number_to_text(plain), "type": type_text(t)}
+    if scope.context.planning and unknown_structure(plain) is not False:
+        t = _type_now(attributes["name"].expr, scope, source)
     result = {"type": type_text(t), "sensitive": sensitive_structure(value), "unknown": unknown_structure(plain)}
     if plain.__class__ is not Unknown:
         result["value"] = simple_json(without_unknown(plain))
     return result
+
+
+class _Now(Scope):
+    """A scope where impure functions are called at once, not left to the apply."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._context = copy(scope.context)
+        self._context.planning = False
+
+    def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
+        return self._scope.resolve(node, source)
+
+    def function(self, name: str) -> Function | None:
+        return self._scope.function(name)
+
+
+def _type_now(node: Expression, scope: Scope, source: Source) -> Type:
+    """What `type()` in the console says of a value that is unknown while planning: a plan does not see that a call of
+    an impure function will fail, the console does and knows no type then."""
+    try:
+        return type_of(unmark_deep(evaluate(node, _Now(scope), source))[0])
+    except EvaluationError:
+        return DYNAMIC
 
 
 def _is_providers(problem: Diagnostic) -> bool:

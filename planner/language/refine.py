@@ -127,25 +127,31 @@ _ENDS = frozenset("-_:;/\\,.(){}[]|?!~ \t@#$%^&*+\"'")  # cannot be changed by w
 def safe_prefix(text: str) -> str:
     """The part of a known prefix that no following text can change (a combining mark changes the letter before it).
 
-    A line break ends what go-cty can tell, unless the last letter is one that marks combine with."""
+    A line break ends what go-cty can tell, unless the last letter is one that may change."""
     if not text:
         return text
-    if not _combines(text[-1]):
-        cut = min((i for i in (text.find("\n"), text.find("\r")) if i >= 0), default=-1)
-        if cut >= 0:
-            return text[:cut]
-        if text[-1] in _ENDS:
-            return text
+    if _may_change(text[-1]):
+        from unicodedata import combining
+
+        at = len(text) - 1
+        while at > 0 and combining(text[at]):
+            at -= 1
+        return text[:at]
+    cut = min((i for i in (text.find("\n"), text.find("\r")) if i >= 0), default=-1)
+    if cut >= 0:
+        return text[:cut]
+    if text[-1] in _ENDS:
+        return text
     from planner.vocabulary.graphemes import graphemes
 
     return text[: len(text) - len(graphemes(text)[-1])]
 
 
-def _combines(char: str) -> bool:
-    """Whether a following character can merge with this one in normal form NFC."""
-    from unicodedata import normalize
+def _may_change(char: str) -> bool:
+    """Whether this character has parts or can merge with a following one in normal form NFC."""
+    from unicodedata import combining, normalize
 
     code = ord(char)
-    if 0x1100 <= code <= 0x1112 or (0xAC00 <= code <= 0xD7A3 and (code - 0xAC00) % 28 == 0):
-        return True  # Hangul
+    if 0x1100 <= code <= 0x11FF or combining(char) or normalize("NFD", char) != char:
+        return True
     return any(len(normalize("NFC", char + chr(m))) == 1 for m in range(0x300, 0x346))

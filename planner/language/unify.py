@@ -169,6 +169,16 @@ def _unify_disguised(
     return found if found.__class__ is kind else None
 
 
+def way_to_common(given: Type, other: Type) -> MapType | ListType | None:
+    """What a value takes on before the type that it shares with another: an object beside a map, or a tuple beside a
+    list, becomes a collection of its own first, which can fail where the direct conversion would not."""
+    if isinstance(given, ObjectType) and isinstance(other, MapType):
+        return _objects_to_map([given], True)
+    if isinstance(given, TupleType) and isinstance(other, ListType):
+        return _tuples_to_list([given], True)
+    return None
+
+
 def _unify_objects(types: Sequence[Type], unsafe: bool) -> Type | None:
     shapes = [t for t in types if isinstance(t, ObjectType)]
     names = shapes[0].attributes.keys()
@@ -184,7 +194,7 @@ def _unify_objects(types: Sequence[Type], unsafe: bool) -> Type | None:
     return wanted if _all_convert(types, wanted, unsafe) else _objects_to_map(shapes, unsafe)
 
 
-def _objects_to_map(shapes: Sequence[ObjectType], unsafe: bool) -> Type | None:
+def _objects_to_map(shapes: Sequence[ObjectType], unsafe: bool) -> MapType | None:
     element = unify([t for s in shapes for t in s.attributes.values()], unsafe)
     if element is None:
         return None
@@ -207,7 +217,7 @@ def _unify_tuples(types: Sequence[Type], unsafe: bool) -> Type | None:
     return wanted if _all_convert(types, wanted, unsafe) else _tuples_to_list(shapes, unsafe)
 
 
-def _tuples_to_list(shapes: Sequence[TupleType], unsafe: bool) -> Type | None:
+def _tuples_to_list(shapes: Sequence[TupleType], unsafe: bool) -> ListType | None:
     element = unify([t for s in shapes for t in s.elements], unsafe)
     if element is None:
         return None
