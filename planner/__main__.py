@@ -5,11 +5,15 @@ from __future__ import annotations
 import gc
 import sys
 
+DEPTH = 4000  # expressions nested hundreds deep are rare, but the language sets no limit; the C stack bears this
+
 
 def main() -> int:
     """Run the command line of this process and give its exit code."""
     # A command lives for seconds and keeps nearly all it makes: looking for garbage would be a third of its time.
     gc.disable()
+    sys.setrecursionlimit(DEPTH)
+    sys.set_int_max_str_digits(0)  # the language's whole numbers have up to 19,729 digits
     from planner.cli.main import run
 
     return run(sys.argv[1:])

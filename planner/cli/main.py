@@ -127,6 +127,10 @@ def _failed(problem: Exception, terminal: Terminal) -> int:
     if isinstance(problem, Failure):
         show(problem.diagnostics, terminal)
         return 1
+    if isinstance(problem, RecursionError) and not os.environ.get("PLANNER_DEBUG"):
+        detail = "Something in the configuration or in the state is nested deeper than planner can follow."
+        show([error("cli.too_deep", "Nested too deeply", detail)], terminal)
+        return 1
     if os.environ.get("PLANNER_DEBUG") or os.environ.get("TF_LOG"):
         import traceback
 

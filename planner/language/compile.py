@@ -48,6 +48,7 @@ class Compiler:
     def __init__(self) -> None:
         self.slots = 0
         self.locals: dict[str, int] = {}
+        self.index_slots: set[int] = set()  # those of the first of two `for` names: an index, when the source is a list
         self.element = -1  # slot of the innermost splat's element
         self.laziness = 0
         self.references: list[Reference] = []

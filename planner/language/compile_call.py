@@ -35,16 +35,19 @@ def compile_call(compiler: Compiler, node: nodes.Call) -> Run:
     def run(env: Environment) -> Value:
         function = env.scope.function(node.name)
         if function is None:
+            env.visit(*arguments)
             _report_unknown(env, node)
             return UNKNOWN
         runs, places = arguments, list(node.arguments)
         if node.expand:
             expanded = _expand(env, node, arguments)
             if expanded is None:
+                env.visit(*arguments[:-1])
                 return UNKNOWN
             runs, places = expanded
         problem = _arity(function, len(runs))
         if problem is not None:
+            env.visit(*arguments)
             _report(env, node, places, problem)
             return UNKNOWN
         if function.lazy:

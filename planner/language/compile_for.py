@@ -130,6 +130,8 @@ def _local_names(compiler: Compiler, names: list[str | None]) -> Iterator[list[i
         slots.append(compiler.new_slot() if name else -1)
         if name:
             compiler.locals[name] = slots[-1]
+    if len(slots) == 2:
+        compiler.index_slots.add(slots[0])
     try:
         yield slots
     finally:

@@ -27,6 +27,7 @@ from planner.language.operations import (
     remainder,
     subtract,
 )
+from planner.language.precision import narrowed, precision
 from planner.language.refine import UNKNOWN_BOOL
 from planner.language.types import BOOL, NUMBER, Primitive
 from planner.language.values import NO_MARKS, Marked, Null, Unknown, Value, mark
@@ -48,7 +49,10 @@ def compile_binary(compiler: Compiler, node: nodes.Binary) -> Run:
     if operator in ("&&", "||"):
         return _logical(left, right, node)
     if operator in _ARITHMETIC:
-        return _numeric(left, right, node, _ARITHMETIC[operator], NUMBER)
+        compute: Callable[[Value, Value], Value] = _ARITHMETIC[operator]
+        if operator == "/" or operator == "%":
+            compute = narrowed(compute, precision(compiler, node.left), precision(compiler, node.right))
+        return _numeric(left, right, node, compute, NUMBER)
     return _numeric(left, right, node, _ORDER[operator], BOOL)
 
 

@@ -67,8 +67,7 @@ def compile_conditional(compiler: Compiler, node: nodes.Conditional | nodes.Temp
         else:
             wanted = _result_type(yes, no)
             if wanted is None:
-                condition(env)  # its references must be right all the same
-                env.take(before)
+                env.visit(condition)
                 detail = f"Both results must have one type. {_difference(type_of(yes), type_of(no))}."
                 env.report("conditional_types", INCONSISTENT, detail, node.then.start, result_end)
                 return UNKNOWN

@@ -15,8 +15,8 @@ from planner.language.types import DYNAMIC, NUMBER, Type
 from planner.language.values import Null, Unknown, Value, type_of, unmark_deep
 from planner.syntax.nodes import Expression, Traversal, Variable
 from planner.syntax.parse import parse_config
-from planner.vocabulary.diagnostic import Diagnostic
-from planner.vocabulary.span import Position, Source
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.span import Position, Source, Span
 
 if TYPE_CHECKING:
     from planner.language.functions import Function
@@ -26,6 +26,16 @@ BEFORE, AFTER = "locals {\n  name = ", "\n}\n"
 
 
 def answer(text: str, scope: Scope) -> dict[str, Any]:
+    """As `_answer`; also for an expression nested deeper than Python can follow, which is an error."""
+    try:
+        return _answer(text, scope)
+    except RecursionError:
+        detail = "This expression or its value is nested deeper than it can be evaluated."
+        problem = error("language.too_deep", "Nested too deeply", detail, Span(Source("<console>", ""), 0, 0))
+        return _failure("eval", [problem], 0)
+
+
+def _answer(text: str, scope: Scope) -> dict[str, Any]:
     """Evaluates the text of an expression, as it would stand after `name = ` in a locals block.
 
     Gives `value`, `type`, `sensitive` and `unknown`; or `nonfinite`; or `error` with `phase` ("parse" or "eval"),
@@ -52,7 +62,10 @@ def answer(text: str, scope: Scope) -> dict[str, Any]:
         t = _type_now(attributes["name"].expr, scope, source)
     result = {"type": type_text(t), "sensitive": sensitive_structure(value), "unknown": unknown_structure(plain)}
     if plain.__class__ is not Unknown:
-        result["value"] = simple_json(without_unknown(plain))
+        try:
+            result["value"] = simple_json(without_unknown(plain))
+        except Failure as failure:
+            return _failure("eval", failure.diagnostics, len(text))
     return result
 
 
@@ -63,6 +76,7 @@ class _Now(Scope):
         self._scope = scope
         self._context = copy(scope.context)
         self._context.planning = False
+        self._context.trial = True
 
     def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
         return self._scope.resolve(node, source)

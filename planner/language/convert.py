@@ -155,12 +155,15 @@ _BOOLS = ("true", "false")
 
 
 def number_text(value: Any) -> str:
-    """A number as a string."""
+    """A number as a string. Raises ConversionError for one with more digits than anyone can use."""
     if value.__class__ is int and -(1 << 500) < value < 1 << 500:
         return str(value)
-    from planner.language.numbers import number_to_text
+    from planner.language.numbers import TooLong, number_to_text
 
-    return number_to_text(value)
+    try:
+        return number_to_text(value)
+    except TooLong:
+        raise ConversionError("the number has too many digits to write them all") from None
 
 
 # ---------------------------------------------------------------- unknown and null

@@ -48,6 +48,14 @@ class Environment:
         del errors[before:]
         return taken
 
+    def visit(self, *runs: Run) -> None:
+        """Runs parts of an expression that has failed already, for their references: those must be right all the
+        same."""
+        before = len(self.errors)
+        for run in runs:
+            run(self)
+        del self.errors[before:]
+
 
 Run = Callable[[Environment], Value]
 Reference = nodes.Traversal | nodes.Variable

@@ -12,12 +12,12 @@ from typing import Any
 
 from planner.language.compile import compile_expression
 from planner.language.compile_call import EvaluationError
-from planner.language.environment import Environment, Program
+from planner.language.environment import NO_SOURCE, Environment, Program
 from planner.language.scope import MappingScope, Scope
 from planner.language.values import Value
 from planner.syntax.nodes import Attribute, Expression
-from planner.vocabulary.diagnostic import Diagnostic, Failure
-from planner.vocabulary.span import Source
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.span import Source, Span
 
 __all__ = [
     "EvaluationError",
@@ -38,11 +38,14 @@ def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Va
     All references are resolved, also those in parts that are not evaluated (the body of a `for` over nothing): a
     reference that is wrong in itself is an error wherever it stands, and then the only kind of error reported."""
     try:
-        program: Program = node.compiled
-    except AttributeError:
-        program = compile_expression(node)
-    env = Environment(program, scope, source)
-    value = program.run(env)
+        try:
+            program: Program = node.compiled
+        except AttributeError:
+            program = compile_expression(node)
+        env = Environment(program, scope, source)
+        value = program.run(env)
+    except RecursionError:
+        raise EvaluationError(_too_deep(node, source)) from None
     if program.lazy:
         _resolve_rest(env, program)
     if env.refused or env.errors:
@@ -71,6 +74,11 @@ def evaluate_parts(
 def evaluate_attribute(attribute: Attribute, scope: Scope) -> Value:
     """The value of an attribute's expression. Raises EvaluationError."""
     return evaluate(attribute.expr, scope, attribute.source)
+
+
+def _too_deep(node: Expression, source: Source | None) -> Diagnostic:
+    detail = "This expression is nested deeper than it can be evaluated."
+    return error("language.too_deep", "Nested too deeply", detail, Span(source or NO_SOURCE, node.start, node.start))
 
 
 def _resolve_rest(env: Environment, program: Program) -> None:

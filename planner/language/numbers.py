@@ -10,7 +10,10 @@ gmpy2 is imported on first need: most configurations have whole numbers only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from planner.vocabulary.diagnostic import Failure, error
 
 if TYPE_CHECKING:
     import gmpy2
@@ -18,9 +21,14 @@ if TYPE_CHECKING:
 PRECISION = 512
 LIMIT = 1 << PRECISION
 HUGE_BITS = 65536
+LONGEST = 20_000_000
 MAX_EXPONENT = 2**31 - 1
 
 _gmpy2: Any = None
+
+
+class TooLong(Failure, OverflowError):
+    """A number with too many digits to write them all."""
 
 
 def _load() -> Any:
@@ -202,10 +210,14 @@ def negate(a: Any) -> Any:
 def number_to_text(x: Any) -> str:
     """The shortest decimal text that reads back as the number at its precision, never with an exponent.
 
-    This is Go's `big.Float.Text('f', -1)`; infinities are `+Inf` and `-Inf`."""
+    This is Go's `big.Float.Text('f', -1)`; infinities are `+Inf` and `-Inf`. Raises TooLong for a text of more
+    than LONGEST characters (the range of exponents allows 646 million)."""
     if x.__class__ is int and -LIMIT < x < LIMIT:
         return str(x)
     negative, digits, point = decimal_digits(x)
+    if abs(point) > LONGEST:
+        detail = f"Written out, a number here has more than {LONGEST:,} digits."
+        raise TooLong(error("language.number_too_long", "Number too long", detail))
     if not digits:
         return ("-" if negative else "") + "0" if point == 0 else ("-Inf" if negative else "+Inf")
     if point <= 0:
@@ -223,15 +235,16 @@ def decimal_digits(x: Any) -> tuple[bool, str, int]:
     negative, mantissa, exponent, precision = _parts(x)
     if not mantissa:
         return negative, "", exponent
-    return negative, *_shortest(mantissa, exponent, precision)
+    decimal = _decimal if abs(exponent) <= HUGE_BITS else _leading
+    return negative, *_shortest(mantissa, exponent, precision, decimal)
 
 
 def exact_digits(x: Any) -> tuple[bool, str, int]:
-    """As `decimal_digits`, with all digits that the number has."""
+    """As `decimal_digits`, with all digits that the number has (the first hundreds when there are too many to use)."""
     negative, mantissa, exponent, _ = _parts(x)
     if not mantissa:
         return negative, "", exponent
-    return negative, *_decimal(mantissa, exponent)
+    return negative, *(_decimal if abs(exponent) <= HUGE_BITS else _leading)(mantissa, exponent)
 
 
 def _parts(x: Any) -> tuple[bool, int, int, int]:
@@ -251,24 +264,35 @@ def _parts(x: Any) -> tuple[bool, int, int, int]:
 def _decimal(mantissa: int, exponent: int) -> tuple[str, int]:
     """mantissa * 2^exponent as digits without trailing zeros and the place of the point."""
     if exponent >= 0:
-        text = _digits(mantissa << exponent)
+        text = whole_text(mantissa << exponent)
         return text.rstrip("0"), len(text)
-    text = _digits(mantissa * 5**-exponent)
+    text = whole_text(mantissa * 5**-exponent)
     return text.rstrip("0"), len(text) + exponent
 
 
-def _digits(x: int) -> str:
+def whole_text(x: int) -> str:
+    """The decimal digits of a whole number of any length."""
     return str(x) if x.bit_length() < 4096 else str(_load().mpz(x).digits(10))
 
 
-def _shortest(mantissa: int, exponent: int, precision: int) -> tuple[str, int]:
+def _leading(mantissa: int, exponent: int) -> tuple[str, int]:
+    """As `_decimal`, only the first digits: for a number with millions of them, which the shortest text has not."""
+    g = _load()
+    with context(2 * PRECISION):
+        digits, point, _ = g.mul_2exp(g.mpfr(mantissa), exponent).digits(10, PRECISION // 2)
+    return digits.rstrip("0"), point
+
+
+def _shortest(
+    mantissa: int, exponent: int, precision: int, decimal: Callable[[int, int], tuple[str, int]]
+) -> tuple[str, int]:
     # The last bit of `scaled` is half a unit in the last place (Go, math/big/ftoa.go, roundShortest).
     shift = mantissa.bit_length() - (precision + 1)
     scaled = mantissa << -shift if shift < 0 else mantissa >> shift
     base = exponent + shift
-    digits, point = _decimal(mantissa, exponent)
-    lower, _ = _decimal(scaled - 1, base)
-    upper, _ = _decimal(scaled + 1, base)
+    digits, point = decimal(mantissa, exponent)
+    lower, _ = decimal(scaled - 1, base)
+    upper, _ = decimal(scaled + 1, base)
     inclusive = not scaled & 2
     for i, digit in enumerate(digits):
         low = lower[i] if i < len(lower) else "0"

@@ -138,7 +138,7 @@ def _string(text: str, at: int) -> JsonText:
         end = found.end() if found else at + 1
         bad = next((m for m in re.finditer(r"\\(?!u[0-9a-fA-F]{4}|[\"\\/bfnrt])", text[at:end])), None)
         if bad is not None:
-            where = at + bad.start() + 2
+            where = min(at + bad.start() + 2, len(text))
             detail = 'The escapes of JSON are \\", \\\\, \\/, \\b, \\f, \\n, \\r, \\t and \\u with four digits.'
             until = min(where + 1, len(text))
             raise _JsonError("escape", "Invalid escape in a JSON string", detail, where, until) from None

@@ -67,14 +67,19 @@ def dumps(value: Any, *, indent: bool = False, escape_html: bool = True) -> byte
 
     With `escape_html` the characters < > & and the two Unicode line separators are escaped, as Go's encoder does.
     Decimals are written in full, without an exponent, unless that took thousands of digits. Raises TypeError for
-    anything that has no JSON form."""
+    anything that has no JSON form, RecursionError when it is nested more than 254 deep."""
     import orjson
 
     option = orjson.OPT_INDENT_2 if indent else 0
     try:
         data = orjson.dumps(value, default=_plain, option=option)
     except (TypeError, orjson.JSONEncodeError):
-        data = orjson.dumps(_fragments(value), default=_plain, option=option)
+        try:
+            data = orjson.dumps(_fragments(value), default=_plain, option=option)
+        except TypeError as problem:
+            if "Recursion limit" in str(problem):
+                raise RecursionError from None
+            raise
     if escape_html:
         for raw, escaped in _HTML:
             if raw in data:
@@ -98,7 +103,7 @@ def _fragments(value: Any) -> Any:
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
         import orjson
 
-        return orjson.Fragment(str(value))
+        return orjson.Fragment(str(Decimal(value)))  # str() of an int has a limit
     if value.__class__ is dict:
         return {k: _fragments(v) for k, v in value.items()}
     if value.__class__ in (list, tuple):

@@ -1,5 +1,5 @@
 """What OpenTofu 1.12.6 answered for random expressions (tests/soak/random_expressions.py makes them) and for some that
-were hard to get right: values to the last mark and refinement, errors (with their byte ranges where those are known)."""
+were hard to get right: values to the last mark and refinement, errors with their byte ranges where those are known."""
 
 from __future__ import annotations
 

@@ -127,6 +127,9 @@ def parse_duration(written: str) -> int:
         whole, fraction, unit = match.groups()
         if not (whole or fraction) or unit not in _UNITS:
             raise wrong
+        whole = whole.lstrip("0")
+        if len(whole) > 19:
+            raise wrong
         value = int(whole or 0) * _UNITS[unit]
         if fraction:
             value += _fraction(fraction, _UNITS[unit])

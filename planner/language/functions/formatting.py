@@ -26,10 +26,15 @@ class Verb:
         flags, width, precision, argument, letter = match.groups()
         self.text = match[0]
         self.flags = flags
-        self.width = int(width) if width else -1
-        self.precision = int(precision or 0) if precision is not None else -1
-        self.argument = int(argument) if argument else next_argument
+        self.width = self._count(width) if width else -1
+        self.precision = self._count(precision or "0") if precision is not None else -1
+        self.argument = self._count(argument) if argument else next_argument
         self.letter = letter
+
+    def _count(self, digits: str) -> int:
+        if len(digits) > 9 or int(digits) > numbers.LONGEST:
+            raise FunctionError(f"A verb of the format asks for more than {numbers.LONGEST} characters.")
+        return int(digits)
 
 
 def format_values(form: str, values: list[Value]) -> str:
@@ -127,7 +132,7 @@ def _integer(verb: Verb, number: Any) -> str:
     if numbers.is_infinite(number) or number != int(number):
         raise FunctionError(f"The value for {verb.text} must be a whole number.")
     whole = int(number)
-    digits = f"{abs(whole):{verb.letter}}"
+    digits = numbers.whole_text(abs(whole)) if verb.letter == "d" else f"{abs(whole):{verb.letter}}"
     if verb.precision == 0 and whole == 0:
         return ""
     digits = digits.rjust(verb.precision, "0")

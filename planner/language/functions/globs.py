@@ -143,7 +143,7 @@ def _entries(directory: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(directory or ".") as entries:
             return list(entries)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a null character, which no name has
         return []
 
 

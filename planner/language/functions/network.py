@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from planner.language.functions.arguments import big_int, small_int
 from planner.language.functions.protocol import Function, FunctionError, Param, function
+from planner.language.numbers import whole_text
 from planner.language.types import BOOL, NUMBER, STRING, ListType
 from planner.language.values import List, Value
 
@@ -64,7 +65,8 @@ def _number(digits: str, base: int, most: int) -> int | None:
     allowed = "0123456789abcdefABCDEF"[: 10 if base == 10 else 22]
     if not digits or any(d not in allowed for d in digits):
         return None
-    value = int(digits, base)
+    digits = digits.lstrip("0") or "0"
+    value = int(digits, base) if len(digits) < 20 else most + 1
     return value if value <= most else None
 
 
@@ -168,14 +170,14 @@ def cidrhost(prefix: str, host: Value) -> Value:
         counted = -number - 1
         number = size - 1 - counted
     if counted > size - 1:
-        raise FunctionError(f"A prefix of {network.prefix} bits has no host with the number {number}.")
+        raise FunctionError(f"A prefix of {network.prefix} bits has no host with the number {whole_text(number)}.")
     return address_text(_insert(network, number, network.bits - (32 if network.is_ipv4 else 128)), network.bits)
 
 
 def _insert(network: Network, number: int, shift: int) -> int:
     value = abs(network.first | number << shift)
     if value >> network.bits:
-        raise FunctionError(f"The number {number} does not fit into the address.")
+        raise FunctionError(f"The number {whole_text(number)} does not fit into the address.")
     return value
 
 
@@ -204,7 +206,7 @@ def cidrsubnet(prefix: str, new_bits: Value, number: Value) -> Value:
         raise FunctionError(f"A prefix of {network.prefix} bits cannot be extended by {extension}.")
     most = (1 << extension) - 1 if 0 <= extension < 64 else 2**64 - 1
     if abs(subnet) & 0xFFFFFFFFFFFFFFFF > most:
-        raise FunctionError(f"{extension} more bits do not hold a subnet with the number {subnet}.")
+        raise FunctionError(f"{extension} more bits do not hold a subnet with the number {whole_text(subnet)}.")
     if length < 0:
         raise FunctionError(f"A prefix of {network.prefix} bits cannot be shortened by {-extension}.")
     result = Network(0, length, network.bits)

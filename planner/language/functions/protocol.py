@@ -81,9 +81,9 @@ class CallContext:
     give unknown values. `plan_timestamp`: RFC 3339 text, None while validating. `depth`: how many templatefile calls
     this one stands in. `evaluate_template(source, file name, variables, context)` renders a template with nothing but
     these variables in scope and raises Failure. `evaluating`: the functions of a template are called with a context
-    one deeper."""
+    one deeper. `trial`: only whether the call can be made is asked; what costs time may be left out."""
 
-    __slots__ = ("base_dir", "depth", "evaluate_template", "plan_timestamp", "planning")
+    __slots__ = ("base_dir", "depth", "evaluate_template", "plan_timestamp", "planning", "trial")
 
     def __init__(
         self,
@@ -98,6 +98,7 @@ class CallContext:
         self.plan_timestamp = plan_timestamp
         self.depth = depth
         self.evaluate_template = evaluate_template
+        self.trial = False
 
     def deeper(self) -> CallContext:
         """The context for the calls inside a template file."""

@@ -16,6 +16,7 @@ FUNCTIONS: list[Function] = []
 Combine = Callable[[Set, Set], Iterable[Value]]
 
 _ANY_SET = SetType(DYNAMIC)
+MOST_COMBINATIONS = 10_000_000
 _PRODUCT_LIMIT = 1024  # beyond this nobody needs to know how many there may be
 
 
@@ -122,6 +123,7 @@ def _product_type(*sequences: Value) -> Type:
 def setproduct(*sequences: Value, result_type: Any) -> Value:
     """Gives all combinations of one element from each of the sets; of lists in their order, as a list."""
     from itertools import product
+    from math import prod
 
     from planner.language.convert import convert
     from planner.language.sets import make_set
@@ -136,6 +138,8 @@ def setproduct(*sequences: Value, result_type: Any) -> Value:
         marks |= found
     if not all(_has_length(each) for each in plain):
         return mark(_unknown_product(plain, result_type), marks)
+    if prod(len(items(each)) for each in plain) > MOST_COMBINATIONS:
+        raise FunctionError(f"There are more than {MOST_COMBINATIONS} combinations.")
     element = result_type.element
     try:
         columns = [[convert(e, t) for e in items(each)] for each, t in zip(plain, element.elements, strict=True)]

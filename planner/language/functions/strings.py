@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.language.functions.arguments import small_int, text
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
+from planner.language.numbers import LONGEST
 from planner.language.types import BOOL, NUMBER, STRING, ListType
 from planner.language.values import List, Null, Unknown, Value, is_wholly_known
 
@@ -44,6 +45,8 @@ def indent(spaces: Value, string: str) -> Value:
     width = small_int(spaces)
     if width < 0:
         raise FunctionError("The number of spaces must not be negative.")
+    if width > LONGEST:
+        raise FunctionError(f"More than {LONGEST} spaces are too many.")
     return text(string.replace("\n", "\n" + " " * width))
 
 
