@@ -37,8 +37,6 @@ def quoted(text: str) -> str:
 
 def number_text(value: Value) -> str:
     """A number in decimal notation, as short as it can be said exactly."""
-    if value.__class__ is int:
-        return str(value)
     from planner.language.numbers import number_to_text
 
     return number_to_text(value)

@@ -69,7 +69,9 @@ class ModuleScope(Scope):
             return self.module.context.schemas.function(self.module, name)
         from planner.language.functions import lookup
 
-        return lookup(name, console=self.module.context.operation == "console")
+        if name.removeprefix("core::") == "plantimestamp" and self.module.context.operation == "console":
+            return None  # there is no plan
+        return lookup(name)
 
     @property
     def context(self) -> CallContext:

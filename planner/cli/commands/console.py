@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -24,7 +24,10 @@ FLAGS = (
     *LOCK,
     *VARIABLES,
 )
-BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+BRACKETS = {"LPAREN": 1, "LBRACKET": 1, "LBRACE": 1, "LBODY": 1, "RPAREN": -1, "RBRACKET": -1, "RBRACE": -1}
+HELLO = """An expression shows its value: var.region, terraform_data.x.output, upper("a"), 1 + 2.
+type(EXPRESSION) shows its type. Open brackets, or a backslash at the end, go on to the next line.
+exit, or the end of the input, ends the console. Nothing is changed."""
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -74,8 +77,7 @@ def _pipe(scope: Any, terminal: Terminal) -> int:
         except Failure as problem:
             finish(problem.diagnostics, terminal)
             return 1
-        if result:
-            terminal.out(result)
+        terminal.out(result)
     return 0
 
 
@@ -108,7 +110,7 @@ def _ask(scope: Any, terminal: Terminal) -> int:
     return 0
 
 
-def statements(read: Callable[[], str], waiting: Callable[[int], None]) -> Any:
+def statements(read: Callable[[], str], waiting: Callable[[int], None]) -> Iterator[str]:
     """Texts to evaluate: lines, joined while brackets are open or a line ends with a backslash. `waiting` is told how
     many brackets are open."""
     text, depth = "", 0
@@ -118,47 +120,45 @@ def statements(read: Callable[[], str], waiting: Callable[[int], None]) -> Any:
             if text.strip():
                 yield text
             return
-        continued = line.rstrip("\r\n").endswith("\\")
-        text += line.rstrip("\r\n").removesuffix("\\") + "\n"
-        depth = open_brackets(text)
+        line = line.strip()
+        continued = line.endswith("\\") and not line.endswith("\\\\")
+        line = line.removesuffix("\\")
+        depth += open_brackets(line)
+        text += line + "\n"
         if depth <= 0 and not continued:
             waiting(0)
-            if text.strip():
-                yield text.strip()
-            text = ""
+            yield text.strip()
+            text, depth = "", 0
         else:
             waiting(max(depth, 1))
 
 
-def open_brackets(text: str) -> int:
-    """How many brackets are still open, those in strings and comments aside."""
-    depth, at = 0, 0
-    while at < len(text):
-        char = text[at]
-        if char == '"':
-            at += 1
-            while at < len(text) and text[at] not in '"\n':
-                at += 2 if text[at] == "\\" else 1
-        elif char == "#" or text.startswith("//", at):
-            end = text.find("\n", at)
-            at = len(text) if end < 0 else end
-        else:
-            depth += BRACKETS.get(char, 0)
-        at += 1
-    return depth
+def open_brackets(line: str) -> int:
+    """How many more brackets a line opens than it closes, those in strings and comments aside."""
+    from planner.syntax.lexer import BRACKETS as INSIDE
+    from planner.syntax.lexer import tokenize
+
+    return sum(BRACKETS.get(token[0], 0) for token in tokenize(line, 0, INSIDE))
 
 
 def evaluated(text: str, scope: Any) -> str:
     """The value of an expression as text. Raises Failure."""
     from planner.cli.render_value import format_value
     from planner.language.evaluate import evaluate
+    from planner.language.render import type_text
+    from planner.language.values import type_of, unmark_deep
+    from planner.syntax.nodes import Call
     from planner.syntax.parse import parse_expression
     from planner.vocabulary.span import Source
 
+    if not text.strip():
+        return ""
     if text.strip() == "help":
-        return "Type an expression to see its value; exit ends the console."
+        return HELLO
     source = Source("<console>", text)
     expression, problems = parse_expression(source)
     if expression is None or has_errors(problems):
         raise Failure(problems)
+    if expression.__class__ is Call and expression.name == "type" and len(expression.arguments) == 1:
+        return type_text(type_of(unmark_deep(evaluate(expression.arguments[0], scope, source))[0]))
     return format_value(evaluate(expression, scope, source))

@@ -14,7 +14,7 @@ __all__ = ["CallContext", "Function", "FunctionError", "Param", "call", "lookup"
 FAMILIES = {
     "collections": "alltrue anytrue coalesce coalescelist contains element index length one",
     "conversion": "can ephemeralasnull issensitive nonsensitive sensitive tobool tolist tomap tonumber toset tostring "
-    "try type",
+    "try",
     "crypto": "base64sha256 base64sha512 bcrypt md5 rsadecrypt sha1 sha256 sha512 uuid uuidv5",
     "dates": "formatdate plantimestamp timeadd timecmp timestamp",
     "encoding": "base64decode base64encode base64gunzip base64gzip csvdecode jsondecode jsonencode textdecodebase64 "
@@ -35,17 +35,14 @@ FAMILIES = {
     "yaml": "yamldecode yamlencode",
 }
 FAMILY_OF = {name: family for family, members in FAMILIES.items() for name in members.split()}
-CONSOLE_ONLY = frozenset(["type"])
-NOT_IN_CONSOLE = frozenset(["plantimestamp"])
 REMOVED = frozenset(FAMILIES["removed"].split())
 CORE = "core::"
 
 _loaded: dict[str, Function] = {}
 
 
-def lookup(name: str, console: bool = False) -> Function | None:
-    """The function of this name, with or without `core::`; None when there is none. `console`: as in the console,
-    which has `type` and lacks `plantimestamp`."""
+def lookup(name: str) -> Function | None:
+    """The function of this name, with or without `core::`; None when there is none."""
     if name.startswith(CORE):
         name = name[len(CORE) :]
     function = _loaded.get(name)
@@ -58,14 +55,12 @@ def lookup(name: str, console: bool = False) -> Function | None:
         module = import_module(f"planner.language.functions.{family}")
         _loaded.update((f.name, f) for f in module.FUNCTIONS)
         function = _loaded[name]
-    return None if name in (NOT_IN_CONSOLE if console else CONSOLE_ONLY) else function
+    return function
 
 
-def names(console: bool = False) -> list[str]:
+def names() -> list[str]:
     """All function names, sorted, each also under `core::`."""
-    hidden = NOT_IN_CONSOLE if console else CONSOLE_ONLY
-    plain = [name for name in FAMILY_OF if name not in hidden]
-    return sorted(plain + [CORE + name for name in plain])
+    return sorted([*FAMILY_OF, *(CORE + name for name in FAMILY_OF)])
 
 
 def metadata() -> dict[str, Any]:

@@ -155,27 +155,3 @@ def first_success(*expressions: Callable[[], Value]) -> Value:
         return value if is_wholly_known(value) else UNKNOWN
     reasons = "".join(f"\n- {d.summary}{f' (at {d.subject})' if d.subject else ''}: {d.detail}" for d in problems)
     raise FunctionError(f"None of the expressions has a value:{reasons}")
-
-
-class TypeValue:
-    """What `type` gives: a type, which the console shows and nothing else takes."""
-
-    __slots__ = ("type",)
-
-    def __init__(self, type: Type) -> None:
-        self.type = type
-
-    def __repr__(self) -> str:
-        return f"TypeValue({self.type!r})"
-
-
-@function(
-    Param("value", DYNAMIC, allow_null=True, allow_unknown=True, allow_dynamic=True),
-    result=DYNAMIC,
-    not_null=False,
-    name="type",
-    into=FUNCTIONS,
-)
-def type_function(value: Value) -> Value:
-    """Gives the type of a value, for the console to show."""
-    return TypeValue(type_of(value))

@@ -139,7 +139,7 @@ def setproduct(*sequences: Value, result_type: Any) -> Value:
     if not all(_has_length(each) for each in plain):
         return mark(_unknown_product(plain, result_type), marks)
     if prod(len(items(each)) for each in plain) > MOST_COMBINATIONS:
-        raise FunctionError(f"There are more than {MOST_COMBINATIONS} combinations.")
+        raise FunctionError("The result would be too large.")
     element = result_type.element
     try:
         columns = [[convert(e, t) for e in items(each)] for each, t in zip(plain, element.elements, strict=True)]

@@ -46,7 +46,7 @@ def indent(spaces: Value, string: str) -> Value:
     if width < 0:
         raise FunctionError("The number of spaces must not be negative.")
     if width > LONGEST:
-        raise FunctionError(f"More than {LONGEST} spaces are too many.")
+        raise FunctionError("The result would be too large.")
     return text(string.replace("\n", "\n" + " " * width))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from planner.language.functions import CallContext, Function, FunctionError, Param, call, lookup, names
+from planner.language.functions import CallContext, Function, FunctionError, Param, call, lookup
 from planner.language.functions.protocol import unknown
 from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType
 from planner.language.values import (
@@ -135,14 +135,6 @@ def test_core_names_are_the_same_functions() -> None:
     assert lookup("core::upper") is lookup("upper")
     assert lookup("nosuch") is None
     assert lookup("core::nosuch") is None
-
-
-def test_the_console_has_type_and_no_plan() -> None:
-    assert lookup("type") is None
-    assert lookup("type", console=True) is not None
-    assert lookup("plantimestamp", console=True) is None
-    assert "type" in names(console=True)
-    assert "core::plantimestamp" in names()
 
 
 def test_marked_is_never_nested() -> None:
