@@ -487,7 +487,6 @@ def test_tree_of_providers():
         *(("f(", 1), ("[{(", 3), ("f()", 0), ('"("', 0), ('"\\"("', 0), ("# (\n[", 1), ("// (", 0), (")", -1)),
         ("/* { */ 1", 0),
     ],
-    ],
 )
 def test_open_brackets(text, depth):
     assert open_brackets(text) == depth
