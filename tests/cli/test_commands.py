@@ -438,52 +438,6 @@ def test_families_list_their_commands(planner, command):
 @pytest.mark.parametrize(
     ("text", "depth"),
     [
-        ("f(", 1),
-        ("[{(", 3),
-        ("f()", 0),
-        ('"("', 0),
-        ('"\\"("', 0),
-        ("# (\n[", 1),
-        ("// (", 0),
-        (")", -1),
-        ("/* { */ 1", 0),
-    ],
-)
-def test_open_brackets(text, depth):
-    assert open_brackets(text) == depth
-
-
-def test_statements_join_lines_while_brackets_are_open():
-    lines = iter(["1 +\\\n", "2\n", "\n", "[\n", "3\n", "]\n", "last"])
-    depths = []
-    found = list(statements(lambda: next(lines, ""), depths.append))
-    assert found == ["1 +\n2", "", "[\n3\n]", "last"]
-    assert max(depths) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ('type([1, "a"])', "tuple([\n    number,\n    string,\n])"),
-        ("type(sensitive(true))", "bool"),
-        ("1e400", "1" + "0" * 400),
-        ("", ""),
-    ],
-)
-def test_console_shows(text, shown):
-    assert evaluated(text, MappingScope({})) == shown
-
-
-def test_tree_of_providers():
-    child = ModuleConfig(("m",), "m", None)
-    root = ModuleConfig(
-        (),
-        str(Path.cwd()),
-        None,
-        required_providers={"x": RequiredProvider("x", "example.com/a/x", "~> 1.0", (), None)},
-        children={"m": child},
-    )
-    assert tree(root, "") == ["├── provider[example.com/a/x] ~> 1.0", "└── module.m"]    [
         *(("f(", 1), ("[{(", 3), ("f()", 0), ('"("', 0), ('"\\"("', 0), ("# (\n[", 1), ("// (", 0), (")", -1)),
         ("/* { */ 1", 0),
     ],
