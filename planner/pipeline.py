@@ -161,7 +161,7 @@ def build(walk: str, session: Session, state: State, changes: Iterable[ResourceC
     from planner.graph.build import build_graph
     from planner.graph.problems import graph_problems
 
-    graph = build_graph(graph_facts(walk, session, state, changes))
+    graph = build_graph(graph_facts(walk, session, state, changes), folders=session.options.rules)
     problems = graph_problems(graph)
     if has_errors(problems):
         raise Failure(problems)

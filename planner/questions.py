@@ -64,7 +64,7 @@ def _graph(options: Options, kind: str, plan_file: str | None, as_planned: bool,
 
             state = apply_moves(session.config, state).state
         facts = pipeline.graph_facts(walk, session, state, (), asked_about, imports=as_planned)
-    built = build_graph(facts)
+    built = build_graph(facts, folders=options.rules)
     return evolve(built, diagnostics=(*session.diagnostics, *graph_problems(built)))
 
 
@@ -114,8 +114,8 @@ def _why_fact(options: Options, text: str, kind: str, plan_file: str | None, neg
     from planner.graph.why import prove, read_query, why_not, with_nodes
     from planner.syntax.rule_syntax import Atom, Constant
 
-    query, problems = read_query(text)
     found = _checked(_graph(options, kind, plan_file, True, ""))
+    query, problems = read_query(found.program, text)
     body = with_nodes(found, query).rule.body
     if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
         raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
@@ -154,6 +154,28 @@ def _plan(options: Options, plan_file: str | None) -> tuple[Plan | None, Session
     return planned.plan, planned.session, list(planned.diagnostics)
 
 
+# ---------------------------------------------------------------- advice
+
+
+def advice(options: Options, plan_file: str | None = None) -> tuple[list[tuple[str, str, str]], list[Diagnostic]]:
+    """Remarks about a plan (code, address, message), sorted: those of the rules, and of the user's own."""
+    built, problems = _apply_graph(options, plan_file)
+    return (sorted(built.database["advice"]) if built is not None else []), problems
+
+
+def _apply_graph(options: Options, plan_file: str | None) -> tuple[Graph | None, list[Diagnostic]]:
+    """The graph of applying a plan, with all relations; of a plan made for it, unless a file is given."""
+    from planner import pipeline
+    from planner.graph.build import build_graph
+
+    plan, session, problems = _plan(options, plan_file)
+    if plan is None or has_errors(problems):
+        return None, problems
+    walk = "destroy" if plan.mode == "destroy" else "apply"
+    facts = pipeline.graph_facts(walk, session, plan.prior_state, plan.changes)
+    return build_graph(facts, True, options.rules), problems
+
+
 # ---------------------------------------------------------------- query
 
 
@@ -163,23 +185,20 @@ def query(
     """The answers to a question about the relations that the rules derive. A question about actions is asked of a plan
     made for it, unless a plan file is given."""
     from planner.datalog.values import decode
-    from planner.graph.build import build_graph
+    from planner.graph.build import build_graph, graph_program
     from planner.graph.why import answer, read_query
 
-    asked, _ = read_query(text)
+    asked, _ = read_query(graph_program(options.rules), text)
     about_changes = {"action", "planned", "planned_deposed", "new_deposed", "destroy_order"}
     if plan_file is None and kind in ("", "apply") and (kind == "apply" or asked.predicates & about_changes):
-        from planner import pipeline
-
-        plan, session, problems = _plan(options, None)
-        if plan is None or has_errors(problems):
+        of_plan, problems = _apply_graph(options, None)
+        if of_plan is None:
             return Answers(), problems
-        walk = "destroy" if plan.mode == "destroy" else "apply"
-        built = build_graph(pipeline.graph_facts(walk, session, plan.prior_state, plan.changes), everything=True)
+        built = of_plan
     else:
         built = _checked(_graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True, ""))
     if not asked.predicates <= set(built.database):
-        built = build_graph(built.database.facts, everything=True)
+        built = build_graph(built.database.facts, True, options.rules)
     found, problems = answer(built, text, SECONDS)
     return Answers(found.columns, [tuple(decode(v) for v in row) for row in found.rows]), problems
 

@@ -39,6 +39,8 @@ class Options:
     compact_warnings: bool = False
     suppress_forget_errors: bool = False
     input: bool = True
+    rules: tuple[str, ...] = ()
+    """folders with rules of the user's own"""
 
 
 @frozen(eq=False)

@@ -11,6 +11,7 @@ COMMANDS = {
     "plan": "Show what apply would do",
     "apply": "Create, change or destroy what the configuration asks for",
     "destroy": "Destroy everything that is managed here",
+    "advice": "What to know about a plan before it is applied",
     "console": "Evaluate expressions interactively",
     "fmt": "Rewrite configuration files in the standard layout",
     "force-unlock": "Remove a stuck lock of the state",

@@ -24,6 +24,7 @@ STATE = (
     Flag("state-out", "string", "Write the state to this file, for the local backend.", value="FILE"),
     Flag("backup", "string", 'Keep the former state in this file; "-" keeps none.', value="FILE"),
 )
+RULES = Flag("rules", "list", "Read rules of your own from this folder (.planner/rules if there is one).", value="DIR")
 OPERATION = (
     Flag("parallelism", "int", "How many operations of providers may run at once (10).", 10, "N"),
     Flag("refresh", "bool", "Do not look at the real objects before planning.", True),
@@ -33,6 +34,7 @@ OPERATION = (
     Flag("exclude", "list", "Everything but this object and what depends on it. May be repeated.", value="ADDRESS"),
     Flag("exclude-file", "list", "Like -exclude, with the addresses in a file, one a line.", value="FILE"),
     Flag("replace", "list", "Replace this resource instance. May be repeated.", value="ADDRESS"),
+    RULES,
 )
 DESTROY = Flag("destroy", "bool", "Plan to destroy everything that is managed.")
 INPUT = Flag("input", "bool", "Never ask; fail where an answer is needed.", True)
@@ -90,7 +92,15 @@ def options(arguments: Arguments, mode: str = "normal", directory: str = ".") ->
         compact_warnings=arguments["compact-warnings"],
         suppress_forget_errors=bool(arguments.get("suppress-forget-errors")),
         input=may_ask(arguments),
+        rules=_rules(arguments, directory),
     )
+
+
+def _rules(arguments: Arguments, directory: str) -> tuple[str, ...]:
+    """The folders of -rules, else the configuration's own one."""
+    given: tuple[str, ...] = tuple(arguments.get("rules", ()))
+    own = os.path.join(directory, ".planner", "rules")
+    return given or ((os.path.normpath(own),) if os.path.isdir(own) else ())
 
 
 def _state_path(arguments: Arguments) -> str | None:

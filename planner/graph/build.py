@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 from planner.assets import rules_path
 from planner.datalog.evaluate import evaluate
@@ -10,25 +11,57 @@ from planner.datalog.fact_base import FactBase
 from planner.datalog.program import Program
 from planner.graph.model import Graph
 from planner.graph.read import WANTED, read_graph
-from planner.vocabulary.diagnostic import Failure
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 FOLDERS = ("inputs", "graph", "apply")
+RULES_FOLDER = ".planner/rules"
+"""where a configuration's own rules are, when no others are named"""
+Files = tuple[tuple[str, str], ...]
+
+
+def graph_program(folders: tuple[str, ...] = ()) -> Program:
+    """The rules of rules/inputs, rules/graph and rules/apply, together with the `*.dl` files of the folders. Raises
+    Failure when a file is broken."""
+    return _program(user_files(folders))
 
 
 @cache
-def graph_program() -> Program:
-    """The rules of rules/inputs, rules/graph and rules/apply. Raises Failure when a file is broken."""
-    root = rules_path()
-    paths = [root / "atoms.dl", *(path for folder in FOLDERS for path in sorted((root / folder).glob("*.dl")))]
-    program, diagnostics = Program.load([(str(p.relative_to(root)), p.read_text(encoding="utf-8")) for p in paths])
+def _program(users: Files) -> Program:
+    core = core_files()
+    program, diagnostics = Program.load([*core, *users], core=[name for name, _ in core])
     if program is None:
         raise Failure([d for d in diagnostics if d.is_error])
     return program
 
 
-def build_graph(facts: FactBase, everything: bool = False) -> Graph:
+@cache
+def core_files() -> Files:
+    """(name, text) of the product's rule files about graphs."""
+    root = rules_path()
+    paths = [root / "atoms.dl", *(path for folder in FOLDERS for path in sorted((root / folder).glob("*.dl")))]
+    return tuple((str(p.relative_to(root)), p.read_text(encoding="utf-8")) for p in paths)
+
+
+def user_files(folders: tuple[str, ...]) -> Files:
+    """(path, text) of the rule files in users' folders, sorted within each. Raises Failure for what cannot be read."""
+    found: list[tuple[str, str]] = []
+    problems: list[Diagnostic] = []
+    for folder in folders:
+        if not Path(folder).is_dir():
+            problems.append(error("rules.no_folder", "No such folder of rules", f"{folder} is not a directory."))
+        for path in sorted(Path(folder).glob("*.dl")):
+            try:
+                found.append((str(path), path.read_text(encoding="utf-8")))
+            except (OSError, UnicodeDecodeError) as problem:
+                problems.append(error("rules.unreadable", "Cannot read a rule file", f"{path}: {problem}."))
+    if problems:
+        raise Failure(problems)
+    return tuple(found)
+
+
+def build_graph(facts: FactBase, everything: bool = False, folders: tuple[str, ...] = ()) -> Graph:
     """The graph that the rules derive from the facts of one walk; with `everything`, all relations of the rules are
-    derived, also those that no walk needs."""
-    program = graph_program()
+    derived, also those that no walk needs. `folders` have rules of the user's own."""
+    program = graph_program(folders)
     want = None if everything else (*WANTED, *(("waits_for",) if facts.relation("asked_about") else ()))
-    return read_graph(evaluate(program, facts, want))
+    return read_graph(program, evaluate(program, facts, want))

@@ -35,6 +35,8 @@ class Graph:
     diagnostics: tuple[Diagnostic, ...] = ()
     database: Any = field(default=None, repr=False)
     """the datalog Database that it was read from, for `why` and `query`"""
+    program: Any = field(default=None, repr=False)
+    """the rules that derived it"""
 
     @property
     def edge_count(self) -> int:

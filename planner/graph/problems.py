@@ -6,15 +6,15 @@ from collections import deque
 from collections.abc import Iterator
 
 from planner.datalog.explain import Proof, Prover
-from planner.graph.build import graph_program
 from planner.graph.model import Graph
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Span
 
 
 def graph_problems(graph: Graph) -> list[Diagnostic]:
     """All of them, sorted."""
-    return [*cycles(graph), *missing_providers(graph)]
+    return [*cycles(graph), *missing_providers(graph), *unknown_orders(graph)]
 
 
 # ---------------------------------------------------------------- cycles
@@ -25,7 +25,7 @@ def cycles(graph: Graph) -> list[Diagnostic]:
     knots: dict[str, set[str]] = {}
     for node, representative in graph.database["in_cycle"]:
         knots.setdefault(representative, set()).add(node)
-    prover = Prover(graph_program(), graph.database) if knots else None
+    prover = Prover(graph.program, graph.database) if knots else None
     found = []
     for representative in sorted(knots):
         assert prover is not None
@@ -111,6 +111,25 @@ def missing_providers(graph: Graph) -> list[Diagnostic]:
         source = next((s for row, s in _requirements(graph, object)), None)
         detail = f"{object} asks for a provider configuration that neither its module nor any calling module has."
         found.append(error("graph.provider_unresolved", "Provider configuration not present", detail, source))
+    return found
+
+
+def unknown_orders(graph: Graph) -> list[Diagnostic]:
+    """Addresses in users' `order_before` that nothing in the configuration has."""
+    found = []
+    rows = sorted(graph.database["order_unknown"])
+    prover = Prover(graph.program, graph.database) if rows else None
+    for (address,) in rows:
+        assert prover is not None
+        known = sorted({row[0] for row in graph.database.facts.relation("resource")})
+        hint = did_you_mean(address, known)
+        detail = (
+            f"order_before takes whole resources and module calls of the configuration. {address} is neither.{hint}"
+        )
+        ordered = (row for row in sorted(graph.database["order_before"]) if address in row)
+        proof = prover.why("order_before", next(ordered))
+        span = proof.rule.span if proof is not None and proof.rule is not None else None
+        found.append(error("graph.order_unknown", "A rule orders what does not exist", detail, span, address=address))
     return found
 
 

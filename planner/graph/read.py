@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.datalog.evaluate import Database
+from planner.datalog.program import Program
 from planner.graph.model import Graph, Node
 
 _NAMED = {"root_variable", "variable_reference", "module_variable", "local", "output", "output_destroy"}
@@ -21,13 +22,15 @@ WANTED = (
     "provider_missing",
     "provider_unresolved",
     "target_unmatched",
+    "order_unknown",
+    "order_before",
     "link_base",
     "resource_of",
 )
 """the relations that a walk needs of the rules"""
 
 
-def read_graph(database: Database) -> Graph:
+def read_graph(program: Program, database: Database) -> Graph:
     """The graph that the relations describe, everything sorted."""
     places = {row[0]: row[3] for row in database["instance"]}
     instance_of: dict[str, str] = {row[0]: row[1] for row in database["instance_node"]}
@@ -40,7 +43,11 @@ def read_graph(database: Database) -> Graph:
         else:
             nodes[name] = Node(name, kind, module, _local_name(kind, module, object))
     return Graph(
-        nodes, _adjacency(nodes, database["edge"]), _adjacency(nodes, database["reduced_edge"]), database=database
+        nodes,
+        _adjacency(nodes, database["edge"]),
+        _adjacency(nodes, database["reduced_edge"]),
+        database=database,
+        program=program,
     )
 
 

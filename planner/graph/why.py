@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from planner.datalog.explain import Prover
 from planner.datalog.proof import proof_json
 from planner.facts.sources import source_json
-from planner.graph.build import graph_program
 from planner.graph.model import Graph
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from planner.datalog.ask import Answer, Query
+    from planner.datalog.program import Program
 
 MEANT = (" (expand)", " (destroy)", " (orphan)", " (expand, reference)", " (expand, input)", " (forget)", " (close)")
 """what an address stands for when no vertex is called just that, the first that exists"""
@@ -52,13 +52,13 @@ def prove_wait(graph: Graph, dependent: str, dependency: str) -> tuple[dict[str,
 
 def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] | None:
     """The proof of a tuple in the documented format, None when it does not hold."""
-    proof = Prover(graph_program(), graph.database).why(predicate, row)
+    proof = Prover(graph.program, graph.database).why(predicate, row)
     return proof_json(proof, graph.database.facts, source_json) if proof else None
 
 
 def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[dict[str, Any]], str]:
     """For each rule that could derive the tuple, the first condition that fails; as data and as text."""
-    prover = Prover(graph_program(), graph.database)
+    prover = Prover(graph.program, graph.database)
     found, lines = [], []
     for obstacle in prover.why_not(predicate, row) or ():
         rule = obstacle.rule
@@ -75,15 +75,15 @@ def answer(graph: Graph, text: str, seconds: float) -> tuple[Answer, list[Diagno
     """The rows that answer a question about the graph's relations. Addresses may stand for vertices. Raises Failure."""
     from planner.datalog.ask import ask
 
-    query, problems = read_query(text)
-    return ask(graph_program(), graph.database, with_nodes(graph, query), seconds), problems
+    query, problems = read_query(graph.program, text)
+    return ask(graph.program, graph.database, with_nodes(graph, query), seconds), problems
 
 
-def read_query(text: str) -> tuple[Query, list[Diagnostic]]:
+def read_query(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
     """A checked question. Raises Failure."""
     from planner.datalog.ask import parse_query
 
-    query, problems = parse_query(graph_program(), text)
+    query, problems = parse_query(program, text)
     if query is None:
         raise Failure(problems)
     return query, problems
@@ -95,7 +95,7 @@ def with_nodes(graph: Graph, query: Query) -> Query:
 
     from planner.syntax.rule_syntax import Atom, Constant, Negation
 
-    predicates = graph_program().predicates
+    predicates = graph.program.predicates
 
     def meant(atom: Atom) -> Atom:
         arguments = []

@@ -1,0 +1,49 @@
+"""`advice`: what somebody should know about a plan before it is applied."""
+
+from __future__ import annotations
+
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options]"
+HELP = """Makes a plan, or reads one, and remarks on what may surprise in it:
+
+  destroy_before_update         something is destroyed while it is still used
+  forced_create_before_destroy  a replacement order that nobody wrote down
+  likely_rename                 what a moved block would keep
+  provider_of_unplanned         a provider configured with what does not exist yet
+
+Rules of your own may add remarks: advice(code, address, message)."""
+FLAGS = (
+    JSON,
+    Flag("plan", "string", "About this saved plan.", value="FILE"),
+    DESTROY,
+    *OPERATION,
+    *STATE,
+    *VARIABLES,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0 whatever the advice is, 1 on errors."""
+    if arguments.words:
+        raise UsageError("Too many words", "advice takes no directory; use -chdir=DIR before the command.")
+    from planner import questions
+
+    rows, problems = questions.advice(options(arguments), arguments["plan"] or None)
+    if has_errors(problems):
+        return finish(problems, terminal)
+    if arguments["json"]:
+        from planner.vocabulary.exact_json import dumps
+
+        found = [{"code": code, "address": address, "message": message} for code, address, message in rows]
+        terminal.out(dumps({"format_version": "1.0", "advice": found}).decode())
+        return 0
+    for code, address, message in rows:
+        terminal.out(f"{address}: {code}\n  {message}")
+    if not rows:
+        terminal.out("Nothing to remark.")
+    return 0
