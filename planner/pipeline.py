@@ -161,7 +161,7 @@ def build(walk: str, session: Session, state: State, changes: Iterable[ResourceC
     from planner.graph.build import build_graph
     from planner.graph.problems import graph_problems
 
-    graph = build_graph(graph_facts(walk, session, state, changes), folders=session.options.rules)
+    graph = build_graph(graph_facts(walk, session, state, changes), own=session.rules)
     problems = graph_problems(graph)
     if has_errors(problems):
         raise Failure(problems)
@@ -241,6 +241,8 @@ def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagno
         lambda walk, state: build(walk, session, state),
         hooks,
     )
+    if made is not None and session.rules:
+        made = evolve(made, rules=session.rules)
     if made is not None and not made.errored and not has_errors(problems) and _may_have_cycle(made):
         try:
             apply_graph(made, session)
@@ -274,7 +276,8 @@ def plan_options(session: Session) -> PlanOptions:
 
 def apply_graph(plan: Plan, session: Session) -> Graph:
     """The graph of applying a plan. Raises Failure when it cannot be walked."""
-    limited = evolve(session, options=evolve(session.options, targets=plan.targets, excludes=plan.excludes))
+    options = evolve(session.options, targets=plan.targets, excludes=plan.excludes)
+    limited = evolve(session, options=options, rules=plan.rules)
     walk = "destroy" if plan.mode == "destroy" else "apply"
     return build(walk, limited, plan.prior_state, plan.changes)
 

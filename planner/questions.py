@@ -49,7 +49,8 @@ def _graph(options: Options, kind: str, plan_file: str | None, as_planned: bool,
         if plan is None or has_errors(problems):
             return Graph({}, {}, {}, tuple(problems))
         walk, state = "destroy" if plan.mode == "destroy" else "apply", plan.prior_state
-        session = evolve(session, options=evolve(options, targets=plan.targets, excludes=plan.excludes))
+        limited = evolve(options, targets=plan.targets, excludes=plan.excludes)
+        session = evolve(session, options=limited, rules=plan.rules)
         facts = pipeline.graph_facts(walk, session, state, plan.changes, asked_about)
     else:
         session = pipeline.load_for_graph(options)
@@ -64,7 +65,7 @@ def _graph(options: Options, kind: str, plan_file: str | None, as_planned: bool,
 
             state = apply_moves(session.config, state).state
         facts = pipeline.graph_facts(walk, session, state, (), asked_about, imports=as_planned)
-    built = build_graph(facts, folders=options.rules)
+    built = build_graph(facts, own=session.rules)
     return evolve(built, diagnostics=(*session.diagnostics, *graph_problems(built)))
 
 
@@ -173,7 +174,7 @@ def _apply_graph(options: Options, plan_file: str | None) -> tuple[Graph | None,
         return None, problems
     walk = "destroy" if plan.mode == "destroy" else "apply"
     facts = pipeline.graph_facts(walk, session, plan.prior_state, plan.changes)
-    return build_graph(facts, True, options.rules), problems
+    return build_graph(facts, True, plan.rules), problems
 
 
 # ---------------------------------------------------------------- query
@@ -185,20 +186,23 @@ def query(
     """The answers to a question about the relations that the rules derive. A question about actions is asked of a plan
     made for it, unless a plan file is given."""
     from planner.datalog.values import decode
-    from planner.graph.build import build_graph, graph_program
+    from planner.graph.build import graph_program, user_files, with_everything
     from planner.graph.why import answer, read_query
 
-    asked, _ = read_query(graph_program(options.rules), text)
     about_changes = {"action", "planned", "planned_deposed", "new_deposed", "destroy_order"}
-    if plan_file is None and kind in ("", "apply") and (kind == "apply" or asked.predicates & about_changes):
+    if plan_file is None and kind == "":
+        asked, _ = read_query(graph_program(user_files(options.rules)), text)
+        kind = "apply" if asked.predicates & about_changes else "plan"
+    if plan_file is None and kind == "apply":
         of_plan, problems = _apply_graph(options, None)
         if of_plan is None:
             return Answers(), problems
         built = of_plan
     else:
         built = _checked(_graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True, ""))
+    asked, _ = read_query(built.program, text)
     if not asked.predicates <= set(built.database):
-        built = build_graph(built.database.facts, True, options.rules)
+        built = with_everything(built)
     found, problems = answer(built, text, SECONDS)
     return Answers(found.columns, [tuple(decode(v) for v in row) for row in found.rows]), problems
 

@@ -56,6 +56,8 @@ class Session:
     store: StateStore | None = None
     state: State | None = None
     schemas: Any = None
+    rules: tuple[tuple[str, str], ...] = ()
+    """(path, text) of the user's own rule files"""
     diagnostics: tuple[Diagnostic, ...] = ()
     memory: dict[Any, Any] = field(factory=dict, repr=False)
     """what was derived from the configuration alone, for the next graph"""
@@ -112,7 +114,32 @@ def load_configuration(options: Options) -> Session:
     config, found = load_config(
         options.directory, variables=given, workspace=workspace, data_dir=data_directory(os.environ)
     )
-    return Session(options, config, given, {}, workspace, schemas=new_schemas(), diagnostics=(*problems, *more, *found))
+    rules, wrong = load_rules(options)
+    return Session(
+        options,
+        config,
+        given,
+        {},
+        workspace,
+        schemas=new_schemas(),
+        rules=rules,
+        diagnostics=(*problems, *more, *found, *wrong),
+    )
+
+
+def load_rules(options: Options) -> tuple[tuple[tuple[str, str], ...], list[Diagnostic]]:
+    """The user's own rule files, and what is wrong with them."""
+    if not options.rules:
+        return (), []
+    from planner.graph.build import graph_program, user_files
+    from planner.vocabulary.diagnostic import Failure
+
+    try:
+        found = user_files(options.rules)
+        graph_program(found)
+    except Failure as failure:
+        return (), failure.diagnostics
+    return found, []
 
 
 def load_values(session: Session) -> tuple[dict[str, RootVariable], list[Diagnostic]]:

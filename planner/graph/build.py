@@ -14,21 +14,16 @@ from planner.graph.read import WANTED, read_graph
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 FOLDERS = ("inputs", "graph", "apply")
-RULES_FOLDER = ".planner/rules"
-"""where a configuration's own rules are, when no others are named"""
 Files = tuple[tuple[str, str], ...]
-
-
-def graph_program(folders: tuple[str, ...] = ()) -> Program:
-    """The rules of rules/inputs, rules/graph and rules/apply, together with the `*.dl` files of the folders. Raises
-    Failure when a file is broken."""
-    return _program(user_files(folders))
+"""(name, text) of rule files"""
 
 
 @cache
-def _program(users: Files) -> Program:
+def graph_program(own: Files = ()) -> Program:
+    """The rules of rules/inputs, rules/graph and rules/apply, together with the user's own. Raises Failure when a file
+    is broken."""
     core = core_files()
-    program, diagnostics = Program.load([*core, *users], core=[name for name, _ in core])
+    program, diagnostics = Program.load([*core, *own], core=[name for name, _ in core])
     if program is None:
         raise Failure([d for d in diagnostics if d.is_error])
     return program
@@ -59,9 +54,14 @@ def user_files(folders: tuple[str, ...]) -> Files:
     return tuple(found)
 
 
-def build_graph(facts: FactBase, everything: bool = False, folders: tuple[str, ...] = ()) -> Graph:
+def build_graph(facts: FactBase, everything: bool = False, own: Files = ()) -> Graph:
     """The graph that the rules derive from the facts of one walk; with `everything`, all relations of the rules are
-    derived, also those that no walk needs. `folders` have rules of the user's own."""
-    program = graph_program(folders)
+    derived, also those that no walk needs. `own`: rule files of the user's."""
+    program = graph_program(own)
     want = None if everything else (*WANTED, *(("waits_for",) if facts.relation("asked_about") else ()))
     return read_graph(program, evaluate(program, facts, want))
+
+
+def with_everything(graph: Graph) -> Graph:
+    """The same graph with all relations of its rules, also those that no walk needs."""
+    return read_graph(graph.program, evaluate(graph.program, graph.database.facts))

@@ -178,6 +178,11 @@ def _check(plan: Plan) -> None:
     for items, cls in shapes:
         if items.__class__ is not tuple or any(item.__class__ is not cls for item in items):
             raise ValueError(f"a list of {cls.__name__} expected")
+    if plan.rules.__class__ is not tuple or any(
+        file.__class__ is not tuple or len(file) != 2 or any(part.__class__ is not str for part in file)
+        for file in plan.rules
+    ):
+        raise ValueError("rules")
     for change in (*plan.changes, *plan.drift):
         if change.action not in ACTION_LISTS or change.importing.__class__ not in (Importing, type(None)):
             raise ValueError("action or importing")

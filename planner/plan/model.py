@@ -131,6 +131,8 @@ class Plan:
     unknowns: tuple[tuple[str, str, str], ...] = ()
     """(address, path, cause): why planned attributes are unknown"""
     backend: dict[str, Any] = field(factory=dict)
+    rules: tuple[tuple[str, str], ...] = ()
+    """(path, text) of the user's own rule files that the plan was made with; its apply is ordered by them too"""
 
     @property
     def is_empty(self) -> bool:

@@ -56,6 +56,16 @@ def test_the_apply_keeps_the_order(project, planner):
     assert done == ["terraform_data.b", "terraform_data.a", "module.m.terraform_data.x"]
 
 
+def test_a_saved_plan_keeps_the_rules_it_was_made_with(project, planner):
+    assert planner("plan", "-out=p").code == 0
+    (project / ".planner" / "rules" / "order.dl").unlink()
+    assert "net" in planner("query", "-plan=p", 'team("terraform_data.a", T)').out
+    assert planner("why", "-plan=p", "terraform_data.a", "terraform_data.b").code == 0
+    ran = planner("apply", "p")
+    done = [line.split(":")[0] for line in ran.out.splitlines() if "Creation complete" in line]
+    assert done == ["terraform_data.b", "terraform_data.a", "module.m.terraform_data.x"]
+
+
 def test_another_folder_takes_the_place_of_the_configuration_s_own(project, planner):
     (project / "other").mkdir()
     edges = json.loads(planner("graph", "-json", "-rules=other").out)["edges"]
