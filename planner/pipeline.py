@@ -370,16 +370,15 @@ def _apply(session: Session, made: Plan, hooks: Hooks) -> Applied:
         return Applied(None, diagnostics=tuple(failure.diagnostics))
     store = session.store
 
-    def checkpoint(state: State) -> None:
-        """Save what has been done so far; a problem with that shows when the apply is over."""
-        store.write(state)
-
+    journal, found = store.begin_journal("apply")
+    if has_errors(found):
+        return Applied(None, diagnostics=(*problems, *found))
     options = ApplyOptions(
         parallelism=session.options.parallelism,
         workspace=session.workspace,
         stop=STOP,
         suppress_forget_errors=session.options.suppress_forget_errors,
-        checkpoint=checkpoint,
+        journal=journal,
     )
     outcome = apply_walk(graph, made, session.config, session.variables, session.schemas, options, hooks)
     state, found = store.write(outcome.state)

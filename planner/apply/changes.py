@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from planner.apply.operation import Operation, Report, carry_out, recorded_object
-from planner.apply.provision import provision_created
+from planner.apply.provision import provision_created, provisions_creation
 from planner.language.paths import unknown_paths
 from planner.language.values import Null, Value, is_wholly_known, unmark_deep
 from planner.plan.data import data_configuration, read_data, report_to_check
@@ -38,30 +38,28 @@ def apply_managed(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list
         return problems + walk.conditions(it, "postcondition", current.value)
     report = Report(walk, it, operation.action, operation.before)
     found: list[Diagnostic] = []
-    after = carry_out(it, operation, current, found)
-    after = _write(walk, it, operation, after, found)
-    if after is not None and operation.action == "create" and not after.record.tainted:
-        found += provision_created(walk, it, after.value)
-        after = _write(walk, it, operation, after, found)
+    made = carry_out(it, operation, current, found)
+    creating = operation.action == "create"
+    provisions = creating and made is not None and not has_errors(found) and provisions_creation(it)
+    after = _write(walk, it, made, provisions or (creating and has_errors(found)))
+    if provisions and made is not None:
+        found += provision_created(walk, it, made.value)
+        after = _write(walk, it, made, has_errors(found))
     if deposed and has_errors(found):
         walk.record.state.restore(it.resource_address, it.key, deposed)
     value = after.value if after is not None else Null(it.object_type)
     report.end(found, value)
-    walk.record.checkpoints.changed()
     return problems + found + walk.conditions(it, "postcondition", value)
 
 
-def _write(
-    walk: ApplyWalk, it: Instance, operation: Operation, after: RemoteObject | None, problems: list[Diagnostic]
-) -> RemoteObject | None:
-    """Record the object; one whose creation failed is tainted."""
+def _write(walk: ApplyWalk, it: Instance, after: RemoteObject | None, unfinished: bool) -> RemoteObject | None:
+    """Record the object; one whose creation failed, or is not over yet, is tainted."""
     assert it.objects is not None
     if after is None:
         walk.record.write(it, None)
         it.objects.remove(it.key)
         return None
-    tainted = after.record.tainted or (operation.action == "create" and has_errors(problems))
-    record = evolve(after.record, tainted=tainted, dependencies=walk.dependencies(it.node))
+    record = evolve(after.record, tainted=after.record.tainted or unfinished, dependencies=walk.dependencies(it.node))
     walk.record.write(it, record)
     it.objects.set(it.key, after.value)
     return RemoteObject(after.value, record)
@@ -126,5 +124,4 @@ def apply_data(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list[Di
     if value is not None:
         walk.record.write(it, write_object(value, it.schema))
         it.objects.set(it.key, value)
-        walk.record.checkpoints.changed()
     return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))

@@ -23,7 +23,6 @@ def destroy_current(walk: ApplyWalk, it: Instance, private: str | None) -> list[
     Raises Failure."""
     if it.mode != "managed":
         walk.record.write(it, None)
-        walk.record.checkpoints.changed()
         return []
     current, problems = recorded_object(walk, it)
     if current is None:
@@ -37,7 +36,6 @@ def destroy_current(walk: ApplyWalk, it: Instance, private: str | None) -> list[
     if after is None and it.objects is not None:
         it.objects.remove(it.key)
     report.end(found, after.value if after is not None else Null(it.object_type))
-    walk.record.checkpoints.changed()
     return problems + found
 
 
@@ -60,7 +58,6 @@ def destroy_deposed(walk: ApplyWalk, it: Instance) -> list[Diagnostic]:
         report.end(found, Null(it.object_type))
     elif after is not None:
         report.end(found, after.value)
-    walk.record.checkpoints.changed()
     return problems + found
 
 
@@ -83,12 +80,10 @@ def forget_instance(walk: ApplyWalk, it: Instance) -> list[Diagnostic]:
     walk.record.write(it, None)
     if it.objects is not None:
         it.objects.remove(it.key)
-    walk.record.checkpoints.changed()
     return []
 
 
 def forget_deposed(walk: ApplyWalk, it: Instance) -> list[Diagnostic]:
     """Take a deposed object out of the state."""
     walk.record.write(it, None, it.deposed)
-    walk.record.checkpoints.changed()
     return []

@@ -38,10 +38,14 @@ class Operation:
 
 
 class Report:
-    """Tells the hooks of one operation from its start to its end, and counts it when it ends well."""
+    """Tells the journal and the hooks of one operation from its start to its end, and counts it when it ends well.
+    Raises Failure when the start cannot be recorded."""
 
     def __init__(self, walk: ApplyWalk, it: Instance, action: str, before: Value) -> None:
         self.walk, self.it, self.action = walk, it, action
+        # What only computes is not on the disk at once: losing it with the whole machine loses nothing real.
+        self.durable = not walk.is_inline(it.node)
+        self.number = walk.record.start(it, action, self.durable)
         self.began = monotonic()
         identity = object_id(before) or object_id(before, "name")
         walk.hooks.apply_start(it.address, action, identity, it.deposed)
@@ -49,6 +53,7 @@ class Report:
     def end(self, problems: list[Diagnostic], value: Value) -> None:
         """`value` is the object as it is now, Null when there is none."""
         it, hooks, elapsed = self.it, self.walk.hooks, monotonic() - self.began
+        self.walk.record.end(self.number, self.durable)
         if has_errors(problems):
             hooks.apply_errored(it.address, self.action, elapsed, it.deposed)
         else:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from planner.apply.walk import ApplyWalk
 
 
+def provisions_creation(it: Instance) -> bool:
+    """Whether there are provisioners for the object's creation."""
+    return it.decl is not None and any(p.when == "create" for p in it.decl.provisioners)
+
+
 def provision_created(walk: ApplyWalk, it: Instance, value: Value) -> list[Diagnostic]:
     """Run the create-time provisioners of a new object."""
     wanted = [p for p in it.decl.provisioners if p.when == "create"] if it.decl is not None else []

@@ -30,6 +30,7 @@ from planner.plan.objects import StateObjects
 from planner.plan.repetition import NO_REPETITION, Repetition, expand
 from planner.plan.schemas import Schemas
 from planner.provider.interface import ResourceSchema
+from planner.state.journal import Journal
 from planner.state.model import InstanceKey, State
 from planner.vocabulary.address import AddressError, ResourceAddress, join, parse_resource_instance
 from planner.vocabulary.collector import collector_paused
@@ -48,14 +49,14 @@ INSTANCE_KINDS = frozenset(
 
 @frozen(eq=False)
 class ApplyOptions:
-    """`parallelism`: how many provider calls at a time. `checkpoint` gets the state soon after every change.
+    """`parallelism`: how many provider calls at a time. `journal`: where every change is written down at once.
     `suppress_forget_errors`: it is no error when a plan that destroys everything leaves forgotten objects behind."""
 
     parallelism: int = 10
     workspace: str = "default"
     stop: StopSignal = field(factory=StopSignal)
     suppress_forget_errors: bool = False
-    checkpoint: Callable[[State], None] | None = None
+    journal: Journal | None = None
     sequential: bool = False
     """one thing at a time on one thread, for debugging"""
 
@@ -116,7 +117,7 @@ class ApplyWalk(ConfigurationWalk):
             plan.timestamp,
             hooks,
         )
-        self.record = ApplyRecord(plan.prior_state, options.checkpoint)
+        self.record = ApplyRecord(plan.prior_state, options.journal)
         self.planned_outputs = {output.name: output for output in plan.outputs}
         self.stopping = Event()
         self.deposed_keys = {row[0]: row[1] for row in relation(graph, "new_deposed")}
@@ -140,7 +141,6 @@ class ApplyWalk(ConfigurationWalk):
             self.hooks.walk_complete()
             stop.forget(self.stopping.set)
             stop.forget(self.providers.stop)
-            self.record.checkpoints.close()
             self.providers.close_all()
         problems = list(result.diagnostics)
         if result.on_cycle:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from attrs import evolve
@@ -30,13 +31,18 @@ class _Resource:
         return self.frozen
 
 
+OnChange = Callable[[ResourceState, InstanceKey, "InstanceState | None"], None]
+"""told of every instance that changes: its resource (without instances), its key, and what it is now"""
+
+
 class StateBuilder:
     """A state under construction. Resources are named by their address without a key (`module.a[0].aws_vpc.main`),
     instances by that and their key, deposed objects also by their deposed key ("" names the current object). What has
     no objects left disappears. All methods may be called from several threads."""
 
-    def __init__(self, state: State | None = None) -> None:
+    def __init__(self, state: State | None = None, on_change: OnChange | None = None) -> None:
         base = state or State()
+        self._on_change = on_change
         self._lock = threading.RLock()
         self._resources = {address: _Resource(r) for address, r in base.resources.items()}
         self._outputs = dict(base.outputs)
@@ -95,6 +101,20 @@ class StateBuilder:
                 after = evolve(before, current=object, provider_key=provider_key)
             found.instances[key] = after
             found.frozen = None
+            self._tell(found, key, after)
+
+    def put_instance(self, address: str, key: InstanceKey, resource: ResourceState | None) -> None:
+        """Record an instance with all its objects as a resource has it, in place of what was there; None: nothing."""
+        with self._lock:
+            if resource is None:
+                if self.instance(address, key) is not None:
+                    self._put(address, key, None)
+                return
+            found = self._resources.get(address)
+            if found is None:
+                found = self._resources[address] = _Resource(evolve(resource, instances={}))
+            found.provider = resource.provider
+            self._put(address, key, resource.instances[key])
 
     def remove_object(self, resource: str, key: InstanceKey = None, deposed: str = "") -> None:
         """Forget an object; nothing happens when there is none."""
@@ -167,11 +187,18 @@ class StateBuilder:
         found = self._resources[resource]
         found.frozen = None
         if instance is None or (instance.current is None and not instance.deposed):
+            instance = None
             found.instances.pop(key, None)
             if not found.instances:
                 del self._resources[resource]
         else:
             found.instances[key] = instance
+        self._tell(found, key, instance)
+
+    def _tell(self, resource: _Resource, key: InstanceKey, instance: InstanceState | None) -> None:
+        if self._on_change is not None:
+            r = resource
+            self._on_change(ResourceState(r.module, r.mode, r.type, r.name, r.provider, {}), key, instance)
 
     # ------------------------------------------------------------ result
 

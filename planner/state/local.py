@@ -12,9 +12,10 @@ from typing import Any
 from attrs import evolve, frozen
 
 from planner.state.file import read_state, same_content, write_state
+from planner.state.journal import SUFFIX, Journal, read_journal, replayed, story
 from planner.state.lock import FileLock
 from planner.state.model import State
-from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 
 DEFAULT_PATH = "terraform.tfstate"
 DEFAULT_WORKSPACE_DIRECTORY = "terraform.tfstate.d"
@@ -31,7 +32,9 @@ class StateStore:
         self.backup_path = f"{path}.backup" if backup_path is None else backup_path
         self.lock_file = FileLock(path)
         self.current: State | None = None
-        """what was last read or written"""
+        """what was last read or written, without a journal"""
+        self.journal: Journal | None = None
+        self._lineage = ""
         self._read = False
         self._backed_up = False
 
@@ -53,14 +56,62 @@ class StateStore:
     # ------------------------------------------------------------ read and write
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state in the file; None when there is no file yet, or an error."""
+        """The state in the file, with what the journal of an apply that was cut off adds to it; None when there is no
+        file yet, or an error."""
         try:
             data = self._bytes(self.read_path)
         except OSError as e:
             return None, [_problem("read", self.read_path, e)]
         state, diagnostics = read_state(data, self.read_path)
         self.current, self._read = state, True
-        return state, diagnostics
+        if has_errors(diagnostics):
+            return None, diagnostics
+        state, found = self._with_journal(state)
+        return state, diagnostics + found
+
+    # ------------------------------------------------------------ journal
+
+    @property
+    def journal_path(self) -> str:
+        return self.path + SUFFIX
+
+    def _with_journal(self, state: State | None) -> tuple[State | None, list[Diagnostic]]:
+        if self.journal is not None:
+            return state, []
+        recorded, problems = read_journal(self.journal_path)
+        if recorded is None:
+            return (None if has_errors(problems) else state), problems
+        here = (state.lineage, state.serial) if state is not None else ("", 0)
+        if here == recorded.saved:
+            return state, []  # cut off between saving the state and removing the journal
+        if recorded.serial != here[1] or (here[0] and recorded.lineage != here[0]):
+            detail = (
+                f"{self.journal_path} was written by an {recorded.operation} that began at {recorded.time} with serial "
+                f"{recorded.serial} of the state; {self.read_path} has serial {here[1]} now, so something else has "
+                "changed it since. Put the state of that time back and run any command, or move the journal away if "
+                "the state is right without it."
+            )
+            return None, [error("state.journal_foreign", "A journal of another state", detail)]
+        found = [*problems, *([] if self._lock_is_elsewhere() else story(self.journal_path, recorded))]
+        return replayed(state or State(), recorded), found
+
+    def _lock_is_elsewhere(self) -> bool:
+        return not self.lock_file.held and self.lock_file.is_taken()
+
+    def begin_journal(self, operation: str) -> tuple[Journal | None, list[Diagnostic]]:
+        """A journal for an operation that changes the state, to be closed by the next `write`. What an older one holds
+        is saved first."""
+        state, problems = self.read()
+        if has_errors(problems):
+            return None, problems
+        if os.path.exists(self.journal_path):
+            _, problems = self.write(state or State())
+            if has_errors(problems):
+                return None, problems
+        base = self.current
+        self._lineage = base.lineage if base is not None and base.lineage else new_lineage()
+        self.journal = Journal(self.journal_path, self._lineage, base.serial if base is not None else 0, operation)
+        return self.journal, []
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state, and return it with its new serial. The serial grows only when the content differs from what
@@ -72,22 +123,34 @@ class StateStore:
         before = self.current
         changed = before is None or not same_content(before, state)
         serial = (before.serial if before else 0) + (1 if changed else 0)
-        lineage = (before.lineage if before else "") or state.lineage or new_lineage()
+        lineage = (before.lineage if before else "") or state.lineage or self._lineage or new_lineage()
         return self.put(evolve(state, serial=serial, lineage=lineage))
 
     def put(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state with exactly the serial and lineage that it has."""
         data = write_state(state)
+        if self.journal is not None:
+            self.journal.saving(state.lineage, state.serial)
         try:
             before = self._bytes(self.path)
             if data != before:
                 self._back_up(before, state)
                 self._replace(self.path, data)
+            self._end_journal()
         except OSError as e:
             return state, [_problem("write", self.path, e)]
         self.read_path = self.path
         self.current, self._read = state, True
         return state, []
+
+    def _end_journal(self) -> None:
+        """The state file has everything: the journal is not needed any more."""
+        if self.journal is not None:
+            self.journal.close()
+            self.journal = None
+        if os.path.exists(self.journal_path):
+            os.remove(self.journal_path)
+            _sync_directory(os.path.dirname(os.path.realpath(self.path)))
 
     def _bytes(self, path: str) -> bytes:
         descriptor = self.lock_file.descriptor

@@ -168,6 +168,22 @@ class FileLock:
         self._close()
         return self._try()
 
+    def is_taken(self) -> bool:
+        """Whether another process holds the lock."""
+        import fcntl
+
+        try:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
     def follow(self, descriptor: int) -> None:
         """Hold the lock on the file behind `descriptor` too, which is about to take the place of the state file."""
         import fcntl

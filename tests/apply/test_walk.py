@@ -8,6 +8,8 @@ import pytest
 from applying import World, counts, summaries
 
 from planner.apply.walk import ApplyOptions
+from planner.state.file import state_document
+from planner.state.journal import Journal, read_journal, replayed
 from planner.state.model import State
 from planner.walk.work import StopSignal
 
@@ -186,17 +188,18 @@ def test_failed_replacement_with_the_new_object_first(world: World) -> None:
     assert world.objects == {"test_thing.a": "partial?", "test_thing.a deposed": "stuck", "test_thing.b": "b"}
 
 
-def test_interrupted(world: World) -> None:
+def test_interrupted(world: World, tmp_path: Path) -> None:
     stop = StopSignal()
-    saved: list[State] = []
 
-    def save(state: State) -> None:
-        saved.append(state)
-        stop.request()
+    class Interrupting(Journal):
+        def end(self, number: int, durable: bool) -> None:
+            super().end(number, durable)
+            stop.request()
 
-    done = world.apply(ab(), ApplyOptions(stop=stop, checkpoint=save))
+    journal = Interrupting(str(tmp_path / "j"), "l", 0, "apply")
+    done = world.apply(ab(), ApplyOptions(stop=stop, journal=journal))
     assert summaries(done) == ["error 0 Execution halted"]
-    assert list(saved[0].resources) == list(done.state.resources) == ["test_thing.a"]
+    assert list(done.state.resources) == ["test_thing.a"]
 
 
 def test_parallel_work_gives_the_same_state(tmp_path: Path) -> None:
@@ -212,11 +215,27 @@ def test_parallel_work_gives_the_same_state(tmp_path: Path) -> None:
     assert found[0][0] == (19, 0, 0)
 
 
-def test_checkpoints_end_with_the_last_change(world: World) -> None:
-    saved: list[State] = []
-    done = world.apply(ab(), ApplyOptions(checkpoint=saved.append))
-    assert saved
-    assert all(set(state.resources) <= set(done.state.resources) for state in saved)
+def test_the_journal_has_every_change_and_what_is_under_way(world: World, tmp_path: Path) -> None:
+    path = str(tmp_path / "j")
+    under_way: list[list[str]] = []
+
+    class Watching(Journal):
+        def end(self, number: int, durable: bool) -> None:
+            recorded, problems = read_journal(path)
+            assert recorded is not None
+            assert not problems
+            under_way.append([f"{begun.action} {begun.address}" for begun in recorded.in_flight])
+            super().end(number, durable)
+
+    done = world.apply(ab(), ApplyOptions(journal=Watching(path, "lineage", 3, "apply")))
+    assert under_way == [["create test_thing.a"], ["create test_thing.b"]]
+    recorded, problems = read_journal(path)
+    assert recorded is not None
+    assert not problems
+    assert recorded.in_flight == []
+    again = replayed(State(), recorded)
+    assert (again.lineage, again.serial) == ("lineage", 4)
+    assert state_document(again)["resources"] == state_document(done.state)["resources"]
 
 
 # ---------------------------------------------------------------- provisioners

@@ -1,0 +1,289 @@
+"""The journal of an apply: what was begun and what came of it, line by line beside the state file.
+
+A state file is replaced only when an apply ends. Until then each operation's start, and every instance as it is after a
+change, is appended to `STATE.journal`, on the disk before anything that depends on it starts. After a crash the journal
+is read together with the state: finished work counts, and what was under way is named.
+
+A line is a checksum (CRC-32, eight hex digits), a blank, and one JSON object: `begin` with the lineage and serial of
+the state it adds to, `start` and `end` of operations, `instance` with all objects of an instance as state files write
+them, and `saving` with the serial of the state file that is about to take the journal's place. A last line that is not
+whole was never promised to anybody and is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import zlib
+from datetime import UTC, datetime
+from typing import Any
+
+from attrs import field, frozen
+
+from planner.state.build import StateBuilder
+from planner.state.file import state_document
+from planner.state.model import InstanceKey, InstanceState, ResourceState, State
+from planner.state.reader import MalformedError, StateReader
+from planner.vocabulary.address import format_resource
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.vocabulary.exact_json import JsonError, dumps, loads
+
+SUFFIX = ".journal"
+
+
+@frozen
+class Begun:
+    """An operation that was begun: on the object of an address ("" or a deposed key), what, and when (RFC 3339)."""
+
+    address: str
+    deposed: str
+    action: str
+    time: str
+
+
+@frozen
+class Change:
+    """An instance as it was after a change; `resource` has it alone, None when nothing is left of it."""
+
+    address: str
+    key: InstanceKey
+    resource: ResourceState | None
+
+
+@frozen(eq=False)
+class Recorded:
+    """What a journal says. `in_flight`: operations that never ended. `saved`: (lineage, serial) of the state file that
+    took in everything, if that was about to be written. `damaged`: the first line that is not whole, though others
+    follow."""
+
+    lineage: str
+    serial: int
+    operation: str
+    time: str
+    changes: list[Change] = field(factory=list)
+    in_flight: list[Begun] = field(factory=list)
+    saved: tuple[str, int] | None = None
+    damaged: int | None = None
+
+
+class Journal:
+    """A journal that is being written, from the first line on: there is no file before. All methods may be called from
+    several threads. Where the folder takes no new files none is kept, and `unkept` says so."""
+
+    def __init__(self, path: str, lineage: str, serial: int, operation: str) -> None:
+        self.path, self.lineage, self.serial, self.operation = path, lineage, serial, operation
+        self.unkept = False
+        self._lock = threading.RLock()
+        self._count = 0
+        self._problem: OSError | None = None
+        self._descriptor = -1
+
+    def start(self, address: str, deposed: str, action: str, durable: bool) -> int:
+        """An operation is about to begin; its number. `durable`: on the disk before this returns. Raises Failure when
+        the journal cannot be written: then nothing new may be begun."""
+        with self._lock:
+            self._count += 1
+            number = self._count
+        self._append({"start": number, "address": address, "deposed": deposed, "action": action, "time": _now()})
+        if durable:
+            self._flush()
+        if self._problem is not None:
+            detail = (
+                f"{self.path} takes no more lines: {self._problem.strerror or self._problem}. Nothing new is begun, "
+                "because after a crash nobody would know of it."
+            )
+            raise Failure(error("state.journal", "Cannot write the journal", detail, address=address))
+        return number
+
+    def end(self, number: int, durable: bool) -> None:
+        """An operation has ended, and what came of it is recorded."""
+        self._append({"end": number})
+        if durable:
+            self._flush()
+
+    def instance(self, resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> None:
+        """An instance has changed."""
+        address = format_resource(resource.module, resource.mode, resource.type, resource.name)
+        line: dict[str, Any] = {"instance": address, "key": key}
+        if instance is not None:
+            r = resource
+            only = ResourceState(r.module, r.mode, r.type, r.name, r.provider, {key: instance})
+            alone = State(resources={address: only})
+            line["resources"] = state_document(alone)["resources"]
+        self._append(line)
+
+    def saving(self, lineage: str, serial: int) -> None:
+        """A state file with everything is about to be written."""
+        if self._descriptor < 0:
+            return
+        self._append({"saving": {"lineage": lineage, "serial": serial}})
+        self._flush()
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _append(self, line: dict[str, Any]) -> None:
+        data = dumps(line, escape_html=False)
+        whole = b"%08x %s\n" % (zlib.crc32(data), data)
+        with self._lock:
+            if self._descriptor < 0:
+                self._open()
+            if self._problem is not None or self.unkept:
+                return
+            try:
+                if os.write(self._descriptor, whole) != len(whole):
+                    raise OSError(28, "No space left on device")
+            except OSError as problem:
+                self._problem = problem
+
+    def _open(self) -> None:
+        if self._problem is not None or self.unkept:
+            return
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+        try:
+            self._descriptor = os.open(self.path, flags, 0o600)
+        except PermissionError:
+            self.unkept = True
+            return
+        except OSError as problem:
+            self._problem = problem
+            return
+        begin = {"version": 1, "lineage": self.lineage, "serial": self.serial, "operation": self.operation}
+        self._append({"begin": {**begin, "time": _now()}})
+        self._flush()
+        _sync_directory(os.path.dirname(os.path.realpath(self.path)))
+
+    def _flush(self) -> None:
+        if self._descriptor < 0:
+            return
+        try:
+            os.fsync(self._descriptor)
+        except OSError as problem:
+            self._problem = self._problem or problem
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_journal(path: str) -> tuple[Recorded | None, list[Diagnostic]]:
+    """What a journal says; None when there is none, when it holds nothing, or with an error."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return None, []
+    except OSError as problem:
+        return None, [error("state.journal", "Cannot read the journal", f"{path}: {problem.strerror or problem}.")]
+    entries, damaged = _entries(data)
+    if not entries:
+        return None, []  # the process ended before anything began
+    try:
+        found = _recorded(entries, path)
+    except (KeyError, TypeError, AttributeError, MalformedError) as problem:
+        detail = f"{path} does not say what a journal says ({problem}). Move it away if the state is right without it."
+        return None, [error("state.journal", "Invalid journal", detail)]
+    if damaged is None:
+        return found, []
+    detail = (
+        f"Line {damaged} of {path} is damaged, and more follow. What was done after that is not in the state: compare "
+        "with the real objects, and import what is missing."
+    )
+    return found, [warning("state.journal_damaged", "The journal is damaged", detail)]
+
+
+def _entries(data: bytes) -> tuple[list[dict[str, Any]], int | None]:
+    found: list[dict[str, Any]] = []
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        checksum, _, text = line.partition(b" ")
+        try:
+            entry = loads(text) if checksum == b"%08x" % zlib.crc32(text) else None
+        except JsonError:
+            entry = None
+        if not isinstance(entry, dict):
+            more = any(lines[number:])
+            return found, number if line and more else None
+        found.append(entry)
+    return found, None
+
+
+def _recorded(entries: list[dict[str, Any]], path: str) -> Recorded:
+    begin = entries[0]["begin"]
+    if begin["version"] != 1:
+        raise MalformedError(f"its version is {begin['version']}; this planner reads version 1")
+    changes: list[Change] = []
+    begun: dict[int, Begun] = {}
+    saved = None
+    for entry in entries[1:]:
+        if "start" in entry:
+            begun[entry["start"]] = Begun(entry["address"], entry["deposed"], entry["action"], entry["time"])
+        elif "end" in entry:
+            begun.pop(entry["end"], None)
+        elif "instance" in entry:
+            changes.append(_change(entry, path))
+        elif "saving" in entry:
+            saved = entry["saving"]["lineage"], entry["saving"]["serial"]
+    order = [begun[number] for number in sorted(begun)]
+    return Recorded(begin["lineage"], begin["serial"], begin["operation"], begin["time"], changes, order, saved)
+
+
+def _change(entry: dict[str, Any], path: str) -> Change:
+    resource = None
+    if "resources" in entry:
+        reader = StateReader(f"The journal {path}")
+        state = reader.state({"version": 4, "terraform_version": "", "serial": 0, "resources": entry["resources"]})
+        if reader.diagnostics:
+            raise MalformedError(reader.diagnostics[0].detail)
+        (resource,) = state.resources.values()
+    return Change(entry["instance"], entry["key"], resource)
+
+
+def replayed(state: State, recorded: Recorded) -> State:
+    """The state with everything that the journal says, under the next serial."""
+    from attrs import evolve
+
+    builder = StateBuilder(state)
+    for change in recorded.changes:
+        builder.put_instance(change.address, change.key, change.resource)
+    return evolve(builder.snapshot(), lineage=recorded.lineage, serial=recorded.serial + 1)
+
+
+_DOUBTS = {
+    "create": "It may exist now without being in the state: then import it or delete it by hand, and apply again.",
+    "update": "It may be as before, or changed in part or whole. The next plan compares it with the configuration.",
+    "delete": "It may be gone or still there. The next plan finds out.",
+}
+
+
+def story(path: str, recorded: Recorded) -> list[Diagnostic]:
+    """What has to be said about a journal that nobody finished."""
+    count = len(recorded.changes)
+    detail = (
+        f"The {recorded.operation} of {recorded.time} ended without warning before it could save the state. Its "
+        f"journal {path} has {count} change{'' if count == 1 else 's'}, which count as part of the state from now on."
+    )
+    found = [warning("state.recovered", "An interrupted operation was recovered", detail)]
+    for begun in recorded.in_flight:
+        what = f"deposed object {begun.deposed} of {begun.address}" if begun.deposed else begun.address
+        detail = (
+            f"The {begun.action} of {what} was under way at {begun.time} when the process ended, and nobody knows what "
+            f"came of it. {_DOUBTS.get(begun.action, '')}"
+        )
+        found.append(warning("state.in_flight", "Operation interrupted", detail.rstrip(), address=begun.address))
+    return found
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _sync_directory(path: str) -> None:
+    descriptor = os.open(path or ".", os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass  # some file systems cannot
+    finally:
+        os.close(descriptor)
