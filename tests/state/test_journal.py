@@ -1,0 +1,153 @@
+"""What a journal says, whole, cut off or damaged, and how a store reads the state with it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from planner.state.build import StateBuilder
+from planner.state.file import state_document
+from planner.state.journal import Journal, read_journal, replayed
+from planner.state.local import StateStore
+from planner.state.model import ObjectState, State
+from planner.vocabulary.diagnostic import Failure
+
+PROVIDER = 'provider["example.com/test/test"]'
+
+
+def build(builder: StateBuilder, name: str, value: str, deposed: str = "") -> None:
+    builder.set_object("", "managed", "thing", name, None, ObjectState({"id": value}), PROVIDER, deposed=deposed)
+
+
+def recorded_apply(path: Path) -> StateBuilder:
+    """A store with one object in its state, and a journal with a change, a removal and an operation under way."""
+    store = StateStore(str(path))
+    first = StateBuilder()
+    build(first, "old", "1")
+    store.write(first.snapshot())
+    journal, problems = store.begin_journal("apply")
+    assert journal is not None
+    assert not problems
+    work = StateBuilder(store.current, journal.instance)
+    number = journal.start("thing.new", "", "create", True)
+    build(work, "new", "2")
+    journal.end(number, True)
+    build(work, "new", "3", deposed="0a1b2c3d")
+    number = journal.start("thing.old", "", "delete", True)
+    work.remove_object("thing.old")
+    journal.end(number, True)
+    journal.start("thing.doubtful", "", "create", True)
+    journal.close()
+    return work
+
+
+def content(state: State | None) -> object:
+    assert state is not None
+    return state_document(state)["resources"]
+
+
+def test_a_store_reads_the_state_with_the_journal(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    work = recorded_apply(path)
+    store = StateStore(str(path))
+    state, problems = store.read()
+    assert content(state) == content(work.snapshot())
+    assert [d.code for d in problems] == ["state.recovered", "state.in_flight"]
+    assert problems[1].address == "thing.doubtful"
+    assert state is not None
+    assert state.serial == 2
+    assert path.with_name("s.journal").exists()
+    saved, problems = store.write(state)
+    assert not problems
+    assert (saved.serial, saved.lineage) == (2, state.lineage)
+    assert not path.with_name("s.journal").exists()
+    assert content(StateStore(str(path)).read()[0]) == content(saved)
+
+
+def test_a_first_apply_that_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    journal, _ = StateStore(str(path)).begin_journal("apply")
+    assert journal is not None
+    assert not path.with_name("s.journal").exists()  # nothing has begun
+    work = StateBuilder(State(), journal.instance)
+    build(work, "a", "1")
+    state, problems = StateStore(str(path)).read()
+    assert content(state) == content(work.snapshot())
+    assert state is not None
+    assert state.lineage == journal.lineage
+    assert [d.code for d in problems] == ["state.recovered"]
+
+
+@pytest.mark.parametrize("cut", range(1, 40, 3))
+def test_any_end_of_a_journal_may_be_missing(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "s"
+    recorded_apply(path)
+    journal = path.with_name("s.journal")
+    data = journal.read_bytes()
+    journal.write_bytes(data[: len(data) * cut // 40])
+    state, problems = StateStore(str(path)).read()
+    assert state is not None
+    assert not any(d.is_error for d in problems)
+
+
+def test_damage_in_the_middle_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    recorded_apply(path)
+    journal = path.with_name("s.journal")
+    lines = journal.read_bytes().split(b"\n")
+    lines[2] = lines[2].replace(b"thing", b"other")
+    journal.write_bytes(b"\n".join(lines))
+    state, problems = StateStore(str(path)).read()
+    assert state is not None
+    assert problems[0].code == "state.journal_damaged"
+
+
+def test_a_journal_of_another_state_is_not_taken(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    recorded_apply(path)
+    other = path.read_text().replace('"serial": 1', '"serial": 7')
+    path.write_text(other)
+    state, (problem,) = StateStore(str(path)).read()
+    assert state is None
+    assert problem.code == "state.journal_foreign"
+
+
+def test_a_cut_between_saving_and_removing_the_journal(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    recorded_apply(path)
+    store = StateStore(str(path))
+    state, _ = store.read()
+    assert state is not None
+    journal = Journal(store.journal_path + "2", state.lineage, 1, "apply")
+    journal.start("x", "", "create", True)
+    journal.saving(state.lineage, 2)
+    saved, _ = store.write(state)
+    path.with_name("s.journal").write_bytes(Path(store.journal_path + "2").read_bytes())
+    found, problems = StateStore(str(path)).read()
+    assert (content(found), problems) == (content(saved), [])
+
+
+def test_nothing_begins_when_the_journal_cannot_be_written(tmp_path: Path) -> None:
+    journal = Journal("/dev/full", "l", 0, "apply")
+    with pytest.raises(Failure, match="Cannot write the journal"):
+        journal.start("thing.a", "", "create", True)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
+def test_a_folder_that_takes_no_files(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    journal = Journal(str(tmp_path / "j"), "l", 0, "apply")
+    assert journal.start("thing.a", "", "create", True) == 1
+    assert journal.unkept
+
+
+def test_replaying_twice_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    recorded_apply(path)
+    recorded, _ = read_journal(str(path) + ".journal")
+    assert recorded is not None
+    state, _ = StateStore(str(path)).read()
+    assert state is not None
+    assert content(replayed(state, recorded)) == content(state)
