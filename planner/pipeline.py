@@ -105,18 +105,25 @@ def load_for_graph(options: Options) -> Session:
 
 def load_state(session: Session) -> Session:
     """The session with its backend, its store, and the state that is in it."""
+    return read_state(open_backend(session))
+
+
+def open_backend(session: Session) -> Session:
+    """The session with its backend and its store."""
+    backend, store, problems = open_store(session.options, session.config, session.workspace, session.given)
+    return evolve(session, backend=backend, store=store, diagnostics=(*session.diagnostics, *problems))
+
+
+def read_state(session: Session) -> Session:
+    """The session with the state that is in its store."""
     from planner.state.model import State
 
-    options = session.options
-    backend, store, problems = open_store(options, session.config, session.workspace, session.given)
-    state = None
-    if store is not None:
-        state, more = store.read()
-        problems = [*problems, *more]
-        if state is None and not has_errors(more):
-            state = State()
-    found = (*session.diagnostics, *problems)
-    return evolve(session, backend=backend, store=store, state=state, diagnostics=found)
+    if session.store is None:
+        return session
+    state, problems = session.store.read()
+    if state is None and not has_errors(problems):
+        state = State()
+    return evolve(session, state=state, diagnostics=(*session.diagnostics, *problems))
 
 
 # ---------------------------------------------------------------- graphs
@@ -201,8 +208,9 @@ def validate_loaded(session: Session) -> list[Diagnostic]:
 # ---------------------------------------------------------------- plan
 
 
-def plan(options: Options, hooks: Hooks) -> Planned:
-    """Compare configuration, state and real objects, and decide what to do. The state is locked meanwhile."""
+def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
+    """Compare configuration, state and real objects, and decide what to do. The state is locked meanwhile; `to_apply`:
+    it stays locked until `release`, so that nobody can change it before the plan is applied."""
     from planner.plan.variables import UNFIT
 
     session = load_configuration(options)
@@ -217,12 +225,15 @@ def plan(options: Options, hooks: Hooks) -> Planned:
     variables, found = load_values(session)
     # a value that does not fit is reported by the walk, which plans everything else
     stopping = [d for d in found if d.code not in UNFIT]
-    session = load_state(evolve(session, variables=variables, diagnostics=(*session.diagnostics, *stopping)))
-    if session.failed or session.store is None or session.state is None:
+    session = open_backend(evolve(session, variables=variables, diagnostics=(*session.diagnostics, *stopping)))
+    if session.failed or session.store is None:
         return Planned(None, session, session.diagnostics)
-    with locked(session, "OperationTypePlan") as problems:
+    with locked(session, "OperationTypeApply" if to_apply else "OperationTypePlan", keep=to_apply) as problems:
         if has_errors(problems):
             return Planned(None, session, (*session.diagnostics, *problems))
+        session = read_state(session)
+        if session.failed:
+            return Planned(None, session, session.diagnostics)
         made, found = _make_plan(session, hooks)
     # warnings of loading are said by loading and by planning: readers of the JSON lines expect both
     return Planned(made, session, (*session.diagnostics, *session.diagnostics, *problems, *found))
@@ -283,11 +294,12 @@ def apply_graph(plan: Plan, session: Session) -> Graph:
 
 
 @contextmanager
-def locked(session: Session, operation: str) -> Iterator[list[Diagnostic]]:
-    """Hold the state's lock while something is done; what went wrong is in the list, also afterwards."""
+def locked(session: Session, operation: str, keep: bool = False) -> Iterator[list[Diagnostic]]:
+    """Hold the state's lock while something is done; what went wrong is in the list, also afterwards. `keep`: it is
+    held on until `release`. A lock that is held already stays as it is."""
     problems: list[Diagnostic] = []
     store = session.store
-    if store is None or not session.options.lock:
+    if store is None or not session.options.lock or store.lock_file.held:
         yield problems
         return
     problems += store.lock(operation, session.options.lock_timeout)
@@ -297,7 +309,14 @@ def locked(session: Session, operation: str) -> Iterator[list[Diagnostic]]:
     try:
         yield problems
     finally:
-        problems += store.unlock()
+        if not keep:
+            problems += store.unlock()
+
+
+def release(planned: Planned) -> list[Diagnostic]:
+    """Give back the lock that a plan to apply holds."""
+    store = planned.session.store
+    return store.unlock() if store is not None else []
 
 
 def save_plan(planned: Planned, path: str) -> list[Diagnostic]:

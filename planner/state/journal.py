@@ -24,7 +24,7 @@ from planner.state.build import StateBuilder
 from planner.state.file import state_document
 from planner.state.model import InstanceKey, InstanceState, ResourceState, State
 from planner.state.reader import MalformedError, StateReader
-from planner.vocabulary.address import format_resource
+from planner.vocabulary.address import format_key, format_resource
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.exact_json import JsonError, dumps, loads
 
@@ -267,12 +267,22 @@ def story(path: str, recorded: Recorded) -> list[Diagnostic]:
     found = [warning("state.recovered", "An interrupted operation was recovered", detail)]
     for begun in recorded.in_flight:
         what = f"deposed object {begun.deposed} of {begun.address}" if begun.deposed else begun.address
-        detail = (
-            f"The {begun.action} of {what} was under way at {begun.time} when the process ended, and nobody knows what "
-            f"came of it. {_DOUBTS.get(begun.action, '')}"
-        )
+        if begun.action == "create" and _exists(recorded, begun):
+            came = "The object exists, but making it was not over: it is tainted, so the next plan replaces it."
+        else:
+            came = f"Nobody knows what came of it. {_DOUBTS.get(begun.action, '')}"
+        detail = f"The {begun.action} of {what} was under way at {begun.time} when the process ended. {came}"
         found.append(warning("state.in_flight", "Operation interrupted", detail.rstrip(), address=begun.address))
     return found
+
+
+def _exists(recorded: Recorded, begun: Begun) -> bool:
+    """Whether the journal has the object of a creation that did not end."""
+    last = None
+    for change in recorded.changes:
+        if change.address + format_key(change.key) == begun.address:
+            last = change.resource.instances[change.key] if change.resource is not None else None
+    return last is not None and last.current is not None
 
 
 def _now() -> str:

@@ -67,10 +67,13 @@ class Played(types.SimpleNamespace):
     def note(self, name, *arguments):
         self.calls.append((name, arguments))
 
-    def plan(self, options, hooks):
+    def plan(self, options, hooks, to_apply=False):
         self.note("plan", options)
         hooks.refresh_start("terraform_data.old")
         return types.SimpleNamespace(plan=self.planned, session=self.session, diagnostics=self.problems)
+
+    def release(self, planned):
+        return []
 
     def save_plan(self, planned, path):
         self.note("save_plan", path)

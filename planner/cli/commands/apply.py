@@ -55,12 +55,23 @@ def apply(arguments: Arguments, terminal: Terminal, mode: str) -> int:
     if path is None and arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Nobody can be asked", "With -json, apply needs a plan file or -auto-approve.")
     from planner import pipeline
-    from planner.cli.schema_lookup import SchemaLookup
 
     view = open_view(arguments, terminal)
     if path is not None:
         return carry_out(settings, path, view, destroyed=False)
-    planned = pipeline.plan(settings, view.hooks)
+    planned = pipeline.plan(settings, view.hooks, to_apply=True)
+    try:
+        return _approve_and_carry_out(settings, planned, view, arguments, terminal)
+    finally:
+        view.diagnostics(pipeline.release(planned))
+
+
+def _approve_and_carry_out(
+    settings: Options, planned: Planned, view: View, arguments: Arguments, terminal: Terminal
+) -> int:
+    """Show the plan, ask, and apply it."""
+    from planner.cli.schema_lookup import SchemaLookup
+
     if planned.plan is not None:
         view.plan(planned.plan, SchemaLookup(planned.session.schemas).resource_schema)
     view.diagnostics(planned.diagnostics)

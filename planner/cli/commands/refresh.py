@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import INPUT, JSON_LINES, OPERATION, SHOW_SENSITIVE, STATE, VARIABLES, options
 from planner.cli.terminal import Terminal
-from planner.cli.view import open_view, usage_error_lines
+from planner.cli.view import View, open_view, usage_error_lines
+
+if TYPE_CHECKING:
+    from planner.pipeline import Planned
+    from planner.session import Options
 
 USAGE = "[options]"
 HELP = """Reads all managed objects and records in the state what changed outside. Better: `planner apply -refresh-
@@ -22,7 +28,16 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner import pipeline
 
     view = open_view(arguments, terminal)
-    planned = pipeline.plan(settings, view.hooks)
+    planned = pipeline.plan(settings, view.hooks, to_apply=True)
+    try:
+        return _save(settings, planned, view)
+    finally:
+        view.diagnostics(pipeline.release(planned))
+
+
+def _save(settings: Options, planned: Planned, view: View) -> int:
+    from planner import pipeline
+
     problems = list(planned.diagnostics)
     if planned.plan is None or any(d.is_error for d in problems):
         view.diagnostics(problems)
