@@ -424,13 +424,6 @@ def test_query(planner, played):
     assert planner("query").code == 1
 
 
-@pytest.mark.parametrize("words", ["import a.b x"])
-def test_what_is_not_supported_says_so(planner, played, words):
-    ran = planner(*words.split())
-    assert ran.code == 1
-    assert "not supported yet" in ran.err
-
-
 @pytest.mark.parametrize("command", ["state", "workspace", "metadata"])
 def test_families_list_their_commands(planner, command):
     ran = planner(command)

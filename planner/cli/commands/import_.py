@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, JSON_LINES, STATE, VARIABLES, options
-from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.cli.view import open_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
@@ -28,10 +27,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
     if len(arguments.words) != 2:
         raise UsageError("An address and an id are needed")
-    import_object = pipeline_function("import_object", "import")
+    from planner.importing import import_object
+
+    address, id = arguments.words
     settings = options(arguments, directory=arguments["config"] or ".")
     view = open_view(arguments, terminal)
-    diagnostics = import_object(settings, *arguments.words, view.hooks)
+    view.log(f'{address}: Importing from ID "{id}"...')
+    diagnostics = import_object(settings, address, id)
     view.diagnostics(diagnostics)
     if has_errors(diagnostics):
         return 1

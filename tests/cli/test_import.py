@@ -1,0 +1,69 @@
+"""`import`: what ends up in the state, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+CONFIGURATION = """
+resource "terraform_data" "a" {
+  input = "x"
+  count = 2
+}
+module "m" {
+  source   = "./m"
+  for_each = toset(["k"])
+}
+"""
+
+
+@pytest.fixture
+def project(tmp_path, planner, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(CONFIGURATION)
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "main.tf").write_text('resource "terraform_data" "x" { input = 1 }\n')
+    assert planner("get").code == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize("address", ["terraform_data.a[0]", 'module.m["k"].terraform_data.x'])
+def test_the_object_is_in_the_state(project, planner, address):
+    ran = planner("import", "-no-color", address, "my-id")
+    assert (ran.code, ran.err) == (0, "")
+    assert f'{address}: Importing from ID "my-id"...' in ran.out
+    assert "Import successful!" in ran.out
+    (resource,) = json.loads((project / "terraform.tfstate").read_text())["resources"]
+    (instance,) = resource["instances"]
+    assert instance["attributes"] == {"id": "my-id", "input": None, "output": None, "triggers_replace": None}
+    assert planner("state", "list").out == f"{address}\n"
+    assert f"# {address} will be updated in-place" in planner("plan", "-no-color").out
+
+
+@pytest.mark.parametrize(
+    ("address", "summary"),
+    [
+        ("terraform_data.nope", "Resource not in the configuration"),
+        ("terraform_data.a", "Configuration for import target does not exist"),
+        ("terraform_data.a[2]", "Configuration for import target does not exist"),
+        ("module.no.terraform_data.x", "Import to non-existent module"),
+        ("data.x.y", "Invalid target resource address"),
+        ("a b", "Invalid address"),
+    ],
+)
+def test_what_cannot_be_imported(project, planner, address, summary):
+    ran = planner("import", "-no-color", address, "my-id")
+    assert ran.code == 1
+    assert f"Error: {summary}\n" in ran.err
+    assert "Warning" not in ran.out + ran.err
+    assert not (project / "terraform.tfstate").exists()
+
+
+def test_nothing_is_imported_twice(project, planner):
+    assert planner("import", "terraform_data.a[0]", "one").code == 0
+    before = (project / "terraform.tfstate").read_bytes()
+    ran = planner("import", "-no-color", "terraform_data.a[0]", "two")
+    assert ran.code == 1
+    assert "Error: Resource already managed" in ran.err
+    assert (project / "terraform.tfstate").read_bytes() == before
