@@ -116,7 +116,7 @@ class Journal:
         """A state file with everything is about to be written."""
         if self._descriptor < 0:
             return
-        self._append({"saving": {"lineage": lineage, "serial": serial}})
+        self._append(_saving(lineage, serial))
         self._flush()
 
     def close(self) -> None:
@@ -125,8 +125,7 @@ class Journal:
             self._descriptor = -1
 
     def _append(self, line: dict[str, Any]) -> None:
-        data = dumps(line, escape_html=False)
-        whole = b"%08x %s\n" % (zlib.crc32(data), data)
+        whole = _line(line)
         with self._lock:
             if self._descriptor < 0:
                 self._open()
@@ -164,6 +163,37 @@ class Journal:
             self._problem = self._problem or problem
 
 
+def mark_saving(path: str, lineage: str, serial: int) -> None:
+    """Add to the journal of a process that is gone that a state file with everything in it is about to be written. A
+    last line that is not whole goes. Raises OSError."""
+    with open(path, "r+b") as file:
+        lines = file.read().split(b"\n")
+        end = 0
+        for line in lines[:-1]:
+            if not _is_whole(line):
+                break
+            end += len(line) + 1
+        file.truncate(end)
+        file.seek(end)
+        file.write(_line(_saving(lineage, serial)))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    data = dumps(entry, escape_html=False)
+    return b"%08x %s\n" % (zlib.crc32(data), data)
+
+
+def _is_whole(line: bytes) -> bool:
+    checksum, _, text = line.partition(b" ")
+    return checksum == b"%08x" % zlib.crc32(text)
+
+
+def _saving(lineage: str, serial: int) -> dict[str, Any]:
+    return {"saving": {"lineage": lineage, "serial": serial}}
+
+
 # ---------------------------------------------------------------- reading
 
 
@@ -197,9 +227,8 @@ def _entries(data: bytes) -> tuple[list[dict[str, Any]], int | None]:
     found: list[dict[str, Any]] = []
     lines = data.split(b"\n")
     for number, line in enumerate(lines, 1):
-        checksum, _, text = line.partition(b" ")
         try:
-            entry = loads(text) if checksum == b"%08x" % zlib.crc32(text) else None
+            entry = loads(line[9:]) if _is_whole(line) else None
         except JsonError:
             entry = None
         if not isinstance(entry, dict):

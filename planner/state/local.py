@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from planner.state.file import read_state, same_content, write_state
-from planner.state.journal import SUFFIX, Journal, read_journal, replayed, story
+from planner.state.journal import SUFFIX, Journal, mark_saving, read_journal, replayed, story
 from planner.state.lock import FileLock
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
@@ -129,9 +129,11 @@ class StateStore:
     def put(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state with exactly the serial and lineage that it has."""
         data = write_state(state)
-        if self.journal is not None:
-            self.journal.saving(state.lineage, state.serial)
         try:
+            if self.journal is not None:
+                self.journal.saving(state.lineage, state.serial)
+            elif os.path.exists(self.journal_path):
+                mark_saving(self.journal_path, state.lineage, state.serial)
             before = self._bytes(self.path)
             if data != before:
                 self._back_up(before, state)

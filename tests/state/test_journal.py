@@ -114,17 +114,21 @@ def test_a_journal_of_another_state_is_not_taken(tmp_path: Path) -> None:
     assert problem.code == "state.journal_foreign"
 
 
-def test_a_cut_between_saving_and_removing_the_journal(tmp_path: Path) -> None:
+@pytest.mark.parametrize("torn", ["", "00000000 {"])
+def test_a_cut_between_saving_and_removing_the_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, torn: str
+) -> None:
     path = tmp_path / "s"
     recorded_apply(path)
+    with path.with_name("s.journal").open("a") as file:
+        file.write(torn)
     store = StateStore(str(path))
     state, _ = store.read()
     assert state is not None
-    journal = Journal(store.journal_path + "2", state.lineage, 1, "apply")
-    journal.start("x", "", "create", True)
-    journal.saving(state.lineage, 2)
+    kept: list[bytes] = []
+    monkeypatch.setattr(StateStore, "_end_journal", lambda self: kept.append(Path(self.journal_path).read_bytes()))
     saved, _ = store.write(state)
-    path.with_name("s.journal").write_bytes(Path(store.journal_path + "2").read_bytes())
+    path.with_name("s.journal").write_bytes(kept[0])
     found, problems = StateStore(str(path)).read()
     assert (content(found), problems) == (content(saved), [])
 
