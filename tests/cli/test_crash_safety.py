@@ -138,6 +138,63 @@ def test_a_disk_that_takes_no_more(tmp_path: Path, limit: int) -> None:
     assert all(f"terraform_data.n[{index}] is tainted" in text or "under way" in text for index in created_again)
 
 
+# Kills itself before the N-th call of something that makes a change durable.
+DRIVER = """
+import os, signal, sys
+left = int(sys.argv.pop(1))
+def counted(function):
+    def call(*arguments, **named):
+        global left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments, **named)
+    return call
+for name in ("fsync", "replace", "remove", "write", "truncate", "ftruncate"):
+    setattr(os, name, counted(getattr(os, name)))
+from planner.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_killed_before_every_step_to_the_disk(tmp_path: Path, part: int) -> None:
+    """A first apply and one that changes things, killed before each call that makes something durable."""
+    driver = tmp_path / "driver.py"
+    driver.write_text(DRIVER)
+    configuration = """
+        resource "terraform_data" "n" {
+          count = 2
+          triggers_replace = VERSION
+          provisioner "local-exec" {
+            command = "echo ${count.index} ${self.id} >> ledger"
+          }
+        }
+    """
+    for step in range(1 + part, 100, 4):
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        ended = 0
+        for version in ("1", "2"):
+            (folder / "main.tf").write_text(configuration.replace("VERSION", version))
+            words = [sys.executable, str(driver), str(step), "apply", "-auto-approve", "-parallelism=1"]
+            done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+            assert done.returncode in (0, -9), done.stderr
+            ended += done.returncode == 0
+            code, text = run(folder, "apply", "-auto-approve")
+            assert code == 0, text
+            found = ids(folder)
+            lines = [line.split() for line in (folder / "ledger").read_text().splitlines()]
+            assert sorted(found) == ["n0", "n1"]
+            assert {f"n{index}": id for index, id in lines} == found
+            most = int(version) + ("under way" in text)
+            assert max(Counter(index for index, _ in lines).values()) <= most + (version == "2" and ended == 0)
+            assert not list(folder.glob("*.journal"))
+        if ended == 2:
+            return  # there are not so many steps
+    raise AssertionError("the steps do not end")
+
+
 def test_many_applies_at_once(tmp_path: Path) -> None:
     (tmp_path / "main.tf").write_text("""
         variable "n" {}
