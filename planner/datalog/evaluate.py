@@ -11,7 +11,7 @@ from typing import Any
 
 from planner.datalog.compiled import Step
 from planner.datalog.fact_base import FactBase
-from planner.datalog.native import OPERATORS
+from planner.datalog.native import OPERATORS, Shared
 from planner.datalog.program import Program
 from planner.datalog.values import Row, sorted_rows
 
@@ -102,6 +102,7 @@ class _Evaluation:
         # A relation that was given is shared with the fact base until something is derived for it.
         self.relations: list[Relation] = [facts.relation(name) for name in self.names]
         self.database = Database(program, facts, {})
+        self.shared: Shared = {}
 
     def run(self) -> Database:
         for step in self.program.compiled.steps:
@@ -115,7 +116,7 @@ class _Evaluation:
         if step.native:
             (number,) = step.predicates
             inputs = [self.relations[n] for n in step.inputs]
-            self.relations[number] = OPERATORS[step.native].function(*inputs) | self.relations[number]
+            self.relations[number] = OPERATORS[step.native].function(*inputs, self.shared) | self.relations[number]
             return
         fresh: set[int] = set()
         for function in step.functions:

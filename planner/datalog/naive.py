@@ -24,7 +24,7 @@ def evaluate_naively(program: Program, facts: FactBase) -> Relations:
         for name in stratum.predicates:
             predicate = program.predicates[name]
             if predicate.operator is not None:
-                known[name] |= OPERATORS[predicate.operator].function(*(known[i] for i in predicate.inputs))
+                known[name] |= OPERATORS[predicate.operator].function(*(known[i] for i in predicate.inputs), {})
         changed = True
         while changed:
             changed = False

@@ -15,17 +15,28 @@ from planner.datalog.values import Row, sorted_rows
 Relation = set[Row]
 
 
+Shared = dict[int, "Condensed"]
+"""what operators worked out of a relation (by its identity), for others that take the same one in one evaluation"""
+
+
 class Operator(NamedTuple):
-    """`inputs` are the arities of the relations it takes, `columns` the arity of its result."""
+    """`inputs` are the arities of the relations it takes, `columns` the arity of its result. The function takes the
+    relations and what operators share."""
 
     inputs: tuple[int, ...]
     columns: int
     function: Callable[..., Relation]
 
 
-def _condensed(edges: Relation) -> tuple[dict[Any, int], list[list[Any]], list[set[int]]]:
+Condensed = tuple[dict[Any, int], list[list[Any]], list[set[int]]]
+
+
+def _condensed(edges: Relation, shared: Shared) -> Condensed:
     """The acyclic graph of the components: component of each node, members of each, successors of each. Components are
     numbered so that successors have smaller numbers."""
+    known = shared.get(id(edges))
+    if known is not None:
+        return known
     from planner.datalog.strata import components
 
     graph: dict[Any, list[Any]] = {}
@@ -39,10 +50,11 @@ def _condensed(edges: Relation) -> tuple[dict[Any, int], list[list[Any]], list[s
         number = component[a]
         successors[number].update(component[b] for b in targets)
         successors[number].discard(number)
+    shared[id(edges)] = component, members, successors
     return component, members, successors
 
 
-def reduction(edges: Relation) -> Relation:
+def reduction(edges: Relation, shared: Shared) -> Relation:
     """The edges that no longer path implies, and every edge within a cycle.
 
         implied(A, C) :- edge(A, B), path(B, C), edge(A, C), not path(B, A), not path(C, B).
@@ -50,7 +62,7 @@ def reduction(edges: Relation) -> Relation:
 
     On an acyclic graph this is the transitive reduction (Aho, Garey, Ullman 1972). Reach is kept as integer bitsets: an
     edge is implied when a successor taken before, in topological order, reaches its end."""
-    component, _members, successors = _condensed(edges)
+    component, _members, successors = _condensed(edges, shared)
     reach: list[int] = []
     kept: list[set[int]] = []
     for targets in successors:
@@ -64,12 +76,12 @@ def reduction(edges: Relation) -> Relation:
     return {(a, b) for a, b in edges if (x := component[a]) == (y := component[b]) or y in kept[x]}
 
 
-def closure(edges: Relation) -> Relation:
+def closure(edges: Relation, shared: Shared) -> Relation:
     """The pairs joined by a path of one or more edges.
 
     path(A, B) :- edge(A, B).
     path(A, C) :- edge(A, B), path(B, C)."""
-    component, members, successors = _condensed(edges)
+    component, members, successors = _condensed(edges, shared)
     loops = {component[a] for a, b in edges if a == b}
     reach: list[set[Any]] = []
     pairs: Relation = set()
@@ -85,7 +97,7 @@ def closure(edges: Relation) -> Relation:
     return pairs
 
 
-def reachable(edges: Relation, starts: Relation) -> Relation:
+def reachable(edges: Relation, starts: Relation, _shared: Shared) -> Relation:
     """The starting nodes and every node that a path leads to from one of them.
 
     reachable(A) :- start(A).
@@ -103,23 +115,23 @@ def reachable(edges: Relation, starts: Relation) -> Relation:
     return {(a,) for a in found}
 
 
-def levels(edges: Relation) -> Relation:
+def levels(edges: Relation, shared: Shared) -> Relation:
     """Each node with the number of edges on the longest path that begins there; nodes of a cycle count as one.
 
     On an acyclic graph: level(A, 0) where A has no edge, else one more than the highest level that A has an edge to."""
-    component, _members, successors = _condensed(edges)
+    component, _members, successors = _condensed(edges, shared)
     level: list[int] = []
     for targets in successors:
         level.append(1 + max((level[t] for t in targets), default=-1))
     return {(node, level[number]) for node, number in component.items()}
 
 
-def scc(edges: Relation) -> Relation:
+def scc(edges: Relation, shared: Shared) -> Relation:
     """Each node of a cycle with the representative of its strongly connected component: the smallest member.
 
     together(A, B) :- path(A, B), path(B, A).
     scc(A, R) :- together(A, A), R = min B : { together(A, B) }."""
-    _component, members, _successors = _condensed(edges)
+    _component, members, _successors = _condensed(edges, shared)
     loops = {a for a, b in edges if a == b}
     found: Relation = set()
     for nodes in members:
