@@ -353,7 +353,8 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
                 parts.append(f"def f{count}(R, I, D):\n{prelude}    return {expression}\n")
                 head = predicates[rule.head.predicate].number
                 source = predicates[delta.predicate].number if delta is not None else -1
-                found.append(Function(count, number, head, source, tuple(sorted(compiler.needs))))
+                atoms = {predicates[x.predicate].number for x in rule.body if isinstance(x, Atom)}
+                found.append(Function(count, number, head, source, tuple(sorted(compiler.needs)), tuple(sorted(atoms))))
                 count += 1
         native = predicates[stratum.predicates[0]]
         steps.append(

@@ -17,13 +17,14 @@ class Index(NamedTuple):
 
 class Function(NamedTuple):
     """A compiled rule: `f<number>(R, I, D)`. `head` is the predicate it derives, `delta` the one that D belongs to (-1:
-    none), `needs` the indexes it reads."""
+    none), `needs` the indexes it reads, `positives` the predicates without whose rows it derives nothing."""
 
     number: int
     rule: int
     head: int
     delta: int
     needs: tuple[int, ...]
+    positives: tuple[int, ...]
 
 
 class Step(NamedTuple):

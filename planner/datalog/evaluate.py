@@ -9,7 +9,7 @@ from operator import itemgetter
 from time import perf_counter
 from typing import Any
 
-from planner.datalog.compiled import Step
+from planner.datalog.compiled import Function, Step
 from planner.datalog.fact_base import FactBase
 from planner.datalog.native import OPERATORS, Shared
 from planner.datalog.program import Program
@@ -122,7 +122,7 @@ class _Evaluation:
         for function in step.functions:
             if function.delta >= 0:
                 continue
-            rows = self.call(function.number, function.rule, function.needs, None)
+            rows = self.call(function, None)
             head = function.head
             if head in fresh:
                 self.relations[head] |= rows
@@ -132,13 +132,15 @@ class _Evaluation:
         if step.is_recursive:
             self.fixpoint(step)
 
-    def call(self, number: int, rule: int, needs: tuple[int, ...], delta: Relation | None) -> Relation:
+    def call(self, function: Function, delta: Relation | None) -> Relation:
         begin = perf_counter()
-        indexes = self.indexes
-        for need in needs:
-            if indexes[need] is None:
-                self.build(need)
-        rows: Relation = self.functions[f"f{number}"](self.relations, indexes, delta)
+        indexes, relations, rule = self.indexes, self.relations, function.rule
+        rows: Relation = set()
+        if all(relations[number] for number in function.positives):  # else not even an index is worth its time
+            for need in function.needs:
+                if indexes[need] is None:
+                    self.build(need)
+            rows = self.functions[f"f{function.number}"](relations, indexes, delta)
         database = self.database
         database.seconds[rule] = database.seconds.get(rule, 0.0) + perf_counter() - begin
         database.produced[rule] = database.produced.get(rule, 0) + len(rows)
@@ -166,7 +168,7 @@ class _Evaluation:
             found: dict[int, Relation] = {n: set() for n in members}
             for function in recursive:
                 if delta[function.delta]:
-                    rows = self.call(function.number, function.rule, function.needs, delta[function.delta])
+                    rows = self.call(function, delta[function.delta])
                     found[function.head] |= rows
             for n in members:
                 found[n] -= relations[n]
