@@ -1,11 +1,11 @@
-"""What people ask of a session: graphs to draw, reasons for edges, actions and facts, and queries."""
+"""What people ask of a session: graphs to draw, and reasons for edges, actions and facts. Queries are in query.py."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
 from planner.session import Options, Session
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -14,18 +14,8 @@ if TYPE_CHECKING:
     from planner.graph.model import Graph
     from planner.plan.model import Plan
 
-SECONDS = 30.0
-"""how long a question may take"""
 Proved: TypeAlias = tuple["dict[str, Any] | None", list[Diagnostic]]
 """a proof in the documented format, and what there is to say"""
-
-
-@frozen(eq=False)
-class Answers:
-    """The answer to a query: a column for each variable, sorted rows."""
-
-    variables: tuple[str, ...] = ()
-    rows: list[tuple[Any, ...]] = field(factory=list)
 
 
 # ---------------------------------------------------------------- graphs
@@ -152,36 +142,6 @@ def _plan(options: Options, plan_file: str | None) -> tuple[Plan | None, Session
         return plan, session, problems
     planned = pipeline.plan(evolve(options, lock=False), Hooks())
     return planned.plan, planned.session, list(planned.diagnostics)
-
-
-# ---------------------------------------------------------------- query
-
-
-def query(
-    options: Options, text: str, kind: str = "", plan_file: str | None = None
-) -> tuple[Answers, list[Diagnostic]]:
-    """The answers to a question about the relations that the rules derive. A question about actions is asked of a plan
-    made for it, unless a plan file is given."""
-    from planner.datalog.values import decode
-    from planner.graph.build import build_graph
-    from planner.graph.why import answer, read_query
-
-    asked, _ = read_query(text)
-    about_changes = {"action", "planned", "planned_deposed", "new_deposed", "destroy_order"}
-    if plan_file is None and kind in ("", "apply") and (kind == "apply" or asked.predicates & about_changes):
-        from planner import pipeline
-
-        plan, session, problems = _plan(options, None)
-        if plan is None or has_errors(problems):
-            return Answers(), problems
-        walk = "destroy" if plan.mode == "destroy" else "apply"
-        built = build_graph(pipeline.graph_facts(walk, session, plan.prior_state, plan.changes), everything=True)
-    else:
-        built = _checked(_graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True, ""))
-    if not asked.predicates <= set(built.database):
-        built = build_graph(built.database.facts, everything=True)
-    found, problems = answer(built, text, SECONDS)
-    return Answers(found.columns, [tuple(decode(v) for v in row) for row in found.rows]), problems
 
 
 def _quoted(text: str) -> str:

@@ -24,7 +24,7 @@ def parse_rules(name: str, text: str) -> tuple[RuleFile, list[Diagnostic]]:
 
 def parse_query(text: str) -> tuple[list[Literal], Source, list[Diagnostic]]:
     """The literals of a question: `edge(A, "b"), not pruned(A)`, with or without `?-` before and `.` behind."""
-    reader = _Reader(Source("<query>", text))
+    reader = _Reader(Source("<query>", text), "question")
     return reader.query(), reader.source, reader.diagnostics
 
 
@@ -40,8 +40,9 @@ class _SyntaxError(Exception):
 
 
 class _Reader:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, what: str = "rule") -> None:
         self.source = source
+        self.what = what  # messages call it so
         self.diagnostics: list[Diagnostic] = []
         self.docs: dict[int, tuple[str, int, int]] = {}  # start of the token behind it -> text, start, end
         self.unread: list[int] = []  # where characters stand that begin no token
@@ -224,13 +225,14 @@ class _Reader:
         options = sorted({names.get(k) or words.get(k, k) for k in expected})
         what = "the end of the text" if kind == "$END" else word
         if len(options) > 7:
-            detail = f"The rule cannot go on with {what} here."
+            detail = f"The {self.what} cannot go on with {what} here."
         else:
-            detail = f"The rule cannot go on with {what} here. Expected " + _either(options) + "."
+            detail = f"The {self.what} cannot go on with {what} here. Expected " + _either(options) + "."
         if kind in tables().keywords.values() and "NAME" in expected:
             detail += f" The word {word} is part of the language and cannot be a name."
         span = Span(self.source, before[2], before[3]) if kind == "$END" and before else Span(self.source, start, end)
-        return error("rules.syntax", "Syntax error in a rule file", detail, span)
+        place = "a question" if self.what == "question" else "a rule file"
+        return error("rules.syntax", f"Syntax error in {place}", detail, span)
 
     def doc(self, start: int) -> str | None:
         found = self.docs.pop(start, None)
