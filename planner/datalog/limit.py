@@ -7,6 +7,7 @@ deep in C.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import select
@@ -60,6 +61,7 @@ def run_limited(work: Callable[[], T], seconds: float) -> T:
 
 def _work(work: Callable[[], Any], writing: int, watched: int, seconds: float) -> NoReturn:
     """In the child: never comes back."""
+    gc.disable()  # it would look through all that the parent has, and copy the pages
     try:
         _limit_life(watched, seconds)
         _limit_memory()

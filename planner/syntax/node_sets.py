@@ -71,12 +71,6 @@ def parse_node_set(text: str) -> NodeSet:
     return _Reader(Source("<query>", text)).read()
 
 
-def is_verb_call(text: str) -> bool:
-    """Whether a text begins with a verb and an opening parenthesis."""
-    found = re.match(r"\s*(\w+)\(", text)
-    return found is not None and found[1] in VERBS
-
-
 class _Reader:
     def __init__(self, source: Source) -> None:
         self.source, self.text, self.at, self.nested = source, source.text, 0, 0
