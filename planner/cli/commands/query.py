@@ -11,7 +11,7 @@ from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
-USAGE = "[options] 'QUESTION' | VERB NODES [NODES] | 'SET OF NODES'"
+USAGE = "[options] 'QUESTION' | VERB NODES..."
 HELP = """Answers a question about the relations that the rules derive. Words that begin with a capital letter are
 variables, _ is anything, and an address in a column of vertices is the vertex that it means:
   planner query 'edge(X, "terraform_data.a")'
@@ -19,11 +19,12 @@ variables, _ is anything, and an address in a column of vertices is the vertex t
   planner query 'edge(_, X), N = count : { edge(_, X) }, N > 10'
 
 Verbs ask about the graph:
-  planner query deps NODES         what they wait for, directly or not
-  planner query rdeps NODES        what waits for them
-  planner query somepath A B       a shortest path of edges from A to B
-  planner query allpaths A B       all of them, the shortest first, up to -limit
-  planner query blast NODES        what a change of them reaches, by depth, and what is planned for it
+  planner query deps NODES       the nodes, and all that they wait for
+  planner query rdeps NODES      the nodes, and all that waits for them
+  planner query somepath A B     a shortest path of edges from A to B
+  planner query allpaths A B     all paths, the shortest first, up to -limit
+  planner query blast NODES      what a change of them reaches, by depth, and
+                                 what is planned for it
 
 NODES are an address, a vertex as "planner graph" names it, a pattern with * and ?, or sets of these: + unites,
 & intersects, - (after a blank) takes away, from left to right. Verbs are functions there, and take a depth:
@@ -31,17 +32,23 @@ NODES are an address, a vertex as "planner graph" names it, a pattern with * and
   planner query 'rdeps(terraform_data.a, 1)'
 
 The relations that questions need most:
-  edge(A, B)                       vertex A waits for vertex B directly
-  waits_for(A, B)                  directly or through others
-  node(N, Kind, Module, Object)    the vertices
-  reference(A, B, Path)            A mentions B in its configuration
-  resource(R, Module, Mode)        what the configuration declares; also variable, local, output, module_call
+  edge(A, B)                     vertex A waits for vertex B directly
+  waits_for(A, B)                directly or through others
+  node(N, Kind, Module, Object)  the vertices
+  resource(R, Module, Mode)      a resource block (also: variable, local,
+                                 output, module_call)
+  reference(R, Target, Path)     R mentions Target in its configuration
   requires_provider(R, Module, Provider, Alias)
-  instance(I, R, ...), in_state(I), deposed(I, Key), state_depends_on(I, R), state_provider(I, P)   the state
-  planned(I, Action)               what the plan does to each instance (a plan is made, or read from -plan)
-  action(N, Action)                what each vertex does in applying it; instance_node(N, I) joins the two
+  in_state(I), deposed(I, Key)   the state has an object of instance I
+  instance(I, R, ...)            instance I belongs to resource R
+  state_depends_on(I, R)         by the state, I was created after R
+  state_provider(I, P)           the provider configuration in the state
+  planned(I, Action)             what the plan does to instance I
+  action(N, Action)              what vertex N does when the plan is applied
+  instance_node(N, I)            vertex N is about instance I
 
-All of them, with their columns, are documented in the rules: planner rules doc."""
+A question about planned or action makes a plan, or reads the one of -plan. All
+relations and their columns are documented in the rules: planner rules doc."""
 KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
 FLAGS = (
     Flag("type", "string", f"About which graph: {', '.join(KINDS)}.", value="TYPE"),
