@@ -34,8 +34,8 @@ CLOSURE = "waits_for"
 
 @frozen
 class Asked:
-    """What is asked: of which operation (`kind` as in `graph`) or plan file, or only of a state ("" for that of the
-    directory); for how many seconds at most, how many paths, and whether there is to be a picture."""
+    """What is asked: of which operation (`kind` as in `graph`) or plan file, or only of a state file; for how many
+    seconds at most, how many paths, and whether there is to be a picture."""
 
     kind: str = ""
     plan_file: str | None = None
@@ -58,8 +58,8 @@ def query(options: Options, words: tuple[str, ...], asked: Asked | None = None) 
     set of vertices, or a verb and its arguments. Raises Failure for a question that makes no sense or takes too long.
     """
     asked = asked or Asked()
-    if asked.state_file is not None or (asked.plan_file is None and not _has_configuration(options)):
-        return _ask_state(options, words, asked)
+    if asked.state_file is not None:
+        return _ask_state(options, words, asked, asked.state_file)
     from planner.graph.build import graph_program
 
     program = graph_program()
@@ -244,12 +244,12 @@ def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
     return waits_for(Waiting.of(database), ends)  # type: ignore[arg-type]
 
 
-def _ask_state(options: Options, words: tuple[str, ...], asked: Asked) -> tuple[Answers, list[Diagnostic]]:
+def _ask_state(options: Options, words: tuple[str, ...], asked: Asked, path: str) -> tuple[Answers, list[Diagnostic]]:
     """A question about a state alone: no configuration, no graph."""
     from planner.datalog.fact_base import FactBuilder
     from planner.facts.from_state import from_state
     from planner.graph.build import graph_program
-    from planner.shown import show, stored_state
+    from planner.shown import show
     from planner.state.model import State
 
     program = _state_program()
@@ -260,11 +260,11 @@ def _ask_state(options: Options, words: tuple[str, ...], asked: Asked) -> tuple[
         parsed, problems = _parsed(program, words[0])
     except Failure as failure:
         raise Failure([_of_the_graph(d, graph_program()) for d in failure.diagnostics]) from None
-    shown = show(options, asked.state_file) if asked.state_file else stored_state(options)
+    shown = show(options, path)
     if has_errors(shown.diagnostics):
         return Answers(), list(shown.diagnostics)
     if shown.plan is not None:
-        raise Failure(error("query.state", "Not a state", f"{asked.state_file} is a plan file: give it to -plan."))
+        raise Failure(error("query.state", "Not a state", f"{path} is a plan file: give it to -plan."))
     if asked.draw:
         raise Failure(error("query.no_graph", "There is no graph", "A state alone has no vertices to draw."))
     facts = FactBuilder()
@@ -304,12 +304,6 @@ def _of_the_graph(problem: Diagnostic, program: Program) -> Diagnostic:
             )
             return evolve(problem, summary="Not a relation of a state", detail=detail)
     return problem
-
-
-def _has_configuration(options: Options) -> bool:
-    from planner.shown import has_configuration
-
-    return has_configuration(options.directory)
 
 
 # ---------------------------------------------------------------- verbs

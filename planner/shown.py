@@ -33,7 +33,7 @@ def stored_state(options: Options) -> Shown:
     workspace, _, problems = current_workspace(options.directory, os.environ)
     session = Session(options, workspace=workspace, schemas=new_schemas())
     config = None
-    if options.state_path is None and has_configuration(options.directory):
+    if options.state_path is None and _has_configuration(options.directory):
         loaded = load_configuration(options)
         config = loaded.config
         if config is None and not os.path.exists(os.path.join(options.directory, "terraform.tfstate")):
@@ -48,8 +48,7 @@ def stored_state(options: Options) -> Shown:
     return Shown(evolve(session, backend=backend, store=store, state=state), None, state, tuple(problems))
 
 
-def has_configuration(directory: str) -> bool:
-    """Whether a directory has files of a configuration."""
+def _has_configuration(directory: str) -> bool:
     endings = (".tf", ".tofu", ".tf.json", ".tofu.json")
     try:
         return any(name.endswith(endings) for name in os.listdir(directory))

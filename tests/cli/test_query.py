@@ -199,12 +199,15 @@ def test_a_state_alone(ask: Ask, say: Any, folder: Path) -> None:
             "module.net.terraform_data.vpc",
         ]
         assert ask('state_depends_on("terraform_data.b[0]", R)', *words, where=where) == ["terraform_data.a"]
+    orphan = "module.net.terraform_data.vpc (orphan)"
+    assert ask('node(X, _, _, _), contains(X, "vpc")', where="alone") == [orphan]
+    assert ask("blast", "module.net.terraform_data.vpc", where="alone")[0][3] == "delete"
     for text, summary in (
         ("edge(X, Y)", "Not a relation of a state"),
         ("in_stat(X)", "Did you mean in_state?"),
         ("deps(a)", "There is no graph"),
     ):
-        code, _, problems = say(text, where="alone")
+        code, _, problems = say(text, "-state-only=terraform.tfstate", where="alone")
         assert code == 1 and summary in problems
     code, _, problems = say("in_state(X)", "-state-only=saved.plan", where=".")
     assert code == 1 and "is a plan file" in problems
@@ -308,7 +311,7 @@ def test_pictures(say: Any, words: tuple[str, ...], edges: list[tuple[str, str]]
 def test_what_cannot_be_drawn(say: Any) -> None:
     assert "Nothing to draw" in say("-dot", "N = count : { edge(_, _) }")[2]
     assert "Nothing to draw" in say("-dot", "edge(X, Y), edge(Y, Z)")[2]
-    assert say("-dot", "in_state(X)", where="alone")[0] == 1
+    assert say("-dot", "in_state(X)", "-state-only=terraform.tfstate", where="alone")[0] == 1
 
 
 # ---------------------------------------------------------------- mistakes and limits
