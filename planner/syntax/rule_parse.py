@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
+
 from planner.syntax.rule_productions import PRODUCTIONS
 from planner.syntax.rule_syntax import Literal, RuleFile, Statement
 from planner.syntax.rule_tables import lexer, tables
@@ -24,8 +26,15 @@ def parse_rules(name: str, text: str) -> tuple[RuleFile, list[Diagnostic]]:
 
 def parse_query(text: str) -> tuple[list[Literal], Source, list[Diagnostic]]:
     """The literals of a question: `edge(A, "b"), not pruned(A)`, with or without `?-` before and `.` behind."""
-    reader = _Reader(Source("<query>", text), "question")
-    return reader.query(), reader.source, reader.diagnostics
+    reader = _Reader(Source("<query>", text))
+    literals = reader.query()
+    return literals, reader.source, [_about_question(problem) for problem in reader.diagnostics]
+
+
+def _about_question(problem: Diagnostic) -> Diagnostic:
+    """What is said of rule files, said of a question."""
+    summary, detail = problem.summary.replace("a rule file", "a question"), problem.detail
+    return evolve(problem, summary=summary, detail=detail.replace("The rule cannot", "The question cannot"))
 
 
 Token = tuple[str, str, int, int]  # terminal, text, start, end
@@ -40,9 +49,8 @@ class _SyntaxError(Exception):
 
 
 class _Reader:
-    def __init__(self, source: Source, what: str = "rule") -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
-        self.what = what  # messages call it so
         self.diagnostics: list[Diagnostic] = []
         self.docs: dict[int, tuple[str, int, int]] = {}  # start of the token behind it -> text, start, end
         self.unread: list[int] = []  # where characters stand that begin no token
@@ -225,14 +233,13 @@ class _Reader:
         options = sorted({names.get(k) or words.get(k, k) for k in expected})
         what = "the end of the text" if kind == "$END" else word
         if len(options) > 7:
-            detail = f"The {self.what} cannot go on with {what} here."
+            detail = f"The rule cannot go on with {what} here."
         else:
-            detail = f"The {self.what} cannot go on with {what} here. Expected " + _either(options) + "."
+            detail = f"The rule cannot go on with {what} here. Expected " + _either(options) + "."
         if kind in tables().keywords.values() and "NAME" in expected:
             detail += f" The word {word} is part of the language and cannot be a name."
         span = Span(self.source, before[2], before[3]) if kind == "$END" and before else Span(self.source, start, end)
-        place = "a question" if self.what == "question" else "a rule file"
-        return error("rules.syntax", f"Syntax error in {place}", detail, span)
+        return error("rules.syntax", "Syntax error in a rule file", detail, span)
 
     def doc(self, start: int) -> str | None:
         found = self.docs.pop(start, None)
