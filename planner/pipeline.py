@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
 
+from planner.graph.answers import Answers
 from planner.prepare import get, init
-from planner.questions import Answers, graph, query, why
+from planner.query import Asked, query
+from planner.questions import graph, why
 from planner.session import Options, SchemaTable, Session, load_configuration, load_values, open_store
 from planner.shown import Shown, open_plan, outputs, plan_json, show, state_json
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answers",
     "Applied",
+    "Asked",
     "Counts",
     "Options",
     "Planned",

@@ -1,11 +1,11 @@
-"""What people ask of a session: graphs to draw, reasons for edges, actions and facts, and queries."""
+"""What people ask of a session: graphs to draw, and reasons for edges, actions and facts. Queries are in query.py."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
 from planner.session import Options, Session
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -14,18 +14,8 @@ if TYPE_CHECKING:
     from planner.graph.model import Graph
     from planner.plan.model import Plan
 
-SECONDS = 30.0
-"""how long a question may take"""
 Proved: TypeAlias = tuple["dict[str, Any] | None", list[Diagnostic]]
 """a proof in the documented format, and what there is to say"""
-
-
-@frozen(eq=False)
-class Answers:
-    """The answer to a query: a column for each variable, sorted rows."""
-
-    variables: tuple[str, ...] = ()
-    rows: list[tuple[Any, ...]] = field(factory=list)
 
 
 # ---------------------------------------------------------------- graphs
@@ -175,36 +165,6 @@ def _apply_graph(options: Options, plan_file: str | None) -> tuple[Graph | None,
     walk = "destroy" if plan.mode == "destroy" else "apply"
     facts = pipeline.graph_facts(walk, session, plan.prior_state, plan.changes)
     return build_graph(facts, True, plan.rules), problems
-
-
-# ---------------------------------------------------------------- query
-
-
-def query(
-    options: Options, text: str, kind: str = "", plan_file: str | None = None
-) -> tuple[Answers, list[Diagnostic]]:
-    """The answers to a question about the relations that the rules derive. A question about actions is asked of a plan
-    made for it, unless a plan file is given."""
-    from planner.datalog.values import decode
-    from planner.graph.build import graph_program, user_files, with_everything
-    from planner.graph.why import answer, read_query
-
-    about_changes = {"action", "planned", "planned_deposed", "new_deposed", "destroy_order"}
-    if plan_file is None and kind == "":
-        asked, _ = read_query(graph_program(user_files(options.rules)), text)
-        kind = "apply" if asked.predicates & about_changes else "plan"
-    if plan_file is None and kind == "apply":
-        of_plan, problems = _apply_graph(options, None)
-        if of_plan is None:
-            return Answers(), problems
-        built = of_plan
-    else:
-        built = _checked(_graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True, ""))
-    asked, _ = read_query(built.program, text)
-    if not asked.predicates <= set(built.database):
-        built = with_everything(built)
-    found, problems = answer(built, text, SECONDS)
-    return Answers(found.columns, [tuple(decode(v) for v in row) for row in found.rows]), problems
 
 
 def _quoted(text: str) -> str:

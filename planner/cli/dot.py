@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from planner.graph.model import Graph, Node
 from planner.vocabulary.address import AddressError, ResourceAddress, join, parse_address
 
@@ -75,3 +77,13 @@ def _id(name: str) -> str:
 
 def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def subgraph_dot(nodes: Mapping[str, Node], edges: Iterable[tuple[str, str]]) -> str:
+    """Part of a graph: every vertex has a line of its own, and only these edges are drawn."""
+    lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
+    for name in sorted(nodes):
+        shape = _shape(nodes[name]) or "ellipse"
+        lines.append(f"\t\t{_id(name)} [label = {_quote(name)}, shape = {_quote(shape)}]")
+    lines += [f"\t\t{_id(a)} -> {_id(b)}" for a, b in sorted(edges)]
+    return "\n".join([*lines, "\t}", "}", ""])

@@ -14,6 +14,9 @@ from planner.cli.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.cli.terminal import Paint, Terminal, wrap
 from planner.vocabulary.diagnostic import Diagnostic
 
+TYPED = "<query>"
+"""the name of what was typed as a word of the command line: a caret shows the place, as there is no editor to go to"""
+
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> None:
     """Print diagnostics: errors on standard error, warnings on standard output, repeated ones together."""
@@ -61,6 +64,9 @@ def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
         lines.append(f"  on {_visible(where['filename'])} line {where['start']['line']}{context}:")
         for number, line in enumerate(_marked(snippet, paint), snippet["start_line"]):
             lines.append(f"{number:4}: {line}")
+        if where["filename"] == TYPED and where["start"]["line"] == where["end"]["line"]:
+            width = max(1, where["end"]["column"] - where["start"]["column"])
+            lines.append(" " * (where["start"]["column"] + 5) + paint("^" * width, "bold"))
         if snippet["values"]:
             lines.append(paint("    ├────────────────", "grey"))
             for value in snippet["values"]:

@@ -71,7 +71,7 @@ def parse_query(program: Program, text: str) -> tuple[Query | None, list[Diagnos
     )
     rule = Rule(0, "<query>", head, body, "", text, span, False)
     predicates = {**program.predicates, _HEAD: predicate}
-    diagnostics += checks.unknown_predicates([rule], predicates)
+    diagnostics += checks.unknown_predicates([rule], predicates, "")
     diagnostics += checks.arity([rule], predicates)
     diagnostics += checks.form([rule])
     if not has_errors(diagnostics):

@@ -44,7 +44,9 @@ def all_atoms(rule: Rule) -> Iterator[Atom]:
         yield atom
 
 
-def unknown_predicates(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
+def unknown_predicates(
+    rules: Iterable[Rule], predicates: Predicates, advice: str = "Declare it with .decl."
+) -> Iterator[Diagnostic]:
     """Every predicate is declared."""
     for rule in rules:
         for atom in all_atoms(rule):
@@ -56,7 +58,7 @@ def unknown_predicates(rules: Iterable[Rule], predicates: Predicates) -> Iterato
                 detail = f"{atom.predicate} gives a value: compare it, as in X = {atom.predicate}(...)."
             else:
                 detail = f"There is no predicate {atom.predicate}.{nearest(atom.predicate, predicates)}"
-                detail += " Declare it with .decl."
+                detail += f" {advice}" if advice else ""
             yield error("rules.unknown_predicate", "Unknown predicate", detail, at(rule, atom))
 
 
@@ -138,7 +140,7 @@ def unsafe_rule(rule: Rule) -> Iterator[Diagnostic]:
         if variable.name not in bound and variable.name not in reported:
             reported.add(variable.name)
             detail = (
-                f"Nothing in the rule gives {variable.name} a value. Bind it in a positive literal of the body: "
+                f"Nothing gives {variable.name} a value. Bind it in a positive literal of the body: "
                 "negations, tests and aggregates only look at values."
             )
             yield error("rules.unsafe_variable", "Variable without a value", detail, at(rule, variable))

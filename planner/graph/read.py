@@ -32,6 +32,18 @@ WANTED = (
 
 def read_graph(program: Program, database: Database) -> Graph:
     """The graph that the relations describe, everything sorted."""
+    nodes = read_nodes(database)
+    return Graph(
+        nodes,
+        _adjacency(nodes, database["edge"]),
+        _adjacency(nodes, database["reduced_edge"]),
+        database=database,
+        program=program,
+    )
+
+
+def read_nodes(database: Database) -> dict[str, Node]:
+    """The vertices by name, sorted."""
     places = {row[0]: row[3] for row in database["instance"]}
     instance_of: dict[str, str] = {row[0]: row[1] for row in database["instance_node"]}
     deposed: dict[str, str] = {row[0]: row[1] for row in database["deposed_node"]}
@@ -42,13 +54,7 @@ def read_graph(program: Program, database: Database) -> Graph:
             nodes[name] = Node(name, kind, places[instance], instance, deposed.get(name, ""))
         else:
             nodes[name] = Node(name, kind, module, _local_name(kind, module, object))
-    return Graph(
-        nodes,
-        _adjacency(nodes, database["edge"]),
-        _adjacency(nodes, database["reduced_edge"]),
-        database=database,
-        program=program,
-    )
+    return nodes
 
 
 def _local_name(kind: str, module: str, object: str) -> str:

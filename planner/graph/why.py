@@ -12,7 +12,7 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.nearest import did_you_mean
 
 if TYPE_CHECKING:
-    from planner.datalog.ask import Answer, Query
+    from planner.datalog.ask import Query
     from planner.datalog.program import Program
 
 MEANT = (" (expand)", " (destroy)", " (orphan)", " (expand, reference)", " (expand, input)", " (forget)", " (close)")
@@ -71,14 +71,6 @@ def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[di
     return found, "\n".join(lines)
 
 
-def answer(graph: Graph, text: str, seconds: float) -> tuple[Answer, list[Diagnostic]]:
-    """The rows that answer a question about the graph's relations. Addresses may stand for vertices. Raises Failure."""
-    from planner.datalog.ask import ask
-
-    query, problems = read_query(graph.program, text)
-    return ask(graph.program, graph.database, with_nodes(graph, query), seconds), problems
-
-
 def read_query(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
     """A checked question. Raises Failure."""
     from planner.datalog.ask import parse_query
@@ -91,26 +83,6 @@ def read_query(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
 
 def with_nodes(graph: Graph, query: Query) -> Query:
     """The question with every address that stands in a column of vertices replaced by the vertex it means."""
-    from attrs import evolve
+    from planner.graph.meant import meant_query
 
-    from planner.syntax.rule_syntax import Atom, Constant, Negation
-
-    predicates = graph.program.predicates
-
-    def meant(atom: Atom) -> Atom:
-        arguments = []
-        for argument, column in zip(atom.arguments, predicates[atom.predicate].columns, strict=True):
-            if isinstance(argument, Constant) and isinstance(argument.value, str) and column.type.name == "node":
-                name = meant_node(graph.nodes, argument.value) or argument.value
-                argument = Constant(name, argument.start, argument.end)
-            arguments.append(argument)
-        return Atom(atom.predicate, tuple(arguments), atom.start, atom.end)
-
-    body: list[Any] = []
-    for literal in query.rule.body:
-        if isinstance(literal, Atom):
-            literal = meant(literal)
-        elif isinstance(literal, Negation):
-            literal = Negation(meant(literal.atom), literal.start, literal.end)
-        body.append(literal)
-    return evolve(query, rule=evolve(query.rule, body=tuple(body)))
+    return meant_query(graph.nodes, graph.program.predicates, query)[0]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
+
 from planner.syntax.rule_productions import PRODUCTIONS
 from planner.syntax.rule_syntax import Literal, RuleFile, Statement
 from planner.syntax.rule_tables import lexer, tables
@@ -25,7 +27,14 @@ def parse_rules(name: str, text: str) -> tuple[RuleFile, list[Diagnostic]]:
 def parse_query(text: str) -> tuple[list[Literal], Source, list[Diagnostic]]:
     """The literals of a question: `edge(A, "b"), not pruned(A)`, with or without `?-` before and `.` behind."""
     reader = _Reader(Source("<query>", text))
-    return reader.query(), reader.source, reader.diagnostics
+    literals = reader.query()
+    return literals, reader.source, [_about_question(problem) for problem in reader.diagnostics]
+
+
+def _about_question(problem: Diagnostic) -> Diagnostic:
+    """What is said of rule files, said of a question."""
+    summary, detail = problem.summary.replace("a rule file", "a question"), problem.detail
+    return evolve(problem, summary=summary, detail=detail.replace("The rule cannot", "The question cannot"))
 
 
 Token = tuple[str, str, int, int]  # terminal, text, start, end

@@ -7,6 +7,13 @@ from collections.abc import Iterable
 
 def distance(a: str, b: str) -> int:
     """Levenshtein distance: the least number of inserted, deleted and changed characters that turns a into b."""
+    begin, most = 0, min(len(a), len(b))
+    while begin < most and a[begin] == b[begin]:
+        begin += 1
+    end, most = 0, most - begin
+    while end < most and a[-1 - end] == b[-1 - end]:
+        end += 1
+    a, b = a[begin : len(a) - end], b[begin : len(b) - end]  # what is equal at both ends costs nothing
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         previous, row[0] = row[0], i

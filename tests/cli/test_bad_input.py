@@ -252,6 +252,19 @@ def test_any_question(text: str, as_json: bool) -> None:
         judged("query", *(["-json"] if as_json else []), "--", text)
 
 
+SET = 'deps(terraform_data.*) & rdeps(terraform_data.b, 2) - "module.m (close)" + terraform_data.a["x"]'
+
+
+@few
+@given(
+    spoiled_or_any(SET, "somepath(root, terraform_data.b (expand))", "blast(terraform_data.b)"),
+    st.sampled_from(("-json", "-csv", "-dot")),
+)
+def test_any_set_of_vertices(text: str, form: str) -> None:
+    with folder(main__tf=CONFIG):
+        judged("query", form, "--", text)
+
+
 NODE = spoiled_or_any(
     "terraform_data.b (expand)", 'terraform_data.a["x"]', "module.m (close)", 'edge("root", X)', "edge(X, Y)"
 )

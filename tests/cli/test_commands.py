@@ -111,9 +111,12 @@ class Played(types.SimpleNamespace):
         self.note("init", options, more)
         return list(self.problems)
 
-    def query(self, options, text, kind="", plan_file=None):
-        self.note("query", text, kind, plan_file)
-        return types.SimpleNamespace(variables=("X",), rows=[("a",), ("1",)]), []
+    def query(self, options, words, asked):
+        self.note("query", words, asked.kind, asked.plan_file)
+        return types.SimpleNamespace(columns=("X",), rows=[("a",), ("1",)]), []
+
+    class Asked(types.SimpleNamespace):
+        """What the flags of query ask about."""
 
 
 @pytest.fixture
@@ -419,8 +422,8 @@ def test_init(planner, played):
 def test_query(planner, played):
     assert planner("query", "edge(X, Y)").out == "X\n---\na\n1\n"
     found = json.loads(planner("query", "-json", "edge(X, Y)", "-plan=p").out)
-    assert (found["variables"], found["answers"]) == (["X"], [["a"], ["1"]])
-    assert played.calls[-1] == ("query", ("edge(X, Y)", "", "p"))
+    assert found == {"format_version": "1.0", "columns": ["X"], "rows": [["a"], ["1"]]}
+    assert played.calls[-1] == ("query", (("edge(X, Y)",), "", "p"))
     assert planner("query").code == 1
 
 

@@ -11,10 +11,10 @@ from planner.vocabulary.diagnostic import has_errors
 USAGE = "[options]"
 HELP = """Makes a plan, or reads one, and remarks on what may surprise in it:
 
-  destroy_before_update         something is destroyed while it is still used
+  destroy_before_update         something goes while it is still used
   forced_create_before_destroy  a replacement order that nobody wrote down
   likely_rename                 what a moved block would keep
-  provider_of_unplanned         a provider configured with what does not exist yet
+  provider_of_unplanned         a provider whose configuration does not exist
 
 Rules of your own may add remarks: advice(code, address, message)."""
 FLAGS = (

@@ -1,55 +1,143 @@
-"""`query`: a question in Datalog about the derived relations."""
+"""`query`: a question in Datalog about the derived relations, or a verb about the graph."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
 from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
-USAGE = "[options] QUESTION"
-HELP = """Answers a question about the relations that the rules derive, one line for each answer. Words that begin
-with a capital letter are variables:
-  planner query 'edge(X, "terraform_data.a (expand)")'"""
+USAGE = "[options] 'QUESTION' | VERB NODES..."
+HELP = """Answers a question about the relations that the rules derive. Words that begin with a capital letter are
+variables, _ is anything, and an address in a column of vertices is the vertex that it means:
+  planner query 'edge(X, "terraform_data.a")'
+  planner query 'action(X, "delete"), edge(X, Y), not action(Y, _)'
+  planner query 'edge(_, X), N = count : { edge(_, X) }, N > 10'
+
+Verbs ask about the graph:
+  planner query deps NODES       the nodes, and all that they wait for
+  planner query rdeps NODES      the nodes, and all that waits for them
+  planner query somepath A B     a shortest path of edges from A to B
+  planner query allpaths A B     all paths, the shortest first, up to -limit
+  planner query blast NODES      what a change of them reaches, by depth, and
+                                 what is planned for it
+
+NODES are an address, a vertex as "planner graph" names it, a pattern with * and ?, or sets of these: + unites,
+& intersects, - (after a blank) takes away, from left to right. Verbs are functions there, and take a depth:
+  planner query 'deps(module.net.*) & rdeps(terraform_data.a) - data.*'
+  planner query 'rdeps(terraform_data.a, 1)'
+
+The relations that questions need most:
+  edge(A, B)                     vertex A waits for vertex B directly
+  waits_for(A, B)                directly or through others
+  node(N, Kind, Module, Object)  the vertices
+  resource(R, Module, Mode)      a resource block (also: variable, local,
+                                 output, module_call)
+  reference(R, Target, Path)     R mentions Target in its configuration
+  requires_provider(R, Module, Provider, Alias)
+  in_state(I), deposed(I, Key)   the state has an object of instance I
+  instance(I, R, ...)            instance I belongs to resource R
+  state_depends_on(I, R)         by the state, I was created after R
+  state_provider(I, P)           the provider configuration in the state
+  planned(I, Action)             what the plan does to instance I
+  action(N, Action)              what vertex N does when the plan is applied
+  instance_node(N, I)            vertex N is about instance I
+
+A question about planned or action makes a plan, or reads the one of -plan. All
+relations and their columns are documented in the rules: planner rules doc."""
+KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
 FLAGS = (
-    Flag("type", "string", "About which graph: plan, plan-refresh-only, plan-destroy or apply.", value="TYPE"),
-    Flag("plan", "string", "About applying this plan file.", value="FILE"),
+    Flag("type", "string", f"About which graph: {', '.join(KINDS)}.", value="TYPE"),
+    Flag(
+        "plan",
+        "string",
+        "About applying this plan file; with -type=plan, about planning it.",
+        value="FILE",
+    ),
+    Flag("state-only", "string", "About this state file alone, without a configuration.", value="FILE"),
+    Flag("timeout", "duration", "End the question after this time (30s).", 30.0, "DURATION"),
+    Flag("limit", "int", "How many paths allpaths lists (100).", 100, "N"),
+    Flag("csv", "bool", "Print comma-separated values."),
+    Flag("dot", "bool", "Print the part of the graph that the answer is about in the DOT language."),
     JSON,
     DESTROY,
     *OPERATION,
     *STATE,
     *VARIABLES,
 )
+FORMATS = ("json", "csv", "dot")
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
-    """0 (also when there is no answer), or 1 when the question makes no sense."""
-    if len(arguments.words) != 1:
-        raise UsageError("One question is needed", "Put it between single quotes.")
+    """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
+    if not arguments.words:
+        raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")
     ask = pipeline_function("query", "query")
-    answers, diagnostics = ask(
-        options(arguments), arguments.words[0], kind=arguments["type"], plan_file=arguments["plan"] or None
-    )
+    answers, diagnostics = ask(options(arguments), tuple(arguments.words), _asked(arguments))
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
-    if arguments["json"]:
-        from planner.vocabulary.exact_json import dumps
+    if not any(arguments[name] for name in FORMATS):
+        terminal.out(_text(answers))
+        return finish(diagnostics, terminal)
+    terminal.out(_document(arguments, answers))
+    _warn(diagnostics, terminal)
+    return 0
 
-        document = {
-            "format_version": "1.0",
-            "variables": list(answers.variables),
-            "answers": [list(row) for row in answers.rows],
-        }
-        terminal.out(dumps(document, escape_html=False).decode("utf-8"))
-    elif answers.variables:
-        from tabulate import tabulate
 
-        if answers.rows:
-            terminal.out(tabulate(answers.rows, headers=answers.variables, disable_numparse=True))
-        else:
-            terminal.out("No answer.")
-    else:
-        terminal.out("Yes." if answers.rows else "No.")
-    return finish(diagnostics, terminal)
+def _asked(arguments: Arguments) -> Any:
+    """What the flags ask about. Raises UsageError where they contradict each other."""
+    from planner.pipeline import Asked
+
+    kind, plan_file, state_file = (arguments[name] for name in ("type", "plan", "state-only"))
+    if kind and kind not in KINDS:
+        raise UsageError(f"There is no graph of type {kind}", f"The types are: {', '.join(KINDS)}.")
+    if plan_file and kind not in ("", "plan", "apply"):
+        raise UsageError("Conflicting options", "A plan file has a graph of type apply, and one of type plan.")
+    if state_file and (plan_file or kind):
+        raise UsageError("Conflicting options", "-state-only asks about a state alone: there is no plan and no graph.")
+    if sum(arguments[name] for name in FORMATS) > 1:
+        raise UsageError("Conflicting options", "Choose one of -json, -csv and -dot.")
+    if arguments["timeout"] <= 0:
+        raise UsageError("Option -timeout must be more than nothing", "Write for example -timeout=30s.")
+    if arguments["limit"] < 1:
+        raise UsageError("Option -limit must be at least 1")
+    return Asked(
+        kind=kind,
+        plan_file=plan_file or None,
+        state_file=state_file or None,
+        seconds=arguments["timeout"],
+        limit=arguments["limit"],
+        draw=arguments["dot"],
+    )
+
+
+def _text(answers: Any) -> str:
+    if not answers.columns:
+        return "Yes." if answers.rows else "No."
+    if not answers.rows:
+        return "No answer."
+    from planner.cli.render_rows import table
+
+    return table(answers.columns, answers.rows)
+
+
+def _document(arguments: Arguments, answers: Any) -> str:
+    if arguments["dot"]:
+        from planner.cli.dot import subgraph_dot
+
+        return subgraph_dot(answers.picture.nodes, answers.picture.edges).removesuffix("\n")
+    from planner.cli.render_rows import csv_text, json_text
+
+    return (json_text if arguments["json"] else csv_text)(answers.columns, answers.rows)
+
+
+def _warn(diagnostics: list[Diagnostic], terminal: Terminal) -> None:
+    """Warnings beside a document for programs go to the other stream."""
+    from planner.cli.render_diagnostics import render
+
+    for diagnostic in diagnostics:
+        terminal.err(render(diagnostic, terminal.error_paint, terminal.error_width, terminal.boxed))

@@ -1,0 +1,83 @@
+"""Addresses in questions: in a column of vertices an address stands for the vertex that it means."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from attrs import evolve
+
+from planner.datalog.ask import Query
+from planner.datalog.literals import atoms
+from planner.datalog.model import Predicate
+from planner.graph.why import meant_node
+from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Constant, Literal, Negation, Term, Variable
+from planner.vocabulary.diagnostic import Diagnostic, warning
+from planner.vocabulary.span import Span
+
+VERTEX = "node"
+"""the type of columns of vertices"""
+
+
+def meant_query(
+    nodes: Collection[str], predicates: Mapping[str, Predicate], query: Query
+) -> tuple[Query, list[Diagnostic]]:
+    """The question with every address that stands in a column of vertices, or is compared with a variable of one,
+    replaced by the vertex it means; and warnings about constants that mean none."""
+    reader = _Reader(nodes, predicates, query)
+    body = tuple(reader.literal(literal) for literal in query.rule.body)
+    return evolve(query, rule=evolve(query.rule, body=body)), reader.problems
+
+
+class _Reader:
+    def __init__(self, nodes: Collection[str], predicates: Mapping[str, Predicate], query: Query) -> None:
+        self.nodes, self.predicates, self.source = nodes, predicates, query.rule.span.source
+        self.problems: list[Diagnostic] = []
+        self.vertices = {
+            term.name
+            for atom, _ in atoms(query.rule.body)
+            for term, is_vertex in self.columns(atom)
+            if is_vertex and isinstance(term, Variable)
+        }
+
+    def columns(self, atom: Atom) -> list[tuple[Term, bool]]:
+        """The arguments of an atom, each with whether it stands in a column of vertices."""
+        columns = self.predicates[atom.predicate].columns
+        return [(term, c.type.name == VERTEX) for term, c in zip(atom.arguments, columns, strict=True)]
+
+    def literal(self, literal: Literal) -> Literal:
+        if isinstance(literal, Atom):
+            return self.atom(literal)
+        if isinstance(literal, Negation):
+            return Negation(self.atom(literal.atom), literal.start, literal.end)
+        if isinstance(literal, Comparison):
+            left, right = literal.left, literal.right
+            if self.is_vertex(left):
+                right = self.meant(right)
+            elif self.is_vertex(right):
+                left = self.meant(left)
+            return Comparison(literal.operator, left, right, literal.start, literal.end)
+        if isinstance(literal, Aggregate):
+            inner: tuple[Any, ...] = tuple(self.literal(x) for x in literal.body)
+            return Aggregate(literal.result, literal.function, literal.expression, inner, literal.start, literal.end)
+        return literal
+
+    def is_vertex(self, term: Term) -> bool:
+        return isinstance(term, Variable) and term.name in self.vertices
+
+    def atom(self, atom: Atom) -> Atom:
+        terms = tuple(self.meant(term) if is_vertex else term for term, is_vertex in self.columns(atom))
+        return Atom(atom.predicate, terms, atom.start, atom.end)
+
+    def meant(self, term: Term) -> Term:
+        if not isinstance(term, Constant) or not isinstance(term.value, str):
+            return term
+        found = meant_node(self.nodes, term.value)
+        if found is not None:
+            return Constant(found, term.start, term.end)
+        from planner.graph.verbs import nearest_node
+
+        detail = f'The graph has no vertex "{term.value}".{nearest_node(term.value, self.nodes)}'
+        span = Span(self.source, term.start, term.end)
+        self.problems.append(warning("query.unknown_node", "No such vertex", detail, span))
+        return term
