@@ -82,13 +82,19 @@ def why(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof of what the words name, in the documented format: two vertices (why the first waits for the second),
     a fact, or an address (why its action is planned)."""
+    from planner.explanations import GRAPH_WORDS, WORDS, why_planned
+
     kind = kind or ("apply" if plan_file else "plan")
+    if len(words) == 2 and words[0] in WORDS:
+        if words[0] in GRAPH_WORDS:
+            return _why_fact(options, f"{GRAPH_WORDS[words[0]]}({_quoted(words[1])})", kind, plan_file, negated)
+        return why_planned(options, words[0], words[1], plan_file, negated)
     if len(words) == 2 and not negated:
         return _why_wait(options, words, kind, plan_file)
     if len(words) == 1 and _FACT.match(words[0]):
         return _why_fact(options, words[0], kind, plan_file, negated)
     if len(words) == 1:
-        return _why_action(options, words[0], plan_file)
+        return why_planned(options, "", words[0], plan_file)
     if len(words) == 2:
         return _why_fact(options, f"edge({_quoted(words[0])}, {_quoted(words[1])})", kind, plan_file, True)
     raise Failure(error("why.words", "Nothing to explain", "Name two vertices, one address, or one fact."))
@@ -131,16 +137,6 @@ def _why_fact(options: Options, text: str, kind: str, plan_file: str | None, neg
         _, reasons = why_not(found, atom.predicate, row)
         return None, [*problems, error("why.fails", "It does not hold", f"{atom} does not hold.\n{reasons}")]
     return proof, problems
-
-
-def _why_action(options: Options, address: str, plan_file: str | None) -> Proved:
-    """Why an action is planned for an instance: the rules of the decision over the facts that the plan kept."""
-    from planner.plan.why import prove_action
-
-    plan, session, problems = _plan(options, plan_file)
-    if plan is None:
-        return None, problems
-    return prove_action(plan, session.config, address), problems
 
 
 def _plan(options: Options, plan_file: str | None) -> tuple[Plan | None, Session, list[Diagnostic]]:
