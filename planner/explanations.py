@@ -1,4 +1,4 @@
-"""Questions about a plan: why an action is planned, why a value is not known yet, why a vertex is within -target."""
+"""Questions about a plan: why an action is planned, why a value is not known yet; what breaks cycles."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from planner.session import Options, Session
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
+    from planner.graph.cycles import Knot
+    from planner.graph.model import Graph
     from planner.plan.why import Explainer
 
 GRAPH_WORDS = {
@@ -26,6 +28,14 @@ ACTION_WORDS = ("replace", "delete", "create", "update", "read", "no-op", "forge
 UNKNOWN = "unknown"
 
 WORDS = frozenset((*GRAPH_WORDS, *ACTION_WORDS, UNKNOWN))
+
+
+def vertex_fact(graph: Graph, word: str, what: str) -> str:
+    """The fact that a short word says of a vertex, in the rule language. Raises Failure for an unknown vertex."""
+    from planner.graph.why import find_node
+    from planner.syntax.rule_syntax import quote
+
+    return f"{GRAPH_WORDS[word]}({quote(find_node(graph, what, pruned=True))})"
 
 
 def explainer(options: Options, plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
@@ -81,3 +91,37 @@ def why_planned(
 def _as_warning(problem: Diagnostic) -> Diagnostic:
     """An error of planning does not keep anybody from asking about what was planned."""
     return evolve(problem, severity="warning") if problem.is_error else problem
+
+
+# ---------------------------------------------------------------- cycles
+
+
+def cut(options: Options, kind: str = "", plan_file: str | None = None) -> tuple[list[Knot] | None, list[Diagnostic]]:
+    """The knots of vertices that wait for each other, and what to remove. `kind` as for graphs; without it the plan
+    graph's, and when that has none those of applying what is planned. None when there is no graph. Raises Failure."""
+    from planner import pipeline
+    from planner.graph.cycles import knots
+
+    if plan_file is not None or kind in ("plan", "plan-destroy", ""):
+        graph = pipeline.graph(options, kind or ("apply" if plan_file else "plan"), plan_file, as_planned=True)
+        if not graph.nodes:
+            return None, list(graph.diagnostics)
+        found = knots(graph)
+        if found or plan_file is not None or kind:
+            return found, []
+    return _apply_knots(options)
+
+
+def _apply_knots(options: Options) -> tuple[list[Knot] | None, list[Diagnostic]]:
+    from planner import pipeline
+    from planner.graph.build import build_graph
+    from planner.graph.cycles import knots
+    from planner.walk.hooks import Hooks
+
+    planned = pipeline.plan(evolve(options, lock=False), Hooks())
+    plan, session = planned.plan, planned.session
+    if plan is None or session.config is None:
+        return None, list(planned.diagnostics)
+    walk = "destroy" if plan.mode == "destroy" else "apply"
+    facts = pipeline.graph_facts(walk, session, plan.prior_state, plan.changes)
+    return knots(build_graph(facts)), []

@@ -250,8 +250,15 @@ def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagno
 
 
 def _may_have_cycle(made: Plan) -> bool:
-    """Whether the apply graph has edges that the plan graph had not in a coarser form: those of destruction."""
-    return any("delete" in change.action or "forget" in change.action for change in made.changes)
+    """Whether the apply graph has edges that the plan graph had not in a coarser form."""
+    from planner.datalog.evaluate import evaluate
+    from planner.datalog.fact_base import FactBuilder
+    from planner.graph.build import graph_program
+
+    facts = FactBuilder()
+    for action in {(change.action, bool(change.deposed)) for change in made.changes}:
+        facts.add("planned_deposed" if action[1] else "planned", "any", *["any"] * action[1], action[0])
+    return bool(evaluate(graph_program(), facts.build(), ["reorders"])["reorders"])
 
 
 def plan_options(session: Session) -> PlanOptions:

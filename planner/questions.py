@@ -82,12 +82,13 @@ def why(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof of what the words name, in the documented format: two vertices (why the first waits for the second),
     a fact, or an address (why its action is planned)."""
-    from planner.explanations import GRAPH_WORDS, WORDS, why_planned
+    from planner.explanations import GRAPH_WORDS, WORDS, vertex_fact, why_planned
 
     kind = kind or ("apply" if plan_file else "plan")
     if len(words) == 2 and words[0] in WORDS:
         if words[0] in GRAPH_WORDS:
-            return _why_fact(options, f"{GRAPH_WORDS[words[0]]}({_quoted(words[1])})", kind, plan_file, negated)
+            text = vertex_fact(_checked(_graph(options, kind, plan_file, True, "")), *words)
+            return _why_fact(options, text, kind, plan_file, negated)
         return why_planned(options, words[0], words[1], plan_file, negated)
     if len(words) == 2 and not negated:
         return _why_wait(options, words, kind, plan_file)

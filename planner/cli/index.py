@@ -12,6 +12,7 @@ COMMANDS = {
     "apply": "Create, change or destroy what the configuration asks for",
     "destroy": "Destroy everything that is managed here",
     "console": "Evaluate expressions interactively",
+    "cut": "Show cycles, and what to remove so that there are none",
     "fmt": "Rewrite configuration files in the standard layout",
     "force-unlock": "Remove a stuck lock of the state",
     "get": "Install or upgrade modules",

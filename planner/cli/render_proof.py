@@ -18,7 +18,7 @@ def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth
     """The text of a proof, or of the reasons why something does not hold. `depth`: how many levels to show (0: all);
     `expand`: show only this step of the proof (p1, p2, ...), in full. Raises KeyError when there is no such step."""
     if "proofs" not in document:
-        return _obstacles(document, paint)
+        return _obstacles(document, paint, full)
     if expand and expand not in document["proofs"]:
         raise KeyError(expand)
     start = expand or document["root"]
@@ -208,12 +208,12 @@ def _literal(part: dict[str, Any]) -> str:
 # ---------------------------------------------------------------- pieces
 
 
-def _obstacles(document: dict[str, Any], paint: Paint) -> str:
+def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
     from planner.datalog.why_not_deep import obstacles_text
 
-    lines = [f"{paint(fact_text(document['goal']), 'bold')} does not hold."]
-    text = obstacles_text(document["rules"])
-    return "\n".join([*lines, text or "  No rule could derive it."])
+    goal = document["goal"]
+    text = obstacles_text(document["rules"], goal, 0 if full else 2)
+    return f"{paint(fact_text(goal), 'bold')} does not hold.\n{text or '  No rule could derive it.'}"
 
 
 def fact_text(tuple_: list[Any]) -> str:

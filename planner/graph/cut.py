@@ -182,7 +182,7 @@ class _Search:
 
 
 def _core(edges: dict[str, list[str]]) -> dict[str, list[str]]:
-    """What is left when vertices that lie on no cycle, for they wait for nothing, are taken away one after the other."""
+    """What is left when vertices that wait for nothing are taken away, one after the other."""
     dependents: dict[str, list[str]] = {}
     count = {a: len(bs) for a, bs in edges.items()}
     for a, bs in edges.items():

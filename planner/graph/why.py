@@ -27,12 +27,13 @@ def meant_node(nodes: Any, text: str) -> str | None:
     return next((text + suffix for suffix in MEANT if text + suffix in nodes), None)
 
 
-def find_node(graph: Graph, text: str) -> str:
-    """The vertex that somebody means. Raises Failure."""
-    found = meant_node(graph.nodes, text)
+def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
+    """The vertex that somebody means, with `pruned` also one that is not left in the graph. Raises Failure."""
+    names = {row[0] for row in graph.database["node_base"]} | set(graph.nodes) if pruned else graph.nodes.keys()
+    found = meant_node(names, text)
     if found is not None:
         return found
-    hint = did_you_mean(text, sorted({name.split(" (")[0] for name in graph.nodes} | set(graph.nodes)))
+    hint = did_you_mean(text, sorted({name.split(" (")[0] for name in names} | set(names)))
     detail = f'The graph has no vertex "{text}".{hint} "planner graph -json" lists all of them.'
     raise Failure(error("graph.unknown_node", "No such vertex", detail))
 
@@ -57,18 +58,12 @@ def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] 
 
 
 def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[dict[str, Any]], str]:
-    """For each rule that could derive the tuple, the first condition that fails; as data and as text."""
-    prover = Prover(graph_program(), graph.database)
-    found, lines = [], []
-    for obstacle in prover.why_not(predicate, row) or ():
-        rule = obstacle.rule
-        bound = dict(sorted(obstacle.assignment.items()))
-        found.append(
-            {"rule": rule.name, "fails": obstacle.text, "bound": bound, "head_fits": obstacle.literal is not None}
-        )
-        if obstacle.literal is not None:
-            lines.append(f"  rule {rule.name} would need {obstacle.text}")
-    return found, "\n".join(lines)
+    """For each rule that could derive the tuple, the first condition that fails, and what in turn keeps that from
+    holding (planner.datalog.why_not_deep); as data and as text."""
+    from planner.datalog.why_not_deep import obstacles, obstacles_text
+
+    found = obstacles(Prover(graph_program(), graph.database), predicate, row)
+    return found, obstacles_text(found, [predicate, *row])
 
 
 def answer(graph: Graph, text: str, seconds: float) -> tuple[Answer, list[Diagnostic]]:

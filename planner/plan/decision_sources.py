@@ -15,7 +15,9 @@ from planner.syntax.body import BodySchema
 from planner.vocabulary.address import format_resource, parse_module
 from planner.vocabulary.span import Span
 
-_IN_STATE = frozenset(("exists", "tainted", "orphaned", "deposed_object", "kept_by_state", "key_kind", "module_undeclared"))
+_IN_STATE = frozenset(
+    ("exists", "tainted", "orphaned", "deposed_object", "kept_by_state", "key_kind", "module_undeclared")
+)
 _ATTRIBUTES = frozenset(("differs", "requires_replace", "config_unknown", "write_only_replace"))
 
 

@@ -72,7 +72,7 @@ class Place(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The expression that gives the value at a place: `rest` is the path into its value, `scope` what its names mean."""
+    """The expression that gives the value at a place: `rest` is the path into its value, `scope` what names mean."""
 
     node: Expression
     source: Source
@@ -147,7 +147,7 @@ class Places:
                 value = value.value
             if step is None:
                 break
-            value = dict((key, v) for (_, key), v in parts(value) if not isinstance(key, Unknown)).get(step[1])
+            value = {key: v for (_, key), v in parts(value) if not isinstance(key, Unknown)}.get(step[1])
         return SENSITIVE in unmark_deep(value)[1] if value is not None else False
 
     # ---------------------------------------------------------------- expressions

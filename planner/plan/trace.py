@@ -355,6 +355,3 @@ def _without_keys(change: ResourceChange) -> str:
     except AddressError:
         module = change.module
     return format_resource(module, change.mode, change.type, change.name)
-
-
-

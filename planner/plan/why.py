@@ -67,7 +67,7 @@ class Explainer:
         if verb and change.action not in VERBS[verb]:
             word = _WORDS[change.action]
             detail = f"The plan is to {word} {name}: ask why {word}." if word != "no-op" else f"{name} does not change."
-            text = obstacles_text(self._not_planned(prover, name, verb))
+            text = obstacles_text(self._not_planned(prover, name, verb), ["action", name, verb])
             raise Failure(error("why.other_action", f"No {verb} is planned for {name}", f"{detail}\n{text}"))
         proof = prover.why("explained", (name, change.action))
         if proof is None:

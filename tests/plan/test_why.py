@@ -24,9 +24,7 @@ RULES = [{"name": rule.name, "text": rule.text} for rule in cause_program().rule
 
 
 @pytest.mark.parametrize("name", PLANNED)
-def test_every_action_and_unknown_value_has_a_proof(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_action_and_unknown_value_has_a_proof(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(work_copy(name, tmp_path))
     for variable, value in META[name].get("env", {}).items():
         monkeypatch.setenv(variable, value)
