@@ -77,9 +77,10 @@ def _settle(part: _Part, is_root: bool) -> None:
         if below.places or below.below or below.again:
             kept.append(below)
     part.below = kept
+    had_places = bool(part.places)
     shown = {place for below in kept for place in below.places}
-    part.places = [place for place in part.places if place not in shown or not kept]
-    if len(kept) != 1 or part.places or kept[0].again:
+    part.places = [place for place in part.places if place not in shown]
+    if len(kept) != 1 or had_places or kept[0].again:
         return
     only = kept[0]
     if is_root:

@@ -98,7 +98,9 @@ class Places:
         module, name = place.module, place.name
         try:
             if place.kind == "resource":
-                return module.resource(name).instance(place.key)
+                objects = module.resource(name)
+                found = objects.instance(place.key)
+                return objects.whole() if found is None and place.key is None else found
             if place.kind == "resources":
                 return module.resource(name).whole()
             if place.kind == "call":
@@ -309,7 +311,9 @@ class Places:
         if place.kind == "resources" and path and path[0] != ANY:
             return Place(module, "resource", place.name, path[0][1], path[1:])
         if place.kind == "call":
-            key, rest = (path[0][1], path[1:]) if path and path[0][0] == "index" else (None, path)
+            call = module.config.calls[place.name]
+            repeated = call.count is not None or call.for_each is not None
+            key, rest = (path[0][1], path[1:]) if path and repeated else (None, path)
             instance = module.calls.get(place.name, {}).get(key)
             if instance is not None and rest and rest[0][1] in instance.config.outputs:
                 return Place(instance, "output", str(rest[0][1]), None, rest[1:])
