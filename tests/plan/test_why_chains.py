@@ -326,7 +326,8 @@ output "o" { value = data.terraform_remote_state.r.outputs }
 """
     explained = explain_text(text)
     read = [
-        "data.terraform_remote_state.r is read while applying (read_because_config_unknown): config is not known before",
+        "data.terraform_remote_state.r is read while applying (read_because_config_unknown): "
+        "config is not known before",
         "data.terraform_remote_state.r.config refers to terraform_data.p.output, which is not known yet",
         DECIDED.format("terraform_data.p.output", "terraform_data.p"),
         CREATED.format("terraform_data.p"),

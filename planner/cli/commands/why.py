@@ -11,20 +11,22 @@ from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
-USAGE = "[options] NODE NODE | [WORD] ADDRESS | 'FACT'"
+USAGE = "[options] NODE NODE|[WORD] NODE | 'FACT'"
 HELP = """Explains, rule by rule, why something holds:
-  planner why NODE OTHER            why NODE waits for OTHER in the graph
-  planner why ADDRESS               why this action is planned for an instance
-  planner why replace ADDRESS       the same, and an error when another action is planned; also
-                                    delete, create, update, read, no-op and forget
-  planner why unknown VALUE         why a value is only known after the apply: an attribute
-                                    (terraform_data.web[0].id), output.NAME, local.NAME, var.NAME,
-                                    or one in a module (module.net.id, module.net.local.x)
-  planner why targeted NODE         why NODE is within -target and -exclude (selected)
-  planner why excluded NODE         why -exclude leaves it out (excluded)
-  planner why forced NODE           why it is created before it is destroyed although its own
-                                    configuration does not ask for that (forced_create_before_destroy)
-  planner why 'edge("a", "b")'      why a derived fact holds
+  planner why NODE OTHER        why NODE waits for OTHER in the graph
+  planner why ADDRESS           why this action is planned for an instance
+  planner why replace ADDRESS   the same, and an error when it is not a
+                                replacement; also delete, create, update,
+                                read, no-op and forget
+  planner why unknown VALUE     why a value is only known after the apply:
+                                terraform_data.web[0].id, output.NAME,
+                                local.NAME, module.net.id, module.net.local.x
+  planner why targeted NODE     why -target or -exclude keeps NODE (selected)
+  planner why excluded NODE     why -exclude leaves it out (excluded)
+  planner why forced NODE       why it is created before it is destroyed though
+                                it does not ask for that itself
+                                (forced_create_before_destroy)
+  planner why 'edge("a", "b")'  why a derived fact holds
 
 With -not, each of them explains why it does not hold: for each rule the first condition that
 fails. Every step names its reason, and every leaf the place in a file it comes from; what was
