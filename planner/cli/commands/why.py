@@ -11,7 +11,7 @@ from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
-USAGE = "[options] NODE NODE|[WORD] NODE | 'FACT'"
+USAGE = "[options] NODE NODE | [WORD] THING | 'FACT'"
 HELP = """Explains, rule by rule, why something holds:
   planner why NODE OTHER        why NODE waits for OTHER in the graph
   planner why ADDRESS           why this action is planned for an instance
@@ -23,8 +23,8 @@ HELP = """Explains, rule by rule, why something holds:
                                 local.NAME, module.net.id, module.net.local.x
   planner why targeted NODE     why -target or -exclude keeps NODE (selected)
   planner why excluded NODE     why -exclude leaves it out (excluded)
-  planner why forced NODE       why it is created before it is destroyed though
-                                it does not ask for that itself
+  planner why forced NODE       why it is created before it is destroyed
+                                though it does not ask for that itself
                                 (forced_create_before_destroy)
   planner why 'edge("a", "b")'  why a derived fact holds
 
