@@ -127,7 +127,7 @@ def graph_facts(
     session: Session,
     state: State,
     changes: Iterable[ResourceChange] = (),
-    asked_about: str = "",
+    asked_about: Iterable[str] = (),
     imports: bool = True,
 ) -> FactBase:
     """Everything that the graph rules read for one walk. `imports`: import blocks count."""
@@ -151,8 +151,8 @@ def graph_facts(
     if walk != "validate":
         from_state(facts, state)
     from_changes(facts, changes, state, session.config)
-    if asked_about:
-        facts.add("asked_about", asked_about, source=CommandLine(asked_about))
+    for node in asked_about:
+        facts.add("asked_about", node, source=CommandLine(node))
     return facts.build()
 
 

@@ -35,10 +35,12 @@ def graph(options: Options, kind: str = "plan", plan_file: str | None = None, as
     """The graph of an operation: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: exactly as the
     operation itself builds it, with moves done and import blocks read; otherwise the way it is drawn, from the
     configuration and the state as they stand. Problems are in the graph's diagnostics."""
-    return _graph(options, kind, plan_file, as_planned, "")
+    return _graph(options, kind, plan_file, as_planned)
 
 
-def _graph(options: Options, kind: str, plan_file: str | None, as_planned: bool, asked_about: str) -> Graph:
+def _graph(
+    options: Options, kind: str, plan_file: str | None, as_planned: bool, asked_about: tuple[str, ...] = ()
+) -> Graph:
     from planner import pipeline
     from planner.graph.build import build_graph
     from planner.graph.model import Graph
@@ -87,7 +89,7 @@ def why(
     kind = kind or ("apply" if plan_file else "plan")
     if len(words) == 2 and words[0] in WORDS:
         if words[0] in GRAPH_WORDS:
-            text = vertex_fact(_checked(_graph(options, kind, plan_file, True, "")), *words)
+            text = vertex_fact(_checked(_graph(options, kind, plan_file, True)), *words)
             return _why_fact(options, text, kind, plan_file, negated)
         return why_planned(options, words[0], words[1], plan_file, negated)
     if len(words) == 2 and not negated:
@@ -108,12 +110,11 @@ def _checked(found: Graph) -> Graph:
 
 
 def _why_wait(options: Options, words: tuple[str, ...], kind: str, plan_file: str | None) -> Proved:
-    from planner.graph.why import find_node, prove_wait
+    from planner.graph.why import MEANT, find_node, prove_wait
 
-    found = _checked(_graph(options, kind, plan_file, True, ""))
+    meant = tuple(words[1] + suffix for suffix in ("", *MEANT))
+    found = _checked(_graph(options, kind, plan_file, True, meant))
     dependent, dependency = (find_node(found, word) for word in words)
-    if (dependent, dependency) not in found.database["edge"]:
-        found = _checked(_graph(options, kind, plan_file, True, dependency))
     return prove_wait(found, dependent, dependency)
 
 
@@ -122,7 +123,7 @@ def _why_fact(options: Options, text: str, kind: str, plan_file: str | None, neg
     from planner.syntax.rule_syntax import Atom, Constant
 
     query, problems = read_query(text)
-    found = _checked(_graph(options, kind, plan_file, True, ""))
+    found = _checked(_graph(options, kind, plan_file, True))
     body = with_nodes(found, query).rule.body
     if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
         raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
@@ -174,7 +175,7 @@ def query(
         walk = "destroy" if plan.mode == "destroy" else "apply"
         built = build_graph(pipeline.graph_facts(walk, session, plan.prior_state, plan.changes), everything=True)
     else:
-        built = _checked(_graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True, ""))
+        built = _checked(_graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
     if not asked.predicates <= set(built.database):
         built = build_graph(built.database.facts, everything=True)
     found, problems = answer(built, text, SECONDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from planner.datalog.explain import Prover
@@ -42,13 +43,38 @@ def prove_wait(graph: Graph, dependent: str, dependency: str) -> tuple[dict[str,
     """The proof that one vertex waits for another: of the edge, or else of the chain of edges between them. The graph
     must have been built with `dependency` asked about."""
     direct = (dependent, dependency)
-    goal = "edge" if direct in graph.database["edge"] else "waits_for"
-    proof = prove(graph, goal, direct)
+    proof = None
+    if direct in graph.database["edge"]:
+        proof = prove(graph, "edge", direct)
+    elif direct in graph.database["waits_for"]:
+        way = {(node, dependency) for node in shortest_way(graph, dependent, dependency)}
+        prover = Prover(graph_program(), graph.database.narrowed("waits_for", way))
+        found = prover.why("waits_for", direct)
+        assert found is not None
+        proof = proof_json(found, graph.database.facts, source_json)
     if proof is not None:
         return proof, []
     _, reasons = why_not(graph, "edge", direct)
     detail = f"{dependent} can start before {dependency} is done: there is no chain of edges between them.\n{reasons}"
     return None, [error("graph.no_wait", "Nothing to explain", detail)]
+
+
+def shortest_way(graph: Graph, start: str, end: str) -> list[str]:
+    """The vertices of a shortest chain of edges, without the end; empty when there is none."""
+    before: dict[str, str] = {}
+    waiting = deque([start])
+    while waiting:
+        node = waiting.popleft()
+        for dependency in graph.edges[node]:
+            if dependency == end:
+                way = [node]
+                while way[-1] != start:
+                    way.append(before[way[-1]])
+                return way
+            if dependency not in before:
+                before[dependency] = node
+                waiting.append(dependency)
+    return []
 
 
 def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] | None:
