@@ -82,7 +82,7 @@ def why_planned(
         return None, problems
     problems = [] if not has_errors(problems) else [_as_warning(d) for d in problems]
     if verb == UNKNOWN:
-        return found.unknown(what), problems
+        return found.not_unknown(what) if negated else found.unknown(what), problems
     if negated:
         return found.not_action(what, verb), problems
     return found.action(what, verb), problems

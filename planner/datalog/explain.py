@@ -166,6 +166,7 @@ class Prover:
         self.relations = Relations(database)
         self._proofs: dict[Goal, Proof] = {}
         self._rules: dict[str, list[Rule]] = {}
+        self._orders: dict[tuple[int, tuple[str, ...]], tuple[list[Literal], set[str]]] = {}
         for rule in program.rules:
             self._rules.setdefault(rule.head.predicate, []).append(rule)
         self._component = {p: n for n, stratum in enumerate(program.strata) for p in stratum.predicates}
@@ -265,8 +266,11 @@ class Prover:
         start = matched_head(rule, row)
         if start is None:
             return
-        outer = outer_names(rule.head, rule.body)
-        ordered = join_order(rule.body, start, outer)
+        plan = self._orders.get((rule.number, tuple(start)))
+        if plan is None:
+            outer = outer_names(rule.head, rule.body)
+            plan = self._orders[rule.number, tuple(start)] = (join_order(rule.body, start, outer), outer)
+        ordered, outer = plan
         for assignment, rows in self.relations.solutions(ordered, start, outer):
             if all(value_of(a, assignment) == v for a, v in zip(rule.head.arguments, row, strict=True)):
                 yield assignment, rows

@@ -10,15 +10,15 @@ from typing import Any
 
 from planner.config.model import Config
 from planner.config.variables import RootVariable
-from planner.datalog.evaluate import Database, evaluate
+from planner.datalog.evaluate import evaluate
 from planner.datalog.explain import Prover
 from planner.datalog.proof import proof_json
 from planner.datalog.why_not_deep import obstacles, obstacles_text
 from planner.facts.sources import source_json
-from planner.language.values import is_wholly_known
+from planner.language.values import Value, is_wholly_known
 from planner.plan.context import EvaluationContext
 from planner.plan.model import Plan, ResourceChange
-from planner.plan.places import Places
+from planner.plan.places import Place, Places
 from planner.plan.rule_programs import cause_program
 from planner.plan.short_text import short_text
 from planner.plan.trace import Trace, label
@@ -107,26 +107,37 @@ class Explainer:
 
     def unknown(self, text: str) -> dict[str, Any]:
         """The proof that a value is not known yet. Raises Failure when it is known, or there is no such value."""
-        base, database, name = self._about(text)
-        proof = Prover(cause_program(), database).why("unknown", (name,))
-        assert proof is not None, name
+        trace = self.trace()
+        found = self._values(trace, text)
+        open_ones = [str(at) for at, value in found if not is_wholly_known(value)]
+        if not open_ones:
+            values = [short_text(value, self.places.is_sensitive(at)) for at, value in found]
+            raise Failure(error("why.known", "Nothing to explain", f"{text} is known: {', '.join(values)}."))
+        base = trace.build()
+        proof = Prover(cause_program(), evaluate(cause_program(), base)).why("unknown", (open_ones[0],))
+        assert proof is not None, open_ones
         return proof_json(proof, base, source_json)
 
-    def _about(self, text: str) -> tuple[Any, Database, str]:
-        place = self.places.read(text)
-        found = []
+    def not_unknown(self, text: str) -> dict[str, Any]:
+        """Why a value is known: what keeps every rule from deriving that it is not. Raises Failure when it is not
+        known, or there is no such value."""
         trace = self.trace()
-        if place is not None:
-            found = trace.value(place)
-        if place is None or not found:
+        found = self._values(trace, text)
+        if not all(is_wholly_known(value) for _, value in found):
+            raise Failure(error("why.holds", "It does hold", f"{text} is not known yet; ask why without -not."))
+        prover = Prover(cause_program(), evaluate(cause_program(), trace.build()))
+        goal = ["unknown", str(found[0][0])]
+        rules = obstacles(prover, "unknown", (goal[1],))
+        return {"format_version": "1.0", "goal": goal, "holds": False, "rules": rules}
+
+    def _values(self, trace: Trace, text: str) -> list[tuple[Place, Value]]:
+        """The places that somebody names, with their values; the trace knows of them then. Raises Failure."""
+        place = self.places.read(text)
+        found = trace.value(place) if place is not None else []
+        if not found:
             detail = (
                 f'There is no planned value "{text}". Name an attribute of an instance (terraform_data.web[0].id), '
                 "output.NAME, local.NAME, var.NAME, or one of these in a module (module.net.id, module.net.local.x)."
             )
             raise Failure(error("why.no_value", "Nothing to explain", detail))
-        open_ones = [at for at, value in found if not is_wholly_known(value)]
-        if not open_ones:
-            values = [short_text(value, self.places.is_sensitive(at)) for at, value in found]
-            raise Failure(error("why.known", "Nothing to explain", f"{text} is known: {', '.join(values)}."))
-        base = trace.build()
-        return base, evaluate(cause_program(), base), str(open_ones[0])
+        return found
