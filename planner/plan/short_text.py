@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.language.values import Null, Unknown, Value, is_wholly_known, unmark_deep
+from planner.language.values import EPHEMERAL, SENSITIVE, Null, Unknown, Value, is_wholly_known, unmark_deep
 
 LONGEST = 60
 """characters"""
@@ -13,7 +13,7 @@ def short_text(value: Value, hidden: bool = False) -> str:
     if value is None or value.__class__ is Null:
         return "null"
     plain, marks = unmark_deep(value)
-    if hidden or marks:
+    if hidden or marks & {SENSITIVE, EPHEMERAL}:
         return "(sensitive value)"
     if plain.__class__ is Unknown or not is_wholly_known(plain):
         return "(known after apply)"

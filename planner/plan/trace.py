@@ -205,11 +205,13 @@ class Trace:
         """The configuration of the instance's provider, where something in it is not known."""
         decl = place.module.config.resources[place.name]
         module: ModuleInstance | None = place.module
-        while module is not None and decl.provider_name not in module.config.providers:
+        alias = decl.provider.alias if decl.provider else None
+        key = f"{decl.provider_name}.{alias}" if alias else decl.provider_name
+        while module is not None and key not in module.config.providers:
             module = module.parent
         if module is None:
             return
-        block = module.config.providers[decl.provider_name]
+        block = module.config.providers[key]
         address = configuration_address("", module.config.provider_source(block.name), block.alias)
         configuration = Place(module, "provider", address)
         for node in variables(block.body):

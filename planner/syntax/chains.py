@@ -126,6 +126,3 @@ def part_of(node: Expression, path: tuple[tuple[str, Any], ...]) -> tuple[Expres
         if inner is None:
             return node, path
         node, path = inner, path[1:]
-
-
-__all__ = ["EVERY", "Chain", "Step", "chains", "part_of"]
