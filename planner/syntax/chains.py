@@ -21,7 +21,6 @@ from planner.syntax.nodes import (
     Parens,
     Relative,
     Splat,
-    Step,
     TemplateFor,
     Traversal,
     Tuple,
