@@ -137,7 +137,7 @@ def graph_facts(
     session: Session,
     state: State,
     changes: Iterable[ResourceChange] = (),
-    asked_about: str = "",
+    asked_about: Iterable[str] = (),
     imports: bool = True,
 ) -> FactBase:
     """Everything that the graph rules read for one walk. `imports`: import blocks count."""
@@ -161,8 +161,8 @@ def graph_facts(
     if walk != "validate":
         from_state(facts, state)
     from_changes(facts, changes, state, session.config)
-    if asked_about:
-        facts.add("asked_about", asked_about, source=CommandLine(asked_about))
+    for node in asked_about:
+        facts.add("asked_about", node, source=CommandLine(node))
     return facts.build()
 
 
@@ -266,8 +266,15 @@ def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagno
 
 
 def _may_have_cycle(made: Plan) -> bool:
-    """Whether the apply graph has edges that the plan graph had not in a coarser form: those of destruction."""
-    return any("delete" in change.action or "forget" in change.action for change in made.changes)
+    """Whether the apply graph has edges that the plan graph had not in a coarser form."""
+    from planner.datalog.evaluate import evaluate
+    from planner.datalog.fact_base import FactBuilder
+    from planner.graph.build import graph_program
+
+    facts = FactBuilder()
+    for action in {(change.action, bool(change.deposed)) for change in made.changes}:
+        facts.add("planned_deposed" if action[1] else "planned", "any", *["any"] * action[1], action[0])
+    return bool(evaluate(graph_program(), facts.build(), ["reorders"])["reorders"])
 
 
 def plan_options(session: Session) -> PlanOptions:

@@ -25,10 +25,12 @@ def graph(options: Options, kind: str = "plan", plan_file: str | None = None, as
     """The graph of an operation: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: exactly as the
     operation itself builds it, with moves done and import blocks read; otherwise the way it is drawn, from the
     configuration and the state as they stand. Problems are in the graph's diagnostics."""
-    return _graph(options, kind, plan_file, as_planned, "")
+    return _graph(options, kind, plan_file, as_planned)
 
 
-def _graph(options: Options, kind: str, plan_file: str | None, as_planned: bool, asked_about: str) -> Graph:
+def _graph(
+    options: Options, kind: str, plan_file: str | None, as_planned: bool, asked_about: tuple[str, ...] = ()
+) -> Graph:
     from planner import pipeline
     from planner.graph.build import build_graph
     from planner.graph.model import Graph
@@ -73,13 +75,20 @@ def why(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof of what the words name, in the documented format: two vertices (why the first waits for the second),
     a fact, or an address (why its action is planned)."""
+    from planner.explanations import GRAPH_WORDS, WORDS, vertex_fact, why_planned
+
     kind = kind or ("apply" if plan_file else "plan")
+    if len(words) == 2 and words[0] in WORDS:
+        if words[0] in GRAPH_WORDS:
+            text = vertex_fact(_checked(_graph(options, kind, plan_file, True)), *words)
+            return _why_fact(options, text, kind, plan_file, negated)
+        return why_planned(options, words[0], words[1], plan_file, negated)
     if len(words) == 2 and not negated:
         return _why_wait(options, words, kind, plan_file)
     if len(words) == 1 and _FACT.match(words[0]):
         return _why_fact(options, words[0], kind, plan_file, negated)
     if len(words) == 1:
-        return _why_action(options, words[0], plan_file)
+        return why_planned(options, "", words[0], plan_file)
     if len(words) == 2:
         return _why_fact(options, f"edge({_quoted(words[0])}, {_quoted(words[1])})", kind, plan_file, True)
     raise Failure(error("why.words", "Nothing to explain", "Name two vertices, one address, or one fact."))
@@ -92,12 +101,11 @@ def _checked(found: Graph) -> Graph:
 
 
 def _why_wait(options: Options, words: tuple[str, ...], kind: str, plan_file: str | None) -> Proved:
-    from planner.graph.why import find_node, prove_wait
+    from planner.graph.why import MEANT, find_node, prove_wait
 
-    found = _checked(_graph(options, kind, plan_file, True, ""))
+    meant = tuple(words[1] + suffix for suffix in ("", *MEANT))
+    found = _checked(_graph(options, kind, plan_file, True, meant))
     dependent, dependency = (find_node(found, word) for word in words)
-    if (dependent, dependency) not in found.database["edge"]:
-        found = _checked(_graph(options, kind, plan_file, True, dependency))
     return prove_wait(found, dependent, dependency)
 
 
@@ -105,7 +113,7 @@ def _why_fact(options: Options, text: str, kind: str, plan_file: str | None, neg
     from planner.graph.why import prove, read_query, why_not, with_nodes
     from planner.syntax.rule_syntax import Atom, Constant
 
-    found = _checked(_graph(options, kind, plan_file, True, ""))
+    found = _checked(_graph(options, kind, plan_file, True))
     query, problems = read_query(found.program, text)
     body = with_nodes(found, query).rule.body
     if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
@@ -122,16 +130,6 @@ def _why_fact(options: Options, text: str, kind: str, plan_file: str | None, neg
         _, reasons = why_not(found, atom.predicate, row)
         return None, [*problems, error("why.fails", "It does not hold", f"{atom} does not hold.\n{reasons}")]
     return proof, problems
-
-
-def _why_action(options: Options, address: str, plan_file: str | None) -> Proved:
-    """Why an action is planned for an instance: the rules of the decision over the facts that the plan kept."""
-    from planner.plan.why import prove_action
-
-    plan, session, problems = _plan(options, plan_file)
-    if plan is None:
-        return None, problems
-    return prove_action(plan, session.config, address), problems
 
 
 def _plan(options: Options, plan_file: str | None) -> tuple[Plan | None, Session, list[Diagnostic]]:

@@ -13,6 +13,7 @@ COMMANDS = {
     "destroy": "Destroy everything that is managed here",
     "advice": "What to know about a plan before it is applied",
     "console": "Evaluate expressions interactively",
+    "cut": "Show cycles, and what to remove so that there are none",
     "fmt": "Rewrite configuration files in the standard layout",
     "force-unlock": "Remove a stuck lock of the state",
     "get": "Install or upgrade modules",

@@ -10,89 +10,167 @@ from typing import Any
 
 from planner.cli.terminal import Paint
 
+LONGEST = 500
+"""steps of a proof of which everything that tells nothing new can be left out"""
 
-def proof_text(document: dict[str, Any], paint: Paint, full: bool = False) -> str:
-    """The text of a proof, or of the reasons why something does not hold."""
+
+def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth: int = 0, expand: str = "") -> str:
+    """The text of a proof, or of the reasons why something does not hold. `depth`: how many levels to show (0: all);
+    `expand`: show only this step of the proof (p1, p2, ...), in full. Raises KeyError when there is no such step."""
     if "proofs" not in document:
-        return _obstacles(document, paint)
-    return _full(document, paint) if full else _short(document, paint)
+        return _obstacles(document, paint, full)
+    if expand and expand not in document["proofs"]:
+        raise KeyError(expand)
+    start = expand or document["root"]
+    return _full(document, paint, start, depth) if full or expand else _short(document, paint, start, depth)
 
 
 # ---------------------------------------------------------------- the short form
 
 
 class _Part:
-    """A line of the short form and what stands below it. `place` is where it comes from, for leaves."""
+    """A line of the short form and what stands below it: `places` is where it comes from. `again`: it stands above."""
 
-    __slots__ = ("below", "place", "reason")
+    __slots__ = ("again", "below", "name", "places", "reason")
 
-    def __init__(self, reason: str, place: str = "") -> None:
-        self.reason = reason
-        self.place = place
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.reason = ""
+        self.places: list[str] = []
         self.below: list[_Part] = []
+        self.again = False
 
 
-def _short(document: dict[str, Any], paint: Paint) -> str:
-    """Reasons that lead to a place in a file, the command line or the state; what was said before is not repeated, and
-    a reason with a single one below gives way to that."""
-    parts = _parts(document)
+def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
+    """Reasons that lead to a place in a file, the command line or the state. What was said before is only named again,
+    and a reason with a single one below, and no place of its own, gives way to that."""
+    parts = _parts(document, start)
     root = parts[0]
     for part in reversed(parts):
-        part.below = [below for below in part.below if below.below or below.place]
-        if len(part.below) != 1:
-            continue
-        (only,) = part.below
-        if not only.below:
-            part.below, part.place = [], only.place
-        elif part is not root:
-            part.reason, part.below = only.reason, only.below
+        _settle(part, part is root)
+    names = {part.name for part in parts if part.again}
     lines: list[str] = []
     stack = [(0, root)]
     while stack:
         depth, part = stack.pop()
         reason = paint(part.reason, "bold") if part is root else part.reason
-        place = paint(part.place, "grey")
-        line = "  " * depth + (f"{reason}: {place}" if reason and place else reason or place)
-        if lines[-1:] != [line]:  # several facts of one decision may stand in one place
-            lines.append(line)
+        lead = "  " * depth
+        mark = paint(f" ({part.name}{', above' if part.again else ''})", "grey") if part.name in names else ""
+        if 0 < depth_limit <= depth and (part.below or len(part.places) > 1):
+            hidden = _count(part)
+            mark = paint(f" ... ({part.name}: {hidden} more below)", "grey")
+            lines.append(f"{lead}{reason}{mark}")
+            continue
+        if len(part.places) == 1 and not part.below:
+            lines.append(f"{lead}{reason}{mark}: {paint(part.places[0], 'grey')}")
+            continue
+        lines.append(f"{lead}{reason}{mark}")
+        lines += [f"{lead}  {paint(place, 'grey')}" for place in part.places]
         stack += [(depth + 1, below) for below in reversed(part.below)]
     return "\n".join(lines)
 
 
-def _parts(document: dict[str, Any]) -> list[_Part]:
-    """Every step of the proof where it is used first, parents before what is below them."""
-    proofs: dict[str, Any] = document["proofs"]
-    root = _Part("")
-    parts, seen = [root], {document["root"]}
-    stack = [(document["root"], root)]
+def _settle(part: _Part, is_root: bool) -> None:
+    """Take away what says nothing: parts without place, and steps that only pass on what is below them."""
+    kept: list[_Part] = []
+    for below in part.below:
+        if below.places or below.below or below.again:
+            kept.append(below)
+    part.below = kept
+    had_places = bool(part.places)
+    shown = {place for below in kept for place in below.places}
+    part.places = [place for place in part.places if place not in shown]
+    if len(kept) != 1 or had_places or kept[0].again:
+        return
+    only = kept[0]
+    if is_root:
+        if not only.below:
+            part.below, part.places = [], only.places
+    else:
+        part.name, part.reason, part.below, part.places = only.name, only.reason, only.below, only.places
+
+
+def _count(part: _Part) -> int:
+    total, stack = 0, [part]
     while stack:
-        name, part = stack.pop()
-        step = proofs[name]
+        at = stack.pop()
+        total += len(at.below)
+        stack += at.below
+    return total
+
+
+def _parts(document: dict[str, Any], start: str) -> list[_Part]:
+    """Every step of the proof where it is used first, parents before what is below them; where it is used again, a
+    part that only names it."""
+    proofs: dict[str, Any] = document["proofs"]
+    parts: list[_Part] = []
+    seen: set[str] = set()
+    telling = _Telling(proofs)
+    root = _Part(start)
+    stack = [root]
+    while stack:
+        part = stack.pop()
+        step = proofs[part.name]
+        parts.append(part)
         if step.get("input"):
-            part.place = source_text(step.get("source"))
+            part.reason = fact_text(step["tuple"])
+            part.places = [place for place in [source_text(step.get("source"))] if place]
             continue
-        part.reason = step.get("reason") or fact_text(step["tuple"])
-        found = []
-        for entry in step.get("body", ()):
-            if "proof" in entry and entry["proof"] not in seen:
-                seen.add(entry["proof"])
-                below = _Part("")
-                part.below.append(below)
-                parts.append(below)
-                found.append((entry["proof"], below))
+        part.reason = step["reason"] if "reason" in step else fact_text(step["tuple"])
+        if part.name in seen:
+            part.again = True
+            continue
+        seen.add(part.name)
+        inner = [entry["proof"] for entry in step.get("body", ()) if "proof" in entry]
+        for place in (source_text(proofs[name].get("source")) for name in inner if proofs[name].get("input")):
+            if place and place not in part.places:
+                part.places.append(place)
+        found = [_Part(name) for name in telling([name for name in inner if not proofs[name].get("input")])]
+        part.below = found
         stack += reversed(found)
     return parts
+
+
+class _Telling:
+    """Which of several steps tell something: of two that stand on the same places the first does."""
+
+    def __init__(self, proofs: dict[str, Any]) -> None:
+        self.proofs = proofs
+        self._places: dict[str, frozenset[str]] = {}
+
+    def __call__(self, names: list[str]) -> list[str]:
+        if len(names) < 2 or len(self.proofs) > LONGEST:
+            return names
+        places = [self._below(name) for name in names]
+        kept = []
+        for at, name in enumerate(names):
+            others = [p for i, p in enumerate(places) if i != at and (i < at or len(p) > len(places[at]))]
+            if places[at] and not any(places[at] <= other for other in others):
+                kept.append(name)
+        return kept
+
+    def _below(self, name: str) -> frozenset[str]:
+        known = self._places.get(name)
+        if known is None:
+            step = self.proofs[name]
+            if step.get("input"):
+                known = frozenset(place for place in [source_text(step.get("source"))] if place)
+            else:
+                inner = [self._below(entry["proof"]) for entry in step.get("body", ()) if "proof" in entry]
+                known = frozenset().union(*inner)
+            self._places[name] = known
+        return known
 
 
 # ---------------------------------------------------------------- the full form
 
 
-def _full(document: dict[str, Any], paint: Paint) -> str:
-    """An indented tree of facts; a sub-proof that was shown before is only named again."""
+def _full(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
+    """An indented tree of facts; a sub-proof that was shown before, or stands too deep, is only named."""
     proofs: dict[str, Any] = document["proofs"]
     lines: list[str] = []
     shown: set[str] = set()
-    stack: list[tuple[int, Any]] = [(0, {"proof": document["root"]})]
+    stack: list[tuple[int, Any]] = [(0, {"proof": start})]
     while stack:
         depth, part = stack.pop()
         lead = "  " * depth
@@ -107,7 +185,10 @@ def _full(document: dict[str, Any], paint: Paint) -> str:
             lines.append(f"{lead}{fact}{paint(f'  {place}', 'grey') if place else ''}")
             continue
         if name in shown:
-            lines.append(f"{lead}{fact} {paint('(shown above)', 'grey')}")
+            lines.append(f"{lead}{fact} {paint(f'({name}, shown above)', 'grey')}")
+            continue
+        if 0 < depth_limit <= depth:
+            lines.append(f"{lead}{fact} {paint(f'... ({name})', 'grey')}")
             continue
         shown.add(name)
         reason = f": {step['reason']}" if step.get("reason") else ""
@@ -128,14 +209,12 @@ def _literal(part: dict[str, Any]) -> str:
 # ---------------------------------------------------------------- pieces
 
 
-def _obstacles(document: dict[str, Any], paint: Paint) -> str:
-    lines = [f"{paint(fact_text(document['goal']), 'bold')} does not hold."]
-    for rule in document["rules"]:
-        if rule["head_fits"]:
-            lines.append(f"  {paint('[' + rule['rule'] + ']', 'grey')} would need {rule['fails']}")
-    if len(lines) == 1:
-        lines.append("  No rule could derive it.")
-    return "\n".join(lines)
+def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
+    from planner.datalog.why_not_deep import obstacles_text
+
+    goal = document["goal"]
+    text = obstacles_text(document["rules"], goal, 0 if full else 2)
+    return f"{paint(fact_text(goal), 'bold')} does not hold.\n{text or '  No rule could derive it.'}"
 
 
 def fact_text(tuple_: list[Any]) -> str:

@@ -6,7 +6,7 @@ the rounds of evaluation rank the rows, and a proof uses rows of lower rank only
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Of more ways than this to derive one row, the most promising are followed: a vertex may have ten thousand edges.
 MOST_FOLLOWED = 32
+# So many questions about a combination of columns cost less than an index.
+SCANS = 5
 
 Goal: TypeAlias = tuple[str, Row]
 
@@ -66,6 +68,7 @@ class Relations:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._indexes: dict[tuple[str, tuple[int, ...]], dict[Any, list[Row]]] = {}
+        self._asked: dict[tuple[str, tuple[int, ...]], int] = {}
 
     def matching(self, atom: Atom, assignment: Assignment) -> Iterator[tuple[Row, Assignment]]:
         """The rows that an atom can be, each with the assignment that makes it so."""
@@ -76,20 +79,32 @@ class Relations:
             row = tuple(values)
             candidates: Any = (row,) if row in rows else ()
         elif keys:
-            index = self._indexes.get((atom.predicate, keys))
-            if index is None:
-                index = self._indexes[atom.predicate, keys] = {}
-                key = itemgetter(*keys)
-                for row in rows:
-                    index.setdefault(key(row), []).append(row)
-            known = tuple(values[i] for i in keys)
-            candidates = index.get(known if len(known) > 1 else known[0], ())
+            candidates = self._candidates(atom.predicate, rows, keys, [values[i] for i in keys])
         else:
             candidates = rows
         for row in candidates:
             extended = matched(atom, row, assignment)
             if extended is not None:
                 yield row, extended
+
+    def _candidates(self, predicate: str, rows: set[Row], keys: tuple[int, ...], known: list[Any]) -> Sequence[Row]:
+        """The rows with these values in the columns `keys`. The first few questions about a combination of columns look
+        at all rows, for one proof asks little; then an index is built."""
+        index = self._indexes.get((predicate, keys))
+        if index is None:
+            asked = self._asked[predicate, keys] = self._asked.get((predicate, keys), 0) + 1
+            if asked <= SCANS:
+                if len(keys) == 1:
+                    at, value = keys[0], known[0]
+                    return [row for row in rows if row[at] == value]
+                first, second, *_ = keys
+                a, b = known[:2]
+                return [row for row in rows if row[first] == a and row[second] == b]
+            index = self._indexes[predicate, keys] = {}
+            key = itemgetter(*keys)
+            for row in rows:
+                index.setdefault(key(row), []).append(row)
+        return index.get(tuple(known) if len(known) > 1 else known[0], ())
 
     def extensions(
         self, literal: Literal, assignment: Assignment, outer: set[str]
@@ -151,6 +166,7 @@ class Prover:
         self.relations = Relations(database)
         self._proofs: dict[Goal, Proof] = {}
         self._rules: dict[str, list[Rule]] = {}
+        self._orders: dict[tuple[int, tuple[str, ...]], tuple[list[Literal], set[str]]] = {}
         for rule in program.rules:
             self._rules.setdefault(rule.head.predicate, []).append(rule)
         self._component = {p: n for n, stratum in enumerate(program.strata) for p in stratum.predicates}
@@ -250,8 +266,11 @@ class Prover:
         start = matched_head(rule, row)
         if start is None:
             return
-        outer = outer_names(rule.head, rule.body)
-        ordered = join_order(rule.body, start, outer)
+        plan = self._orders.get((rule.number, tuple(start)))
+        if plan is None:
+            outer = outer_names(rule.head, rule.body)
+            plan = self._orders[rule.number, tuple(start)] = (join_order(rule.body, start, outer), outer)
+        ordered, outer = plan
         for assignment, rows in self.relations.solutions(ordered, start, outer):
             if all(value_of(a, assignment) == v for a, v in zip(rule.head.arguments, row, strict=True)):
                 yield assignment, rows

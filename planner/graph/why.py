@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from planner.datalog.explain import Prover
@@ -27,12 +28,13 @@ def meant_node(nodes: Any, text: str) -> str | None:
     return next((text + suffix for suffix in MEANT if text + suffix in nodes), None)
 
 
-def find_node(graph: Graph, text: str) -> str:
-    """The vertex that somebody means. Raises Failure."""
-    found = meant_node(graph.nodes, text)
+def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
+    """The vertex that somebody means, with `pruned` also one that is not left in the graph. Raises Failure."""
+    names = {row[0] for row in graph.database["node_base"]} | set(graph.nodes) if pruned else graph.nodes.keys()
+    found = meant_node(names, text)
     if found is not None:
         return found
-    hint = did_you_mean(text, sorted({name.split(" (")[0] for name in graph.nodes} | set(graph.nodes)))
+    hint = did_you_mean(text, sorted({name.split(" (")[0] for name in names} | set(names)))
     detail = f'The graph has no vertex "{text}".{hint} "planner graph -json" lists all of them.'
     raise Failure(error("graph.unknown_node", "No such vertex", detail))
 
@@ -41,13 +43,38 @@ def prove_wait(graph: Graph, dependent: str, dependency: str) -> tuple[dict[str,
     """The proof that one vertex waits for another: of the edge, or else of the chain of edges between them. The graph
     must have been built with `dependency` asked about."""
     direct = (dependent, dependency)
-    goal = "edge" if direct in graph.database["edge"] else "waits_for"
-    proof = prove(graph, goal, direct)
+    proof = None
+    if direct in graph.database["edge"]:
+        proof = prove(graph, "edge", direct)
+    elif direct in graph.database["waits_for"]:
+        way = {(node, dependency) for node in shortest_way(graph, dependent, dependency)}
+        prover = Prover(graph.program, graph.database.narrowed("waits_for", way))
+        found = prover.why("waits_for", direct)
+        assert found is not None
+        proof = proof_json(found, graph.database.facts, source_json)
     if proof is not None:
         return proof, []
     _, reasons = why_not(graph, "edge", direct)
     detail = f"{dependent} can start before {dependency} is done: there is no chain of edges between them.\n{reasons}"
     return None, [error("graph.no_wait", "Nothing to explain", detail)]
+
+
+def shortest_way(graph: Graph, start: str, end: str) -> list[str]:
+    """The vertices of a shortest chain of edges, without the end; empty when there is none."""
+    before: dict[str, str] = {}
+    waiting = deque([start])
+    while waiting:
+        node = waiting.popleft()
+        for dependency in graph.edges[node]:
+            if dependency == end:
+                way = [node]
+                while way[-1] != start:
+                    way.append(before[way[-1]])
+                return way
+            if dependency not in before:
+                before[dependency] = node
+                waiting.append(dependency)
+    return []
 
 
 def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] | None:
@@ -57,18 +84,12 @@ def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] 
 
 
 def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[dict[str, Any]], str]:
-    """For each rule that could derive the tuple, the first condition that fails; as data and as text."""
-    prover = Prover(graph.program, graph.database)
-    found, lines = [], []
-    for obstacle in prover.why_not(predicate, row) or ():
-        rule = obstacle.rule
-        bound = dict(sorted(obstacle.assignment.items()))
-        found.append(
-            {"rule": rule.name, "fails": obstacle.text, "bound": bound, "head_fits": obstacle.literal is not None}
-        )
-        if obstacle.literal is not None:
-            lines.append(f"  rule {rule.name} would need {obstacle.text}")
-    return found, "\n".join(lines)
+    """For each rule that could derive the tuple, the first condition that fails, and what in turn keeps that from
+    holding (planner.datalog.why_not_deep); as data and as text."""
+    from planner.datalog.why_not_deep import obstacles, obstacles_text
+
+    found = obstacles(Prover(graph.program, graph.database), predicate, row)
+    return found, obstacles_text(found, [predicate, *row])
 
 
 def read_query(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:

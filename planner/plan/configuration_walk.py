@@ -55,7 +55,7 @@ class ConfigurationWalk:
         self.checks = CheckState(config)
         self._dependencies: ResourceDependencies | None = None
         self._detached: dict[str, ModuleInstance] = {}
-        self._removed = _removed(config)
+        self._removed = removed_blocks(config)
 
     # ---------------------------------------------------------------- values
 
@@ -198,7 +198,7 @@ def module_path(module: str) -> ModulePath:
     return parse_module(module).path
 
 
-def _removed(config: Config) -> list[tuple[str, RemovedDecl]]:
+def removed_blocks(config: Config) -> list[tuple[str, RemovedDecl]]:
     found = []
     for module in config.root.walk():
         base = ".".join(f"module.{name}" for name in module.path)

@@ -34,7 +34,7 @@ from planner.vocabulary.diagnostic import Failure
 Mentioning: TypeAlias = Expression | Attribute | Block | Body
 
 # Where the parts of a node stand, last first. What is missing here has none, or is handled below.
-_PARTS: dict[Any, tuple[str, ...]] = {
+PARTS: dict[Any, tuple[str, ...]] = {
     Relative: ("source",),
     Index: ("key", "collection"),
     Splat: ("each", "source"),
@@ -77,10 +77,10 @@ def _mentions(root: Any) -> list[Any]:
         elif cls is tuple:
             for item in reversed(node):
                 push((item, bound))
-        elif cls in _PARTS:
+        elif cls in PARTS:
             if cls is Call:
                 found.append(node)
-            for name in _PARTS[cls]:
+            for name in PARTS[cls]:
                 push((getattr(node, name), bound))
         elif cls is Variable:
             if node.name not in bound:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from planner.cli.render_proof import fact_text, proof_text
 from planner.cli.terminal import Paint
 
@@ -32,14 +34,15 @@ PROOF = {
     },
 }
 SHORT = """a refers to b
-  it mentions it: main.tf:3: input = b.id
-  it is there: state b"""
+  it is there
+    state b
+    it mentions it: main.tf:3: input = b.id"""
 FULL = """refers("a", "b"): a refers to b [r.1]
   mentions("a"): it mentions it [r.2]
     reference("a", "b")  main.tf:3: input = b.id
   there("b"): it is there [r.3]
     instance("b")  state b
-    mentions("a") (shown above)
+    mentions("a") (p2, shown above)
     count : { x(_) } = 2
   not gone("a", _)
   a != b"""
@@ -48,6 +51,39 @@ FULL = """refers("a", "b"): a refers to b [r.1]
 def test_short_and_full():
     assert proof_text(PROOF, Paint(False)) == SHORT
     assert proof_text(PROOF, Paint(False), full=True) == FULL
+
+
+def test_what_stands_above_is_only_named():
+    proofs = {**PROOF["proofs"], "p6": PROOF["proofs"]["p5"] | {"source": {"state": "c"}}}
+    proofs["p2"] = {**proofs["p2"], "body": [{"proof": "p4"}, {"proof": "p6"}]}
+    proofs["p7"] = {"tuple": ["x"], "rule": "r.4", "reason": "x", "body": [{"proof": "p2"}, {"proof": "p8"}]}
+    proofs["p8"] = {"tuple": ["y"], "input": True, "source": {"state": "d"}}
+    proofs["p1"] = {**proofs["p1"], "body": [{"proof": "p3"}, {"proof": "p7"}]}
+    text = proof_text({**PROOF, "proofs": proofs}, Paint(False))
+    assert (
+        text
+        == """a refers to b
+  it is there
+    state b
+    it mentions it (p2)
+      main.tf:3: input = b.id
+      state c
+  x
+    state d
+    it mentions it (p2, above)"""
+    )
+
+
+def test_only_some_levels():
+    assert proof_text(PROOF, Paint(False), depth=1) == "a refers to b\n  it is there ... (p3: 1 more below)"
+    text = proof_text(PROOF, Paint(False), full=True, depth=1)
+    assert 'mentions("a") ... (p2)' in text and "main.tf" not in text
+
+
+def test_one_step_in_full():
+    assert proof_text(PROOF, Paint(False), expand="p2") == "\n".join(x[2:] for x in FULL.split("\n")[1:3])
+    with pytest.raises(KeyError):
+        proof_text(PROOF, Paint(False), expand="p9")
 
 
 def test_a_high_proof_does_not_exhaust_the_stack():
@@ -63,15 +99,20 @@ def test_a_high_proof_does_not_exhaust_the_stack():
 
 
 def test_what_does_not_hold():
+    inner = {"rule": "r.3", "fails": "y(a)", "head_fits": True}
+    passed = {"rule": "r.4", "fails": "e(a, b)", "head_fits": True, "tuple": ["e", "a", "b"]}
     document = {
         "goal": ["edge", "a", "b"],
         "holds": False,
         "rules": [
-            {"rule": "r.1", "fails": "x(a)", "head_fits": True},
+            {"rule": "r.1", "fails": "x(a)", "head_fits": True, "tuple": ["x", "a"], "because": [inner]},
             {"rule": "r.2", "fails": "edge(_, c)", "head_fits": False},
+            {**passed, "because": [{"rule": "r.5", "fails": "x(a)", "head_fits": True}]},
         ],
     }
-    assert proof_text(document, Paint(False)) == 'edge("a", "b") does not hold.\n  [r.1] would need x(a)'
+    assert proof_text(document, Paint(False)) == (
+        'edge("a", "b") does not hold.\n  [r.1, r.5] would need x(a)\n    [r.3] would need y(a)'
+    )
     assert "No rule" in proof_text({"goal": ["edge"], "rules": []}, Paint(False))
 
 

@@ -125,7 +125,9 @@ def destroy_order(outputs: Outputs, folder: Path) -> None:
 def cycle(outputs: Outputs, folder: Path) -> None:
     errors = outputs["planner validate"][1]
     for name, needed, line in (("first", "third", 2), ("next", "first", 3), ("third", "next", 4)):
-        assert f"local.{name} (expand) needs local.{needed} (expand) (main.tf:{line})" in errors
+        assert f"local.{name} (expand) needs local.{needed} (expand):" in errors
+        assert f"    main.tf:{line}: {name}" in errors
+    assert "To break it, remove what local.first says about local.third" in errors
 
 
 def partial_failure(outputs: Outputs, folder: Path) -> None:

@@ -11,16 +11,31 @@ from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
-USAGE = "[options] NODE NODE | ADDRESS | 'FACT'"
+USAGE = "[options] NODE NODE | [WORD] THING | 'FACT'"
 HELP = """Explains, rule by rule, why something holds:
-  planner why NODE OTHER            why NODE waits for OTHER in the graph
-  planner why ADDRESS               why this action is planned for an instance
-  planner why 'edge("a", "b")'      why a derived fact holds
+  planner why NODE OTHER        why NODE waits for OTHER in the graph
+  planner why ADDRESS           why this action is planned for an instance
+  planner why replace ADDRESS   the same, and an error when it is not a
+                                replacement; also delete, create, update,
+                                read, no-op and forget
+  planner why unknown VALUE     why a value is only known after the apply:
+                                terraform_data.web[0].id, output.NAME,
+                                local.NAME, module.net.id, module.net.local.x
+  planner why targeted NODE     why -target or -exclude keeps NODE (selected)
+  planner why excluded NODE     why -exclude leaves it out (excluded)
+  planner why forced NODE       why it is created before it is destroyed
+                                though it does not ask for that itself
+                                (forced_create_before_destroy)
+  planner why 'edge("a", "b")'  why a derived fact holds
 
-Every step names the rule and its reason, and every leaf the place in a file it comes from."""
+With -not, each of them explains why it does not hold: for each rule the first condition that
+fails. Every step names its reason, and every leaf the place in a file it comes from; what was
+shown before is only named again (p4, above)."""
 FLAGS = (
     Flag("type", "string", "In which graph: plan, plan-refresh-only, plan-destroy or apply.", value="TYPE"),
     Flag("plan", "string", "In the graph of applying this plan file.", value="FILE"),
+    Flag("depth", "int", "Show this many levels of the proof only.", 0, value="N"),
+    Flag("expand", "string", "Show one step of the proof in full: p1, p2, ... as -json has them.", value="ID"),
     Flag("full", "bool", "Show the whole proof: every fact, rule and condition."),
     Flag("not", "bool", "Explain why something does not hold."),
     JSON,
@@ -31,14 +46,19 @@ FLAGS = (
 )
 
 
-def _text(proof: dict[str, Any], full: bool, terminal: Terminal) -> str:
-    if not full and proof["goal"][0] in ("edge", "waits_for") and "proofs" in proof:
+def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> str:
+    full, depth, expand = arguments["full"], arguments["depth"], arguments["expand"]
+    if not full and not depth and not expand and proof["goal"][0] in ("edge", "waits_for") and "proofs" in proof:
         from planner.cli.render_why import why_text
 
         return why_text(proof, terminal.paint)
     from planner.cli.render_proof import proof_text
 
-    return proof_text(proof, terminal.paint, full)
+    try:
+        return proof_text(proof, terminal.paint, full, depth, expand)
+    except KeyError:
+        detail = f"The steps of this proof are p1 to p{len(proof['proofs'])}."
+        raise UsageError(f"The proof has no step {expand}", detail) from None
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -60,5 +80,5 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
         terminal.out(dumps(proof, escape_html=False).decode("utf-8"))
     else:
-        terminal.out(_text(proof, arguments["full"], terminal))
+        terminal.out(_text(proof, arguments, terminal))
     return finish(diagnostics, terminal)

@@ -1,0 +1,73 @@
+"""`cut`: the cycles of a graph, and a smallest set of references whose removal breaks them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options]"
+HELP = """Lists the cycles of the configuration, each edge with the rule and the line that it stands on, and
+what to remove so that there are none left: as few references as possible. Only what somebody wrote
+can be removed, not what follows from creating and destroying.
+
+Looks at the plan graph, and when that has no cycle, plans and looks at the graph of applying."""
+FLAGS = (
+    Flag("type", "string", "Only this graph: plan, plan-destroy or apply.", value="TYPE"),
+    Flag("plan", "string", "The graph of applying this plan file.", value="FILE"),
+    JSON,
+    DESTROY,
+    *OPERATION,
+    *STATE,
+    *VARIABLES,
+)
+KINDS = ("", "plan", "plan-destroy", "apply")
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when the graph cannot be made."""
+    if arguments.words:
+        raise UsageError("Too many words", "cut takes no words; use -chdir=DIR before the command.")
+    if arguments["type"] not in KINDS:
+        raise UsageError(f"There is no graph of type {arguments['type']}", f"The types are: {', '.join(KINDS[1:])}.")
+    from planner.explanations import cut
+    from planner.graph.cycles import knot_lines
+
+    knots, diagnostics = cut(options(arguments), arguments["type"], arguments["plan"] or None)
+    if knots is None:
+        return finish(diagnostics, terminal)
+    if arguments["json"]:
+        from planner.vocabulary.exact_json import dumps
+
+        document = {"format_version": "1.0", "cycles": [knot_json(knot) for knot in knots]}
+        terminal.out(dumps(document, escape_html=False).decode("utf-8"))
+        return finish([d for d in diagnostics if d.is_error], terminal) if has_errors(diagnostics) else 0
+    if not knots:
+        terminal.out("There are no cycles.")
+    for number, knot in enumerate(knots):
+        title = terminal.paint(f"Cycle: {', '.join(knot.cycle)}", "bold")
+        terminal.out("\n".join([*([""] if number else []), title, *knot_lines(knot)]))
+    return 0
+
+
+def knot_json(knot: Any) -> dict[str, Any]:
+    """Format 1.0 of one knot. `size` counts its vertices; `stuck` is a cycle that nothing which could be removed
+    belongs to, when there is one."""
+    return {
+        "cycle": list(knot.cycle),
+        "size": knot.size,
+        "edges": [
+            {"from": e.dependent, "to": e.dependency, "rule": e.rule, "reason": e.reason, "source": e.source}
+            for e in knot.edges
+        ],
+        "cut": [
+            {"object": r.object, "targets": list(r.targets), "paths": list(r.paths), "sources": list(r.sources)}
+            for r in knot.removals
+        ],
+        "smallest": knot.cut.is_exact,
+        "stuck": list(knot.cut.stuck),
+    }

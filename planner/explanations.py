@@ -1,0 +1,127 @@
+"""Questions about a plan: why an action is planned, why a value is not known yet; what breaks cycles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from planner.session import Options, Session
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
+
+if TYPE_CHECKING:
+    from planner.graph.cycles import Knot
+    from planner.graph.model import Graph
+    from planner.plan.why import Explainer
+
+GRAPH_WORDS = {
+    "targeted": "selected",
+    "excluded": "excluded",
+    "forced": "forced_create_before_destroy",
+}
+"""short words of `why` for predicates about a vertex: within -target and -exclude, out of it because of -exclude,
+created before it is destroyed because of something that depends on it"""
+
+ACTION_WORDS = ("replace", "delete", "create", "update", "read", "no-op", "forget")
+"""words of `why` that name a planned action"""
+
+UNKNOWN = "unknown"
+
+WORDS = frozenset((*GRAPH_WORDS, *ACTION_WORDS, UNKNOWN))
+
+
+def vertex_fact(graph: Graph, word: str, what: str) -> str:
+    """The fact that a short word says of a vertex, in the rule language. Raises Failure for an unknown vertex."""
+    from planner.graph.why import find_node
+    from planner.syntax.rule_syntax import quote
+
+    return f"{GRAPH_WORDS[word]}({quote(find_node(graph, what, pruned=True))})"
+
+
+def explainer(options: Options, plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
+    """What answers questions about a plan: the one in a file, or one made for the purpose, without locking the state.
+    None when there is no plan to ask about."""
+    from planner import pipeline
+    from planner.plan.planned_values import planned_values
+    from planner.plan.why import Explainer
+    from planner.state.model import State
+    from planner.walk.hooks import Hooks
+
+    if plan_file is not None:
+        session, plan, problems = pipeline.open_plan(options, plan_file)
+        session = _with_variables(session, plan)
+    else:
+        planned = pipeline.plan(evolve(options, lock=False), Hooks())
+        session, plan, problems = planned.session, planned.plan, list(planned.diagnostics)
+    if plan is None or session.config is None:
+        return None, problems
+    unlimited = evolve(session, options=evolve(session.options, targets=(), excludes=()))
+    graph = pipeline.build("eval", unlimited, plan.prior_state or State())
+    context = planned_values(graph, session.config, plan, session.variables, session.schemas, session.workspace)
+    return Explainer(plan, session.config, context, session.variables), problems
+
+
+def _with_variables(session: Session, plan: Any) -> Session:
+    """The session of a saved plan with the values of its variables."""
+    from planner.config.variables import check_plan_variables
+
+    if plan is None or session.config is None:
+        return session
+    recorded = {name: value for name, value in plan.variables.items() if value is not None}
+    variables, _ = check_plan_variables(recorded, session.config.root.variables, session.given)
+    return evolve(session, variables=variables)
+
+
+def why_planned(
+    options: Options, verb: str, what: str, plan_file: str | None = None, negated: bool = False
+) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
+    """The proof of a planned action (`verb` one of ACTION_WORDS, or "" for whatever is planned) or of an unknown value.
+    Raises Failure."""
+    found, problems = explainer(options, plan_file)
+    if found is None:
+        return None, problems
+    problems = [] if not has_errors(problems) else [_as_warning(d) for d in problems]
+    if verb == UNKNOWN:
+        return found.not_unknown(what) if negated else found.unknown(what), problems
+    if negated:
+        return found.not_action(what, verb), problems
+    return found.action(what, verb), problems
+
+
+def _as_warning(problem: Diagnostic) -> Diagnostic:
+    """An error of planning does not keep anybody from asking about what was planned."""
+    return evolve(problem, severity="warning") if problem.is_error else problem
+
+
+# ---------------------------------------------------------------- cycles
+
+
+def cut(options: Options, kind: str = "", plan_file: str | None = None) -> tuple[list[Knot] | None, list[Diagnostic]]:
+    """The knots of vertices that wait for each other, and what to remove. `kind` as for graphs; without it the plan
+    graph's, and when that has none those of applying what is planned. None when there is no graph. Raises Failure."""
+    from planner import pipeline
+    from planner.graph.cycles import knots
+
+    if plan_file is not None or kind in ("plan", "plan-destroy", ""):
+        graph = pipeline.graph(options, kind or ("apply" if plan_file else "plan"), plan_file, as_planned=True)
+        if not graph.nodes:
+            return None, list(graph.diagnostics)
+        found = knots(graph)
+        if found or plan_file is not None or kind:
+            return found, []
+    return _apply_knots(options)
+
+
+def _apply_knots(options: Options) -> tuple[list[Knot] | None, list[Diagnostic]]:
+    from planner import pipeline
+    from planner.graph.build import build_graph
+    from planner.graph.cycles import knots
+    from planner.walk.hooks import Hooks
+
+    planned = pipeline.plan(evolve(options, lock=False), Hooks())
+    plan, session = planned.plan, planned.session
+    if plan is None or session.config is None:
+        return None, list(planned.diagnostics)
+    walk = "destroy" if plan.mode == "destroy" else "apply"
+    facts = pipeline.graph_facts(walk, session, plan.prior_state, plan.changes)
+    return knots(build_graph(facts)), []

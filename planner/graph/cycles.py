@@ -1,0 +1,179 @@
+"""Cycles that explain themselves: the shortest one of each knot, why each of its edges is there, and what to remove."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from planner.datalog.explain import Proof, Prover
+from planner.datalog.render import reason_text
+from planner.facts.sources import source_json
+from planner.graph.cut import Cut, Owned, owned_edges, shortest_cycle, smallest_cut
+from planner.graph.model import Graph
+from planner.vocabulary.diagnostic import Diagnostic, error
+
+REFERENCES = ("reference", "validation_reference", "import_reference", "destroy_reference")
+"""predicates whose facts are what people wrote"""
+
+
+@frozen(eq=False)
+class CycleEdge:
+    """An edge with the rule that made it, its reason, and where that stands (in the proof format; None: nowhere)."""
+
+    dependent: str
+    dependency: str
+    rule: str
+    reason: str
+    source: dict[str, Any] | None
+
+
+@frozen(eq=False)
+class Removal:
+    """What `object` says about `targets`, and where it says so."""
+
+    object: str
+    targets: tuple[str, ...]
+    paths: tuple[str, ...]
+    sources: tuple[dict[str, Any], ...]
+
+
+@frozen(eq=False)
+class Knot:
+    """Vertices that wait for each other: a shortest cycle, how many vertices there are in all, what to remove."""
+
+    edges: tuple[CycleEdge, ...]
+    size: int
+    removals: tuple[Removal, ...]
+    cut: Cut
+
+    @property
+    def cycle(self) -> tuple[str, ...]:
+        return tuple(edge.dependent for edge in self.edges)
+
+
+def knots(graph: Graph) -> list[Knot]:
+    """All knots of a graph, by the first name of their shortest cycle."""
+    members: dict[str, set[str]] = {}
+    for node, representative in graph.database["in_cycle"]:
+        members.setdefault(representative, set()).add(node)
+    if not members:
+        return []
+    prover = Prover(graph.program, graph.database)
+    owned = owned_edges(graph)
+    found = [_knot(graph, prover, owned, members[name]) for name in sorted(members)]
+    return sorted(found, key=lambda knot: knot.cycle)
+
+
+def _knot(graph: Graph, prover: Prover, owned: Owned, members: set[str]) -> Knot:
+    within = {a: [b for b in graph.edges[a] if b in members] for a in members}
+    cycle = shortest_cycle(within)
+    cut = smallest_cut(graph.edges, members, owned.statements)
+    edges = tuple(_edge(graph, prover, a, b) for a, b in zip(cycle, cycle[1:] + cycle[:1], strict=True))
+    return Knot(edges, len(members), tuple(_removal(graph, owned, s) for s in cut.statements), cut)
+
+
+def _edge(graph: Graph, prover: Prover, dependent: str, dependency: str) -> CycleEdge:
+    proof = prover.why("edge", (dependent, dependency))
+    assert proof is not None and proof.rule is not None
+    step = decisive(proof)
+    assert step.rule is not None
+    source = next(iter(_sources(graph, proof)), None)
+    return CycleEdge(dependent, dependency, step.rule.name, reason_text(step.rule, step.assignment), source)
+
+
+def decisive(proof: Proof) -> Proof:
+    """The last step that is still about the same things: above it, steps only pass the relation on."""
+    while True:
+        further = [x for x in proof.body if isinstance(x, Proof) and x.row == proof.row and x.rule is not None]
+        if len(further) != 1:
+            return proof
+        proof = further[0]
+
+
+def _sources(graph: Graph, proof: Proof) -> list[dict[str, Any]]:
+    """Where the leaves of a proof stand; those of references first, then what the state says."""
+    leaves: list[tuple[int, Any]] = []
+    waiting, seen = [proof], set[int]()
+    while waiting:
+        at = waiting.pop()
+        if id(at) in seen:
+            continue
+        seen.add(id(at))
+        if at.rule is None:
+            source = graph.database.facts.source(at.predicate, at.row)
+            if source is not None and at.predicate != "walk":
+                first = 0 if at.predicate in REFERENCES else 1 if at.predicate == "state_depends_on" else 2
+                leaves.append((first, source))
+        waiting += [entry for entry in reversed(at.body) if isinstance(entry, Proof)]
+    return [source_json(source) for _, source in sorted(leaves, key=lambda leaf: leaf[0])]
+
+
+def _removal(graph: Graph, owned: Owned, statement: tuple[str, tuple[str, ...]]) -> Removal:
+    facts = graph.database.facts
+    mentions = owned.mentions[statement]
+    spans = [facts.source(name, mention) for mention in mentions for name in REFERENCES]
+    sources: list[dict[str, Any]] = []
+    for span in spans:
+        written = source_json(span) if span is not None else None
+        if written is not None and written not in sources:
+            sources.append(written)
+    object, targets = statement
+    return Removal(object, targets, tuple(sorted({path for _, _, path in mentions})), tuple(sources))
+
+
+# ---------------------------------------------------------------- text
+
+
+def place(source: dict[str, Any] | None) -> str:
+    """`main.tf:3: input = local.b`, or what else a source says."""
+    if not source:
+        return ""
+    if "file" in source:
+        snippet = source.get("snippet", "").strip()
+        return f"{source['file']}:{source['line']}" + (f": {snippet}" if snippet else "")
+    ((kind, value),) = source.items()
+    return f"{kind.replace('_', ' ')} {value}"
+
+
+def removal_text(removal: Removal) -> str:
+    """What to remove, in one line."""
+    where = "; ".join(place(source) for source in removal.sources)
+    return f"what {removal.object} says about {', '.join(removal.targets)}" + (f" ({where})" if where else "")
+
+
+def knot_lines(knot: Knot) -> list[str]:
+    """The cycle edge by edge, and what breaks it."""
+    lines = []
+    for edge in knot.edges:
+        lines.append(f"  {edge.dependent} needs {edge.dependency}:")
+        lines.append(f"    {edge.reason} [{edge.rule}]")
+        if edge.source:
+            lines.append(f"    {place(edge.source)}")
+    others = knot.size - len(knot.edges)
+    if others:
+        lines.append(f"{others} more {'depends' if others == 1 else 'depend'} on each other in the same knot.")
+    return [*lines, *cut_lines(knot)]
+
+
+def cut_lines(knot: Knot) -> list[str]:
+    """What breaks all cycles of a knot."""
+    if knot.cut.stuck:
+        return [
+            "No reference can be removed to break it: the order of creating and destroying alone makes this cycle: "
+            + ", ".join(knot.cut.stuck)
+            + "."
+        ]
+    if len(knot.removals) == 1:
+        return [f"To break it, remove {removal_text(knot.removals[0])}."]
+    note = "" if knot.cut.is_exact else " (perhaps not the smallest set)"
+    return [f"To break it, remove all of these{note}:", *(f"  - {removal_text(r)}" for r in knot.removals)]
+
+
+def cycle_problems(graph: Graph) -> list[Diagnostic]:
+    """One error for each knot."""
+    found = []
+    for knot in knots(graph):
+        detail = "There is no order in which these could be done:\n" + "\n".join(knot_lines(knot))
+        found.append(error("graph.cycle", f"Cycle: {', '.join(knot.cycle)}", detail, None))
+    return found

@@ -1,0 +1,127 @@
+"""What an expression mentions, with everything that follows the name: `a.b[count.index].c[*].d` is one chain.
+
+`variables` (planner.syntax.references) gives the constant part of it only; who wants to know which value is meant needs
+the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+from planner.syntax.nodes import (
+    Call,
+    Element,
+    Expression,
+    For,
+    Index,
+    Literal,
+    Object,
+    Parens,
+    Relative,
+    Splat,
+    TemplateFor,
+    Traversal,
+    Tuple,
+    Variable,
+    Wrap,
+)
+from planner.syntax.references import PARTS
+
+EVERY = "*"
+"""stands in the place of a step: every element"""
+Suffix: TypeAlias = tuple[Any, ...]
+"""steps, index expressions, and EVERY"""
+
+
+@frozen(eq=False)
+class Chain:
+    """A name with constant steps, and what follows: steps (`GetAttr`, `GetIndex`), expressions in brackets, EVERY."""
+
+    base: Traversal | Variable
+    suffix: Suffix
+    start: int
+    end: int
+
+
+def chains(root: Expression) -> tuple[list[Chain], list[Call]]:
+    """All chains that are not bound inside the expression, and all function calls, in no particular order."""
+    found: list[Chain] = []
+    calls: list[Call] = []
+    stack: list[tuple[Any, frozenset[str]]] = [(root, frozenset())]
+    while stack:
+        node, bound = stack.pop()
+        cls = node.__class__
+        if cls in (Traversal, Variable, Relative, Index, Splat):
+            base, suffix, inside = _unrolled(node)
+            stack += [(part, bound) for part in inside]
+            if isinstance(base, (Traversal, Variable)):
+                if (base.root if isinstance(base, Traversal) else base.name) not in bound:
+                    found.append(Chain(base, suffix, node.start, node.end))
+            else:
+                stack.append((base, bound))
+        elif cls is tuple:
+            stack += [(item, bound) for item in node]
+        elif cls is For:
+            inner = bound | {name for name in (node.key, node.value) if name is not None}
+            stack += [((node.key_expr, node.value_expr, node.condition), inner), (node.collection, bound)]
+        elif cls is TemplateFor:
+            stack.append((node.body, bound | {name for name in (node.key, node.value) if name is not None}))
+            stack.append((node.collection, bound))
+        elif cls in PARTS:
+            if cls is Call:
+                calls.append(node)
+            stack += [(getattr(node, name), bound) for name in PARTS[cls]]
+    return found, calls
+
+
+def _unrolled(node: Any) -> tuple[Any, Suffix, list[Any]]:
+    """The innermost expression, what follows it, and the expressions that stand in what follows."""
+    suffix: Suffix = ()
+    inside: list[Any] = []
+    while True:
+        cls = node.__class__
+        if cls is Relative:
+            node, suffix = node.source, (*node.steps, *suffix)
+        elif cls is Index:
+            inside.append(node.key)
+            node, suffix = node.collection, (node.key, *suffix)
+        elif cls is Splat:
+            each: Any = node.each
+            if each.__class__ is Relative and each.source.__class__ is Element:
+                suffix = (EVERY, *each.steps, *suffix)
+            else:
+                if each.__class__ is not Element:
+                    inside.append(each)
+                    suffix = ()
+                suffix = (EVERY, *suffix)
+            node = node.source
+        elif cls is Parens and suffix:
+            node = node.expr
+        else:
+            return node, suffix, inside
+
+
+def part_of(node: Expression, path: tuple[tuple[str, Any], ...]) -> tuple[Expression, tuple[tuple[str, Any], ...]]:
+    """The part of an expression that gives a part of its value, as far as that can be read from the text, and the
+    path that is left."""
+    while True:
+        if isinstance(node, (Parens, Wrap)):
+            node = node.expr
+            continue
+        if not path:
+            return node, path
+        key = path[0][1]
+        inner: Expression | None = None
+        if isinstance(node, Object):
+            for item in node.items:
+                if not isinstance(item.key, Literal):
+                    return node, path
+                if item.key.value == key:
+                    inner = item.value
+        elif isinstance(node, Tuple) and isinstance(key, int) and key < len(node.items):
+            inner = node.items[key]
+        if inner is None:
+            return node, path
+        node, path = inner, path[1:]

@@ -1,0 +1,117 @@
+"""`why` and `cut` as commands: words, depth, one step, JSON, and what does not hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+CONFIG = """variable "x" { default = "2" }
+resource "terraform_data" "a" { triggers_replace = var.x }
+resource "terraform_data" "b" { input = terraform_data.a.id }
+resource "terraform_data" "c" {
+  input = terraform_data.b.output
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+resource "terraform_data" "alone" {}
+"""
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(CONFIG, encoding="utf-8")
+    return tmp_path
+
+
+def test_unknown(planner):
+    ran = planner("why", "unknown", "terraform_data.c.input")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.split("\n") == [
+        "terraform_data.c.input refers to terraform_data.b.output, which is not known yet",
+        "  main.tf:5: input = terraform_data.b.output",
+        "  the provider decides terraform_data.b.output when terraform_data.b is applied (create)",
+        "    terraform_data.b is declared and does not exist yet: "
+        'main.tf:3: resource "terraform_data" "b" { input = terraform_data.a.id }',
+        "",
+    ]
+    known = planner("why", "unknown", "var.x")
+    assert known.code == 1 and 'var.x is known: "2".' in known.err
+
+
+def test_depth_and_one_step(planner):
+    whole = planner("why", "unknown", "terraform_data.c.input", "-json")
+    document = json.loads(whole.out)
+    short = planner("why", "-depth=1", "unknown", "terraform_data.c.input")
+    assert "... (p" in short.out and "main.tf:3" not in short.out
+    name = short.out.split("... (")[1].split(":")[0]
+    step = document["proofs"][name]
+    one = planner("why", "unknown", "terraform_data.c.input", f"-expand={name}")
+    assert one.out.startswith(f'{step["tuple"][0]}("{step["tuple"][1]}")') and f"[{step['rule']}]" in one.out
+    none = planner("why", "unknown", "terraform_data.c.input", "-expand=p999")
+    assert none.code == 1 and "p999" in none.err
+    same = planner("why", "-depth=1", "-json", "unknown", "terraform_data.c.input")
+    assert json.loads(same.out) == document
+
+
+def test_another_action(planner):
+    ran = planner("why", "replace", "terraform_data.a")
+    assert ran.code == 1 and "No replace is planned for terraform_data.a" in ran.err
+    assert "ask why create" in ran.err and "would need replaced(terraform_data.a)" in ran.err
+    assert planner("why", "-not", "replace", "terraform_data.a").code == 0
+    assert planner("why", "-not", "create", "terraform_data.a").code == 1
+    assert planner("why", "create", "terraform_data.a").code == 0
+
+
+def test_within_and_out_of_targets(planner):
+    ran = planner("why", "targeted", "-target=terraform_data.b", "terraform_data.a")
+    assert ran.code == 0 and "command line -target=terraform_data.b" in ran.out and "main.tf:3" in ran.out
+    ran = planner("why", "-not", "targeted", "-target=terraform_data.b", "terraform_data.alone")
+    assert (
+        ran.code == 0
+        and "does not hold" in ran.out
+        and "would need covers(T, terraform_data.alone (expand))" in ran.out
+    )
+    ran = planner("why", "excluded", "-exclude=terraform_data.a", "terraform_data.b")
+    assert ran.code == 0 and "command line -exclude=terraform_data.a" in ran.out
+    ran = planner("why", "excluded", "-exclude=terraform_data.a", "terraform_data.alone")
+    assert ran.code == 1 and "does not hold" in ran.err
+    ran = planner("why", "targeted", "terraform_data.nobody")
+    assert ran.code == 1 and "No such vertex" in ran.err
+
+
+def test_forced(planner):
+    ran = planner("why", "forced", "terraform_data.a")
+    assert ran.code == 0
+    assert ran.out.startswith("something that must be created before it is destroyed depends on terraform_data.a")
+    assert "main.tf:6" in ran.out and "main.tf:5: input = terraform_data.b.output" in ran.out
+    assert planner("why", "-not", "forced", "terraform_data.alone").code == 0
+
+
+def test_cut(planner, work):
+    ran = planner("cut")
+    assert (ran.code, ran.out) == (0, "There are no cycles.\n")
+    (work / "main.tf").write_text("locals {\n  a = local.b\n  b = local.a\n}\n", encoding="utf-8")
+    ran = planner("cut")
+    assert ran.code == 0 and ran.out.endswith(
+        "To break it, remove what local.a says about local.b (main.tf:2: a = local.b).\n"
+    )
+    document = json.loads(planner("cut", "-json").out)
+    assert document["format_version"] == "1.0"
+    (cycle,) = document["cycles"]
+    assert cycle["cycle"] == ["local.a (expand)", "local.b (expand)"]
+    assert cycle["cut"] == [
+        {
+            "object": "local.a",
+            "targets": ["local.b"],
+            "paths": ["value"],
+            "sources": [{"file": "main.tf", "line": 2, "column": 7, "snippet": "  a = local.b"}],
+        }
+    ]
+    assert (cycle["smallest"], cycle["stuck"]) == (True, [])
+    assert cycle["edges"][0]["rule"].startswith("graph/references.")
+    assert planner("cut", "-type=nothing").code == 1
+    assert planner("cut", "word").code == 1

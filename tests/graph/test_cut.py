@@ -1,0 +1,208 @@
+"""What is to be removed so that a graph has no cycle: against all sets there are, and on configurations."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.graph.cut import Cut, Edge, Statement, shortest_cycle, smallest_cut
+
+NAMES = "abcdef"
+
+
+def has_cycle(edges: Collection[Edge]) -> bool:
+    left = set(edges)
+    while True:
+        waiting = {a for a, _ in left}
+        kept = {(a, b) for a, b in left if b in waiting}
+        if kept == left:
+            return bool(left)
+        left = kept
+
+
+def graphs() -> st.SearchStrategy[dict[Edge, int]]:
+    """Edges, each with the number of its statement; 0 for an edge that nobody owns."""
+    pairs = st.sampled_from([(a, b) for a in NAMES for b in NAMES if a != b])
+    return st.dictionaries(pairs, st.integers(0, 6), max_size=14)
+
+
+def statement(number: int) -> Statement:
+    return (f"s{number}", ("t",))
+
+
+@settings(max_examples=300, deadline=None)
+@given(graphs())
+def test_smallest_among_all_sets(graph: dict[Edge, int]) -> None:
+    edges = {a: [b for b in NAMES if (a, b) in graph] for a in NAMES}
+    owned = {edge: statement(n) for edge, n in graph.items() if n}
+    found = smallest_cut(edges, NAMES, owned)
+    if has_cycle([edge for edge, n in graph.items() if not n]):
+        assert found.stuck and not found.statements
+        assert all((a, b) in graph for a, b in itertools.pairwise((*found.stuck, found.stuck[0])))
+        return
+    numbers = sorted({n for n in graph.values() if n})
+    sizes = (
+        size
+        for size in range(len(numbers) + 1)
+        for gone in itertools.combinations(numbers, size)
+        if not has_cycle([edge for edge, n in graph.items() if n not in gone])
+    )
+    assert found.is_exact
+    assert len(found.statements) == next(sizes)
+    assert not has_cycle([edge for edge, n in graph.items() if statement(n) not in found.statements])
+
+
+@settings(max_examples=200, deadline=None)
+@given(graphs())
+def test_shortest_cycle(graph: dict[Edge, int]) -> None:
+    edges = {a: [b for b in NAMES if (a, b) in graph] for a in NAMES}
+    found = shortest_cycle(edges)
+    assert bool(found) == has_cycle(graph)
+    lengths = {
+        len(path)
+        for size in range(2, len(NAMES) + 1)
+        for path in itertools.permutations(NAMES, size)
+        if all(pair in graph for pair in itertools.pairwise((*path, path[0])))
+    }
+    assert len(found) == min(lengths, default=0)
+    assert all(pair in graph for pair in itertools.pairwise((*found, *found[:1])))
+
+
+def test_a_large_knot_is_cut_greedily() -> None:
+    size = 60
+    edges = {f"n{i:02}": [f"n{(i * j + j) % size:02}" for j in (1, 2, 3, 5, 7, 11, 13)] for i in range(size)}
+    edges = {a: sorted(set(bs) - {a}) for a, bs in edges.items()}
+    owned = {(a, b): (a, (b,)) for a, bs in edges.items() for b in bs}
+    found = smallest_cut(edges, edges, owned)
+    left = [edge for edge in owned if owned[edge] not in found.statements]
+    assert not found.is_exact
+    assert not has_cycle(left)
+    for one in found.statements:  # none is superfluous
+        assert has_cycle([*left, *(edge for edge in owned if owned[edge] == one)])
+
+
+def test_no_cycle_no_cut() -> None:
+    assert smallest_cut({"a": ["b"], "b": []}, ["a", "b"], {}) == Cut()
+
+
+# ---------------------------------------------------------------- configurations
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+KNOT = """locals {
+  a = local.b
+  b = "${local.c}-${local.d}"
+  c = local.a
+  d = local.a
+}
+"""
+
+
+def test_the_diagnostic_explains_every_edge(work: Path) -> None:
+    from planner import pipeline
+
+    (work / "main.tf").write_text(KNOT, encoding="utf-8")
+    (problem,) = pipeline.validate(pipeline.Options())
+    assert problem.summary == "Cycle: local.a (expand), local.b (expand), local.c (expand)"
+    assert (
+        re.sub(r"references\.\d+", "references.N", problem.detail)
+        == """There is no order in which these could be done:
+  local.a (expand) needs local.b (expand):
+    local.a (expand) refers to local.b in value, and local.b (expand) answers to that name [graph/references.N]
+    main.tf:2: a = local.b
+  local.b (expand) needs local.c (expand):
+    local.b (expand) refers to local.c in value, and local.c (expand) answers to that name [graph/references.N]
+    main.tf:3: b = "${local.c}-${local.d}"
+  local.c (expand) needs local.a (expand):
+    local.c (expand) refers to local.a in value, and local.a (expand) answers to that name [graph/references.N]
+    main.tf:4: c = local.a
+1 more depends on each other in the same knot.
+To break it, remove what local.a says about local.b (main.tf:2: a = local.b)."""
+    )
+
+
+def test_cut_of_a_plan_graph(work: Path) -> None:
+    from planner.explanations import cut
+    from planner.session import Options
+
+    (work / "main.tf").write_text(
+        """resource "terraform_data" "x" {
+  input      = terraform_data.y.id
+  depends_on = [terraform_data.z]
+}
+resource "terraform_data" "y" { input = terraform_data.x.id }
+resource "terraform_data" "z" { input = "${terraform_data.x.id}${terraform_data.y.id}" }
+locals { p = local.q, }
+""".replace("locals { p = local.q, }", "locals {\n  p = local.q\n  q = local.p\n}"),
+        encoding="utf-8",
+    )
+    found, _ = cut(Options())
+    assert found is not None
+    assert [(k.cycle, k.size, len(k.removals)) for k in found] == [
+        (("local.p (expand)", "local.q (expand)"), 2, 1),
+        (("terraform_data.x (expand)", "terraform_data.y (expand)"), 3, 2),
+    ]
+    assert [(r.object, r.targets, r.paths, r.sources[0]["line"]) for r in found[1].removals] == [
+        ("terraform_data.x", ("terraform_data.y",), ("input",), 2),
+        ("terraform_data.x", ("terraform_data.z",), ("depends_on",), 3),
+    ]
+
+
+def test_a_cycle_of_the_apply_graph_alone(work: Path) -> None:
+    """b is replaced create-first by its state although what depends on it is not: only planning finds that."""
+    from planner.explanations import cut
+    from planner.session import Options
+    from planner.walk.hooks import Hooks
+
+    write_apply_cycle(work)
+    from planner import pipeline
+
+    planned = pipeline.plan(Options(lock=False), Hooks())
+    assert planned.plan is not None and planned.plan.errored
+    (problem,) = [d for d in planned.diagnostics if d.is_error]
+    assert problem.code == "graph.cycle" and "(destroy)" in problem.summary
+    found, _ = cut(Options())
+    assert found is not None
+    (knot,) = found
+    assert knot.size >= len(knot.edges) >= 2
+    rules = {edge.rule for edge in knot.edges}
+    assert any("destroy_order" in rule or "replacement_order" in rule for rule in rules)
+    assert knot.removals or knot.cut.stuck
+
+
+def write_apply_cycle(work: Path) -> None:
+    (work / "main.tf").write_text("", encoding="utf-8")
+
+    def entry(name: str, dependencies: list[str]) -> dict[str, object]:
+        attributes = {"id": name, "input": None, "output": None, "triggers_replace": None}
+        instance = {"schema_version": 0, "attributes": attributes, "dependencies": dependencies}
+        return {
+            "mode": "managed",
+            "type": "terraform_data",
+            "name": name,
+            "provider": 'provider["terraform.io/builtin/terraform"]',
+            "instances": [instance],
+        }
+
+    state = {
+        "version": 4,
+        "terraform_version": "1.12.6",
+        "serial": 1,
+        "lineage": "x",
+        "outputs": {},
+        "resources": [entry("a", ["terraform_data.b"]), entry("b", ["terraform_data.a"])],
+        "check_results": None,
+    }
+    (work / "terraform.tfstate").write_text(json.dumps(state), encoding="utf-8")

@@ -1,0 +1,30 @@
+"""Plans of folders with everything that explains them, in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from planner.cli.flags import parse
+from planner.cli.options import DESTROY, OPERATION, STATE, VARIABLES, options
+from planner.config.modules_manifest import install_modules
+from planner.config.variables import collect_variables
+from planner.explanations import explainer
+from planner.plan.why import Explainer
+from planner.vocabulary.diagnostic import Diagnostic
+
+FLAGS = (DESTROY, *OPERATION, *STATE, *VARIABLES)
+
+
+def explain(arguments: list[str], plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
+    """What explains the plan of the current directory."""
+    given = options(parse(arguments, FLAGS))
+    install_modules(".", variables=collect_variables(".", given.var_args)[0])
+    return explainer(given, plan_file)
+
+
+def explain_text(text: str, *arguments: str) -> Explainer:
+    """What explains the plan of a configuration, which is written to the current directory."""
+    Path("main.tf").write_text(text, encoding="utf-8")
+    found, problems = explain(list(arguments))
+    assert found is not None, problems
+    return found

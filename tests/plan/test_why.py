@@ -1,0 +1,74 @@
+"""Every action and every unknown value of every recorded case has a proof that an independent checker accepts, down to
+places in files, state entries or the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datalog.proof_checker import check
+from explaining import explain
+from test_recorded_plans import META, PLANNED, work_copy
+
+from planner.datalog.evaluate import evaluate
+from planner.datalog.values import decode
+from planner.language.values import Unknown, unmark
+from planner.plan.places import Place, open_parts
+from planner.plan.rule_programs import cause_program
+from planner.plan.trace import label
+from planner.plan.why import Explainer
+from planner.vocabulary.address import format_resource, parse_module
+
+RULES = [{"name": rule.name, "text": rule.text} for rule in cause_program().rules]
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_every_action_and_unknown_value_has_a_proof(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(work_copy(name, tmp_path))
+    for variable, value in META[name].get("env", {}).items():
+        monkeypatch.setenv(variable, value)
+    explained, problems = explain(META[name].get("plan_args", []))
+    if explained is None:
+        assert any(d.is_error for d in problems)
+        return
+    everything = explained.trace()
+    places = unknown_places(explained)
+    for change in explained.plan.changes:
+        everything.change(change)
+    for place in places:
+        everything.value(place)
+    database = evaluate(cause_program(), everything.build())
+
+    def holds(predicate: str) -> list[list[Any]]:
+        return [[decode(v) for v in row] for row in database[predicate]]
+
+    for change in explained.plan.changes:
+        accept(explained.action(label(change)), ["explained", label(change), change.action], holds)
+    for place in places:
+        accept(explained.unknown(str(place)), ["unknown", str(place)], holds)
+
+
+def accept(document: dict[str, Any], goal: list[str], holds: Any) -> None:
+    assert document["goal"] == goal
+    check(RULES, document, holds)
+    for step in document["proofs"].values():
+        if step.get("input"):
+            source = step["source"]
+            assert {"file", "line", "snippet"} <= set(source) or set(source) <= {"state", "command_line"}, step
+
+
+def unknown_places(explained: Explainer) -> list[Place]:
+    """What `after_unknown` of the plan's JSON says is not known: of planned objects, and of root outputs."""
+    context = explained.places.context
+    found = []
+    for change in explained.plan.changes:
+        module = context.module(parse_module(change.module))
+        if module is None or change.deposed:
+            continue
+        key = format_resource("", change.mode, change.type, change.name)
+        found += [Place(module, "resource", key, change.key, path) for path in open_parts(change.after)]
+    for output in explained.plan.outputs:
+        if unmark(output.after)[0].__class__ is Unknown:
+            found.append(Place(context.root, "output", output.name))
+    return found
