@@ -31,6 +31,7 @@ class Database(Mapping[str, Relation]):
         # seconds[rule number], and rows that the rule's evaluations gave (before those known already are taken out)
         self.seconds: dict[int, float] = {}
         self.produced: dict[int, int] = {}
+        self.native_seconds: dict[str, float] = {}  # of the native operators, by predicate
         self._ranks: dict[str, dict[Row, int]] = {}
 
     def __getitem__(self, predicate: str) -> Relation:
@@ -115,7 +116,9 @@ class _Evaluation:
         if step.native:
             (number,) = step.predicates
             inputs = [self.relations[n] for n in step.inputs]
+            begin = perf_counter()
             self.relations[number] = OPERATORS[step.native].function(*inputs) | self.relations[number]
+            self.database.native_seconds[self.names[number]] = perf_counter() - begin
             return
         fresh: set[int] = set()
         for function in step.functions:
