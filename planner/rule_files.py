@@ -11,22 +11,32 @@ from typing import TypeVar
 from attrs import evolve, field, frozen
 
 from planner import rulebook
-from planner.datalog.limit import run_limited
 from planner.datalog.model import Rule
 from planner.datalog.program import Program
-from planner.datalog.suite import Outcome, run, untested
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.datalog.suite import Outcome, bounded, run, untested
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.span import Source, Span
 
 LOAD_SECONDS = 30.0
 """for parsing, checking and compiling the rules of one program"""
 CASE_SECONDS = 10.0
 """for evaluating one case"""
+MOST_DIAGNOSTICS = 100
+"""that are shown; more would not be read"""
 MOST_BYTES = 4 << 20
 """of all files together: generated rules and all"""
 
 Files = list[tuple[str, str]]
 T = TypeVar("T")
+
+
+OWN_FOLDER = os.path.join(".planner", "rules")
+"""where the rules of a configuration stand"""
+
+
+def default_words() -> list[str]:
+    """What is meant when nothing is named: the folder for rules if there is one, else the working directory."""
+    return [OWN_FOLDER] if os.path.isdir(OWN_FOLDER) else ["."]
 
 
 # ---------------------------------------------------------------- reading
@@ -131,16 +141,26 @@ def check(rules: Files, name: str = "", cases: Files | None = None) -> Checked:
 
     def work() -> tuple[str, list[Diagnostic]]:
         found = name or choose([*rules, *(cases or ())])
-        return found, load(rules, found)[1]
+        return found, _first(load(rules, found)[1])
 
-    if name:
-        rulebook.program(name)  # raises Failure for an unknown one
     try:
+        if name:
+            rulebook.program(name)  # raises Failure for an unknown one
         found, diagnostics = _limited(work)
     except Failure as failure:
         return Checked(name, failure.diagnostics)
     core = rulebook.program(found).files
     return Checked(found, _placed(diagnostics, [*rules, *core]))
+
+
+def _first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """The first ones, errors before warnings, and how many there are beyond."""
+    more = len(diagnostics) - MOST_DIAGNOSTICS
+    if more <= 0:
+        return diagnostics
+    kept = sorted(diagnostics, key=lambda d: not d.is_error)[:MOST_DIAGNOSTICS]
+    make = error if has_errors(kept) else warning
+    return [*kept, make("rules.more", "Not everything is shown", f"There are {more} more of these.")]
 
 
 def _limited(work: Callable[[], T]) -> T:
@@ -152,7 +172,7 @@ def _limited(work: Callable[[], T]) -> T:
         except RecursionError:
             raise Failure(_too_much("depth")) from None
 
-    return run_limited(guarded, LOAD_SECONDS, _too_much)
+    return bounded(guarded, LOAD_SECONDS, _too_much)
 
 
 def _too_much(what: str) -> Diagnostic:
@@ -243,10 +263,14 @@ def _test_file(program: Program, path: str, text: str, found: Tested) -> list[Ou
     from planner.datalog.cases import load_cases
 
     try:
-        problems = _placed(_limited(lambda: load_cases(program, path, text)[1]), [(path, text)])
+        problems = _placed(_limited(lambda: _first(load_cases(program, path, text)[1])), [(path, text)])
     except Failure as failure:
         problems = failure.diagnostics
     found.diagnostics.extend(problems)
     if has_errors(problems):
         return []
-    return run(program, load_cases(program, path, text)[0], CASE_SECONDS)
+    cases = load_cases(program, path, text)[0]
+    if not cases:
+        detail = 'Begin a case with .case "what should hold", and say with .want what should be derived.'
+        found.diagnostics.append(error("rules.no_cases", f"No case in {path}", detail))
+    return run(program, cases, CASE_SECONDS)

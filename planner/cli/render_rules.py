@@ -174,7 +174,7 @@ def tested_text(tested: Tested, paint: Paint) -> str:
         lines.append(_visible(path))
         for outcome in outcomes:
             mark = paint("ok  ", "green") if outcome.holds else paint("FAIL", "bold", "red")
-            lines.append(f"  {mark} {_visible(outcome.case.name)}")
+            lines.append(f"  {mark} {_visible(_clipped(outcome.case.name))}")
             lines += [f"         {line}" for line in _what_differs(outcome)]
     every = [outcome for outcomes in tested.outcomes.values() for outcome in outcomes]
     failed = sum(not outcome.holds for outcome in every)
@@ -201,7 +201,7 @@ def _row(difference: Difference, row: Row) -> str:
     from planner.syntax.rule_syntax import quote
 
     values = ", ".join(quote(value) if type(value) is str else repr(value) for value in row)
-    return _visible(f"{difference.predicate}({values})")
+    return _visible(_clipped(f"{difference.predicate}({values})"))
 
 
 def tested_json(tested: Tested) -> str:
@@ -245,6 +245,7 @@ def _case_json(outcome: Outcome) -> dict[str, Any]:
 
 # ---------------------------------------------------------------- diagnostics
 
+_MOST_TEXT = 1000  # of a line that explains
 _MOST_WIDTH = 200  # of a line that is shown: a file may be one line of a megabyte
 
 
@@ -275,8 +276,13 @@ def rendered(diagnostic: Diagnostic, paint: Paint) -> str:
         before = "".join("\t" if c == "\t" else " " for c in shown[: at - skipped])
         carets = "^" * max(1, min(last - skipped, len(shown)) - (at - skipped))
         lines += [f"  | {_visible(shown)}", f"  | {before}{paint(carets, colour)}"]
-    lines += [f"  {_visible(line)}" for line in diagnostic.detail.splitlines()]
+    lines += [f"  {_visible(_clipped(line))}" for line in diagnostic.detail.splitlines()]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _clipped(text: str) -> str:
+    """A line of an explanation, which may quote a name without end."""
+    return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT // 2]} ... {text[-_MOST_TEXT // 2 :]}"
 
 
 def _visible(text: str) -> str:

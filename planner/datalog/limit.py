@@ -8,26 +8,23 @@ import select
 import signal
 import time
 from collections.abc import Callable
-from math import ceil
 from typing import Any, NoReturn, TypeVar
 
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.diagnostic import Failure, error
 
 T = TypeVar("T")
 
 MOST_MEMORY = 2 << 30  # bytes beyond what the process has already
 
 
-def run_limited(work: Callable[[], T], seconds: float, problem: Callable[[str], Diagnostic] | None = None) -> T:
+def run_limited(work: Callable[[], T], seconds: float) -> T:
     """The result of `work()`, computed in a fork of this process: it sees all data without a copy, and nothing that it
-    does is seen here. Raises Failure when the time or the memory does not suffice, and the one that `work` raises.
-
-    `problem("time")` and `problem("memory")` give the diagnostics for that; without it they speak of a question."""
+    does is seen here. Raises Failure when the time or the memory does not suffice, and the one that `work` raises."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _work(work, writing, seconds)
+        _work(work, writing)
     os.close(writing)
     try:
         content = _read(reading, time.monotonic() + seconds)
@@ -36,8 +33,6 @@ def run_limited(work: Callable[[], T], seconds: float, problem: Callable[[str], 
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     if content is None:
-        if problem is not None:
-            raise Failure(problem("time"))
         detail = f"There was no answer within {seconds:g} seconds. Name something in it, or ask a narrower question."
         raise Failure(error("query.time", "Question takes too long", detail))
     result: tuple[str, Any] = pickle.loads(content) if content else ("memory", None)
@@ -46,18 +41,16 @@ def run_limited(work: Callable[[], T], seconds: float, problem: Callable[[str], 
         return value  # type: ignore[no-any-return]
     if outcome == "failure":
         raise Failure(value)
-    if outcome == "memory" and problem is not None:
-        raise Failure(problem("memory"))
     if outcome == "memory":
         detail = "The answer, or a step on the way, does not fit into memory. Ask a narrower question."
         raise Failure(error("query.memory", "Question needs too much memory", detail))
     raise RuntimeError(value)
 
 
-def _work(work: Callable[[], Any], writing: int, seconds: float) -> NoReturn:
+def _work(work: Callable[[], Any], writing: int) -> NoReturn:
     """In the child: never comes back."""
     try:
-        _limit(seconds)
+        _limit_memory()
         try:
             outcome: tuple[str, Any] = ("result", work())
         except Failure as failure:
@@ -72,13 +65,10 @@ def _work(work: Callable[[], Any], writing: int, seconds: float) -> NoReturn:
         os._exit(0)
 
 
-def _limit(seconds: float) -> None:
-    """Memory; and processor time, in case that nobody is left to end this process."""
+def _limit_memory() -> None:
     import resource
 
     try:
-        most = ceil(seconds) + 5
-        resource.setrlimit(resource.RLIMIT_CPU, (most, most))
         with open("/proc/self/statm") as file:
             used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         resource.setrlimit(resource.RLIMIT_AS, (used + MOST_MEMORY, used + MOST_MEMORY))

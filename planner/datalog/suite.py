@@ -8,9 +8,9 @@ second alone for one that denies nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from attrs import frozen
 
@@ -22,6 +22,8 @@ from planner.datalog.model import Rule
 from planner.datalog.program import Program
 from planner.datalog.values import Row
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+
+T = TypeVar("T")
 
 VERDICTS = ("deny", "warn")
 """the predicates whose rules need a case that holds them and one that does not"""
@@ -55,6 +57,18 @@ class Outcome:
         return not self.differences and not self.problem
 
 
+def bounded(work: Callable[[], T], seconds: float, problem: Callable[[str], Diagnostic]) -> T:
+    """The result of `work()` from a process of its own. Raises Failure with `problem("time")` or `problem("memory")`
+    when that is too much, and the one that `work` raises."""
+    try:
+        return run_limited(work, seconds)
+    except Failure as failure:
+        (first, *_others) = failure.diagnostics
+        if first.code in ("query.time", "query.memory"):  # in the words of a question, which this is not
+            raise Failure(problem(first.code.removeprefix("query."))) from None
+        raise
+
+
 def run(program: Program, cases: Iterable[Case], seconds: float) -> list[Outcome]:
     """Run cases one after the other, each at most so many seconds long."""
     program.functions  # noqa: B018  made here once, not in each process
@@ -71,7 +85,7 @@ def _outcome(program: Program, case: Case, seconds: float) -> Outcome:
         return error(f"rules.{what}", f"The case needs too much {what}", detail, case.span)
 
     try:
-        differences, fired = run_limited(partial(_evaluated, program, case), seconds, problem)
+        differences, fired = bounded(partial(_evaluated, program, case), seconds, problem)
     except Failure as failure:
         return Outcome(case, problem=tuple(failure.diagnostics))
     return Outcome(case, differences, fired)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
-USAGE = "[options] FILE|DIRECTORY..."
+USAGE = "[options] [FILE|DIRECTORY...]"
 HELP = """Checks files of rules (.dl) beside the rules of the product, without evaluating them, and shows all that
 is wrong: unknown predicates, columns that do not fit, variables without a value, negation in a circle. Of a directory,
-all rule files in it and below belong together."""
+all rule files in it and below belong together. Without words, those of .planner/rules, or else of the working
+directory."""
 PROGRAM = Flag(
     "program", "string", "Beside which rules of the product; without it, those that the files mention.", value="NAME"
 )
@@ -19,12 +20,10 @@ FLAGS = (JSON, PROGRAM)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is an error."""
-    if not arguments.words:
-        raise UsageError("No rule files", "Name the files or directories to check.")
     from planner import rule_files
     from planner.cli import render_rules
 
-    files, diagnostics = rule_files.read_files(arguments.words, (".dl",))
+    files, diagnostics = rule_files.read_files(arguments.words or rule_files.default_words(), (".dl",))
     checked = rule_files.check(files, arguments["program"])
     diagnostics += checked.diagnostics
     if arguments["json"]:

@@ -9,7 +9,8 @@ from planner.cli.terminal import Terminal
 
 USAGE = "[options] [FILE|DIRECTORY...]"
 HELP = """Runs the cases in files of cases (.case): facts, and what rules should derive from them. The rules are those
-of the product and the rule files (.dl) beside the cases. Without words, everything in the working directory and below.
+of the product and the rule files (.dl) beside the cases. Without words, those of .planner/rules, or else
+of the working directory and below.
 
 A rule for deny or warn needs two cases in one file: one that wants what it derives, and one with .want none."""
 FLAGS = (JSON, PROGRAM)
@@ -20,7 +21,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner import rule_files
     from planner.cli import render_rules
 
-    tested = rule_files.run_tests(arguments.words or ["."], arguments["program"])
+    tested = rule_files.run_tests(arguments.words or rule_files.default_words(), arguments["program"])
     if arguments["json"]:
         terminal.out(render_rules.tested_json(tested))
     else:
