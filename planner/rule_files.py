@@ -30,6 +30,8 @@ Files = list[tuple[str, str]]
 T = TypeVar("T")
 
 
+LONGEST_LINE = 100_000
+"""in characters: diagnostics count columns and show lines"""
 OWN_FOLDER = os.path.join(".planner", "rules")
 """where the rules of a configuration stand"""
 
@@ -54,7 +56,7 @@ def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, l
         try:
             data = _read(path, left)
             left -= len(data)
-            files[path] = data.decode("utf-8")
+            files[path] = _text(data)
         except UnicodeDecodeError as problem:
             detail = f"The file is not UTF-8 text: at byte {problem.start} stands one that cannot be there."
             problems.append(error("file.encoding", f"Cannot read {path}", detail))
@@ -89,6 +91,15 @@ def _read(path: str, most: int) -> bytes:
     if len(data) > most:
         raise ValueError(f"Rule files have at most {MOST_BYTES >> 20} MiB together")
     return data
+
+
+def _text(data: bytes) -> str:
+    """Raises ValueError for lines that nobody wrote."""
+    text = data.decode("utf-8")
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > LONGEST_LINE:
+            raise ValueError(f"Line {number} has more than {LONGEST_LINE} characters")
+    return text
 
 
 # ---------------------------------------------------------------- loading

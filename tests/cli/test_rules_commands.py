@@ -249,6 +249,7 @@ def test_rules_are_checked_beside_the_program_that_they_mention(planner, here):
         ("pipe.dl", "not a regular file"),
         ("empty", "no file with the ending .dl"),
         ("huge.dl", "at most 4 MiB"),
+        ("wide.dl", "Line 2 has more than 100000 characters"),
         ("a\0b.dl", "null"),
     ],
 )
@@ -257,6 +258,7 @@ def test_what_cannot_be_read(planner, here, command, word, reason):
     (here / "latin.dl").write_bytes(b"// \xe9\n")
     (here / "empty").mkdir()
     (here / "huge.dl").write_bytes(b"x" * (rule_files.MOST_BYTES + 1))
+    (here / "wide.dl").write_text("\n" + "x" * 100_001)
     os.mkfifo(here / "pipe.dl")
     if command == "test":
         reason = reason.replace(".dl", ".case or .dl")
@@ -415,25 +417,26 @@ def test_a_case_that_needs_all_memory_is_ended(planner, here, monkeypatch):
 
 def test_patterns_do_not_backtrack(planner, here):
     patterns = ", ".join(f'matches(A, "{p}")' for p in ("^(a+)+$", "^(a|aa)*b", "(.*)(.*)(.*)(.*)x"))
-    write(here, mine__dl=f"{_T}{_ALL}all(A, A) :- t(A), {patterns}.\n", mine__case=f't("{"a" * 100_000}!").\n{_NONE}')
+    write(here, mine__dl=f"{_T}{_ALL}all(A, A) :- t(A), {patterns}.\n", mine__case=f't("{"a" * 90_000}!").\n{_NONE}')
     assert planner("rules", "test").code == 0
 
 
 HOSTILE = {
     "a name of a megabyte": _ALL + "all(1, 2) :- " + "a" * 1_000_000 + "(1).\n",
-    "two of them": _ALL + "/// x: x.\n.decl " + "a" * 999_999 + "(x: any)\nall(1, 2) :- " + "a" * 1_000_000 + "(1).\n",
-    "a variable of a megabyte": _E + _ALL + "all(A, " + "B" * 1_000_000 + ") :- e(A).\n",
-    "a number of a megabyte": _ALL + f"all({'9' * 1_000_000}, 2).\n",
-    "null characters": "\0" * 100_000,
-    "quotes": '"' * 100_000,
-    "comments that begin": "/*" * 100_000,
-    "full stops": "." * 100_000,
+    "a long name": _ALL + "all(1, 2) :- " + "a" * 90_000 + "(1).\n",
+    "two of them": _ALL + "/// x: x.\n.decl " + "a" * 89_999 + "(x: any)\nall(1, 2) :- " + "a" * 90_000 + "(1).\n",
+    "a long variable": _E + _ALL + "all(A, " + "B" * 90_000 + ") :- e(A).\n",
+    "a long number": _ALL + f"all({'9' * 90_000}, 2).\n",
+    "null characters": "\0" * 90_000,
+    "quotes": '"' * 90_000,
+    "comments that begin": "/*" * 45_000,
+    "full stops": "." * 90_000,
     "brackets": _ALL + "all(1, X) :- X = " + "(" * 50_000 + ".\n",
-    "calls": _ALL + "all(1, X) :- X = " + "lower(" * 20_000 + '"a"' + ")" * 20_000 + ".\n",
-    "sums": _ALL + "all(1, X) :- X = 1" + " + 1" * 50_000 + ".\n",
+    "calls": _ALL + "all(1, X) :- X = " + "lower(" * 12_000 + '"a"' + ")" * 12_000 + ".\n",
+    "sums": _ALL + "all(1, X) :- X = 1" + " + 1" * 20_000 + ".\n",
     "aggregates": _E + _ALL + "all(A, N) :- e(A), " + "N = count : { " * 5_000 + "e(A)" + " }" * 5_000 + ".\n",
     "annotations": _ALL + '@name("a")' * 5_000 + " all(1, 2).\n",
-    "literals": _E + _ALL + "all(A, A) :- " + ", ".join(["e(A)"] * 20_000) + ".\n",
+    "literals": _E + _ALL + "all(A, A) :- " + ", ".join(["e(A)"] * 15_000) + ".\n",
     "a huge repetition": _T + _ALL + 'all(A, A) :- t(A), matches(A, "((a{1,1000}){1,1000}){1,1000}").\n',
     "types in a circle": "".join(f".type t{n} <: t{(n + 1) % 500}\n" for n in range(500)),
 }
