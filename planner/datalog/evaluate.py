@@ -107,7 +107,10 @@ class _Evaluation:
     def run(self) -> Database:
         for step in self.program.compiled.steps:
             if step.predicates[0] in self.needed:
+                begin = perf_counter()
                 self.step(step)
+                if step.native:
+                    self.database.native_seconds[self.names[step.predicates[0]]] = perf_counter() - begin
         found = {self.names[n]: self.relations[n] for n in sorted(self.needed)}
         self.database._relations = found
         return self.database
@@ -116,9 +119,7 @@ class _Evaluation:
         if step.native:
             (number,) = step.predicates
             inputs = [self.relations[n] for n in step.inputs]
-            begin = perf_counter()
             self.relations[number] = OPERATORS[step.native].function(*inputs) | self.relations[number]
-            self.database.native_seconds[self.names[number]] = perf_counter() - begin
             return
         fresh: set[int] = set()
         for function in step.functions:
