@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 from attrs import evolve, field, frozen
@@ -105,27 +106,53 @@ def _text(data: bytes) -> str:
 # ---------------------------------------------------------------- loading
 
 
+def _names(file: tuple[str, str]) -> tuple[set[str], set[str]]:
+    """The predicates and types that a file of rules or cases declares, and those that it mentions."""
+    from planner.datalog.literals import atoms
+    from planner.syntax.rule_parse import parse_rules
+    from planner.syntax.rule_syntax import Declaration, Directive, RuleSyntax, TypeDeclaration, Want
+
+    declared: set[str] = set()
+    mentioned: set[str] = set()
+    for statement in parse_rules(*file)[0].statements:
+        if isinstance(statement, RuleSyntax):
+            mentioned |= {statement.head.predicate, *(atom.predicate for atom, _ in atoms(statement.body))}
+        elif isinstance(statement, Want):
+            mentioned |= {*(atom.predicate for atom in statement.atoms), *(name.text for name in statement.none)}
+        elif isinstance(statement, Directive):
+            mentioned |= {name.text for name in statement.names}
+        elif isinstance(statement, Declaration):
+            declared.add(statement.name.text)
+            mentioned |= {name.text for name in statement.inputs}
+            mentioned |= {f".type {column.type.text}" for column in statement.columns}
+        elif isinstance(statement, TypeDeclaration):
+            declared.add(f".type {statement.name.text}")
+            mentioned.add(f".type {statement.base.text}")
+    return declared, mentioned
+
+
 def choose(files: Files) -> str:
     """The program of the product that files of rules or cases are written for: the one that declares most of the
     predicates that they mention and do not declare."""
-    from planner.datalog.literals import atoms
-    from planner.syntax.rule_parse import parse_rules
-    from planner.syntax.rule_syntax import Declaration, RuleSyntax, Want
-
-    mentioned: set[str] = set()
-    declared: set[str] = set()
-    for name, text in files:
-        for statement in parse_rules(name, text)[0].statements:
-            if isinstance(statement, RuleSyntax):
-                mentioned |= {statement.head.predicate, *(atom.predicate for atom, _ in atoms(statement.body))}
-            elif isinstance(statement, Want):
-                mentioned |= {*(atom.predicate for atom in statement.atoms), *(name.text for name in statement.none)}
-            elif isinstance(statement, Declaration):
-                mentioned |= {name.text for name in statement.inputs}
-                declared.add(statement.name.text)
-    wanted = mentioned - declared
+    names = list(map(_names, files))
+    wanted = {name for _, mentioned in names for name in mentioned} - {name for own, _ in names for name in own}
     known = {name: len(wanted & set(rulebook.program(name).predicates)) for name in rulebook.PROGRAMS}
     return max(known, key=lambda name: known[name])  # the first among equals
+
+
+def about(case: tuple[str, str], rules: Files) -> Files:
+    """The rule files that a file of cases is about: its namesake and the files that declare what it reads, directly or
+    through others; all of them if it has no namesake."""
+    namesake = f"{case[0].removesuffix('.case')}.dl"
+    names = {file[0]: _names(file) for file in rules}
+    if namesake not in names:
+        return rules
+    wanted = names[namesake][1] | _names(case)[1]
+    found = {namesake}
+    while more := {path for path, (declared, _) in names.items() if path not in found and declared & wanted}:
+        found |= more
+        wanted |= {name for path in more for name in names[path][1]}
+    return [file for file in rules if file[0] in found]
 
 
 def load(files: Files, name: str) -> tuple[Program | None, list[Diagnostic]]:
@@ -223,8 +250,8 @@ class Tested:
 
 
 def run_tests(words: Sequence[str], name: str = "") -> Tested:
-    """Run the cases in the named files and folders with the rules beside them: all `.dl` files of the folder that the
-    file of cases is in, and those named themselves."""
+    """Run the cases in the named files and folders with the rules beside them. All `.dl` files of a folder are checked
+    together; a file of cases is run with those that it is about."""
     files, problems = read_files(words, (".case", ".dl"))
     cases = [file for file in files if not file[0].endswith(".dl")]
     found = Tested({}, problems)
@@ -257,13 +284,27 @@ def _test_group(rules: Files, cases: Files, name: str, found: Tested) -> None:
     found.diagnostics.extend(checked.diagnostics)
     if has_errors(checked.diagnostics):
         return
-    program, _diagnostics = load(rules, checked.program)  # once more, here: the check has shown that it is quick
-    assert program is not None
-    outcomes = {path: _test_file(program, path, text, found) for path, text in cases}
+    programs: dict[tuple[str, ...], Program] = {}
+    outcomes = {}
+    for case in cases:
+        subject = _limited(partial(about, case, rules))
+        key = tuple(path for path, _text in subject)
+        if key not in programs:
+            programs[key] = _checked(subject, checked.program)
+        outcomes[case[0]] = _test_file(programs[key], *case, found)
     found.outcomes.update(outcomes)
     if not has_errors(found.diagnostics):
-        names = {path for path, _text in rules}
-        found.diagnostics.extend(untested(_own(program, names), list(outcomes.values())))
+        own = _own(_checked(rules, checked.program), {path for path, _text in rules})
+        found.diagnostics.extend(untested(own, list(outcomes.values())))
+
+
+def _checked(rules: Files, name: str) -> Program:
+    """Rules that `check` found right, loaded in this process: that has shown that it is quick. Raises Failure when they
+    are right only together with others."""
+    program, diagnostics = load(rules, name)
+    if program is None:
+        raise Failure(diagnostics)
+    return program
 
 
 def _own(program: Program, names: set[str]) -> list[Rule]:

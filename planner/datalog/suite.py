@@ -44,12 +44,12 @@ class Difference(NamedTuple):
 
 @frozen
 class Outcome:
-    """What a case came to. `fired` are the numbers of the rules that derived something; `problem` is why it could not
+    """What a case came to. `fired` are the names of the rules that derived something; `problem` is why it could not
     be run to its end."""
 
     case: Case
     differences: tuple[Difference, ...] = ()
-    fired: frozenset[int] = frozenset()
+    fired: frozenset[str] = frozenset()
     problem: tuple[Diagnostic, ...] = ()
 
     @property
@@ -71,7 +71,7 @@ def bounded(work: Callable[[], T], seconds: float, problem: Callable[[str], Diag
 
 def run(program: Program, cases: Iterable[Case], seconds: float) -> list[Outcome]:
     """Run cases one after the other, each at most so many seconds long."""
-    program.functions  # noqa: B018  made here once, not in each process
+    program.functions, program.rules  # noqa: B018  made here once, not in each process
     return [_outcome(program, case, seconds) for case in cases]
 
 
@@ -91,7 +91,7 @@ def _outcome(program: Program, case: Case, seconds: float) -> Outcome:
     return Outcome(case, differences, fired)
 
 
-def _evaluated(program: Program, case: Case) -> tuple[tuple[Difference, ...], frozenset[int]]:
+def _evaluated(program: Program, case: Case) -> tuple[tuple[Difference, ...], frozenset[str]]:
     try:
         database = evaluate(program, case.facts, case.wanted)
     except ValueError as problem:  # facts that no column can hold
@@ -100,7 +100,7 @@ def _evaluated(program: Program, case: Case) -> tuple[tuple[Difference, ...], fr
         Difference(m.predicate, m.missing[:MOST_ROWS], m.unexpected[:MOST_ROWS], len(m.missing), len(m.unexpected))
         for m in compare(case, database)
     ]
-    return tuple(found), frozenset(number for number, rows in database.produced.items() if rows)
+    return tuple(found), frozenset(program.rules[number].name for number, rows in database.produced.items() if rows)
 
 
 def untested(rules: Iterable[Rule], files: Sequence[Sequence[Outcome]]) -> list[Diagnostic]:
@@ -113,7 +113,7 @@ def _untested(rule: Rule, files: Sequence[Sequence[Outcome]]) -> Iterable[Diagno
     denying = [
         outcomes
         for outcomes in files
-        if any(o.holds and rule.number in o.fired and o.case.wanted.get(verdict) for o in outcomes)
+        if any(o.holds and rule.name in o.fired and o.case.wanted.get(verdict) for o in outcomes)
     ]
     needs = f"A {verdict} rule needs a case that has the {verdict} and one that has none, in one file."
     if not denying:

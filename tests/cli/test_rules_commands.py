@@ -331,6 +331,50 @@ def test_the_twin_stands_in_the_same_file(planner, here):
     assert planner("rules", "test").code == 0
 
 
+def test_cases_are_about_their_namesake_and_what_it_reads(planner, here):
+    """Two files that deny would disturb each other's cases; a helper in a third file is needed by one."""
+    other = MINE.split("@name")[1].replace("no_data", "no_outputs").replace("D1", "D2")
+    other = "@name" + other.replace('resource(O, _, "data")', "plain_output(O)")
+    helper = "/// plain_output(o): o.\n.decl plain_output(o: object)\nplain_output(O) :- output(O, _, _).\n"
+    write(
+        here,
+        mine__dl=MINE,
+        mine__case=(DENIED + ALLOWED).replace('resource("', 'output("output.o", "", "o"). resource("'),
+        other__dl=other,
+        other__case='.case "d"\nresource("data.a.b", "", "data"). output("output.o", "", "o").\n'
+        '.want deny("D2", "output.o", "no data sources").\n.case "n"\n.want none deny.\n',
+        helper__dl=helper,
+    )
+    ran = planner("rules", "test")
+    assert "D1" not in ran.err and ran.code == 1
+    assert "FAIL d" in ran.out and "ok   data" in ran.out  # other.dl reads the declaration of deny in mine.dl
+    write(here, other__dl=MINE.split("@name")[0].replace("deny", "warn") + other.replace("deny(", "warn("))
+    write(here, other__case=(here / "other.case").read_text().replace("deny", "warn"))
+    ran = planner("rules", "test")
+    assert (ran.code, ran.err) == (0, ""), ran.out
+    assert ran.out.endswith("4 cases: 4 passed, 0 failed.\n")
+
+
+def test_the_files_that_a_file_of_cases_is_about():
+    rules = [
+        ("a.dl", "/// a.\n.decl a(x: b_type)\na(X) :- b(X), not c(X).\n"),
+        ("b.dl", "/// b.\n.decl b(x: any)\n.input b\n"),
+        ("c.dl", "/// c.\n.decl c(x: any)\nc(X) :- N = count : { d(X, N) }, X = N.\n"),
+        ("d.dl", "/// d.\n.decl d(x: any, y: any)\nd(X, X) :- a(X).\n"),
+        ("types.dl", ".type b_type <: symbol\n"),
+        ("unused.dl", "/// e.\n.decl e(x: any)\ne(X) :- a(X).\na(X) :- e(X).\n"),
+        ("f.dl", "/// f.\n.decl f(x: any)\n.input f\n"),
+    ]
+
+    def names(case, text=""):
+        return [name for name, _text in rule_files.about((case, text), rules)]
+
+    assert names("a.case") == ["a.dl", "b.dl", "c.dl", "d.dl", "types.dl"]
+    assert names("a.case", "f(1).\n") == ["a.dl", "b.dl", "c.dl", "d.dl", "types.dl", "f.dl"]
+    assert names("f.case") == ["f.dl"]
+    assert names("z.case") == [name for name, _text in rules]
+
+
 def test_rules_without_cases(planner, here):
     write(here, mine__dl=MINE)
     ran = planner("rules", "test")
