@@ -22,7 +22,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from planner.datalog.evaluate import evaluate
+from planner.datalog.evaluate import Database, evaluate
 from planner.datalog.fact_base import FactBase, FactBuilder
 from planner.datalog.link import nearest
 from planner.datalog.program import Program
@@ -64,7 +64,11 @@ def load_cases(program: Program, name: str, text: str) -> tuple[list[Case], list
 
 def run_case(program: Program, case: Case) -> list[Mismatch]:
     """What came out otherwise; empty if the case holds."""
-    database = evaluate(program, case.facts, case.wanted)
+    return compare(case, evaluate(program, case.facts, case.wanted))
+
+
+def compare(case: Case, database: Database) -> list[Mismatch]:
+    """What came out otherwise in the evaluation of a case."""
     found = []
     for predicate, wanted in sorted(case.wanted.items()):
         rows = database[predicate]

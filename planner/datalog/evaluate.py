@@ -31,6 +31,7 @@ class Database(Mapping[str, Relation]):
         # seconds[rule number], and rows that the rule's evaluations gave (before those known already are taken out)
         self.seconds: dict[int, float] = {}
         self.produced: dict[int, int] = {}
+        self.native_seconds: dict[str, float] = {}  # of the native operators, by predicate
         self._ranks: dict[str, dict[Row, int]] = {}
 
     def __getitem__(self, predicate: str) -> Relation:
@@ -113,7 +114,10 @@ class _Evaluation:
     def run(self) -> Database:
         for step in self.program.compiled.steps:
             if step.predicates[0] in self.needed:
+                begin = perf_counter()
                 self.step(step)
+                if step.native:
+                    self.database.native_seconds[self.names[step.predicates[0]]] = perf_counter() - begin
         found = {self.names[n]: self.relations[n] for n in sorted(self.needed)}
         self.database._relations = found
         return self.database

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """Checked rules. `predicates` by name, `strata` lowest first. Does not change."""
+    """Checked rules. `predicates` by name, `strata` lowest first, `files` (name, text) as loaded. Does not change."""
 
     def __init__(
         self,
@@ -26,6 +26,7 @@ class Program:
         rules: Callable[[], list[Rule]],
     ) -> None:
         self.predicates, self.strata, self.compiled, self.code = predicates, strata, compiled, code
+        self.files: tuple[tuple[str, str], ...] = ()
         self._load_rules = rules
         self._rules: list[Rule] | None = None
         self._functions: dict[str, Any] | None = None
@@ -45,7 +46,10 @@ class Program:
         digest of its text."""
         from planner.datalog.cache import load_cached
 
-        return load_cached(files, core)
+        program, diagnostics = load_cached(files, core)
+        if program is not None:
+            program.files = tuple(files)
+        return program, diagnostics
 
     @property
     def rules(self) -> list[Rule]:

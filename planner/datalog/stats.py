@@ -10,7 +10,8 @@ from planner.datalog.model import Rule
 
 @frozen
 class PredicateStatistics:
-    """`rows` hold in the end; `rounds` is 0 outside recursion; `seconds` is the time of its rules, indexes included."""
+    """`rows` hold in the end; `rounds` is 0 outside recursion; `seconds` is the time of its rules, indexes
+    included, or of the native operator."""
 
     name: str
     rows: int
@@ -29,7 +30,7 @@ class RuleStatistics:
 
 def predicate_statistics(database: Database) -> list[PredicateStatistics]:
     """Every evaluated predicate, the most costly first."""
-    seconds: dict[str, float] = {}
+    seconds = dict(database.native_seconds)
     for number, spent in database.seconds.items():
         head = database.program.rules[number].head.predicate
         seconds[head] = seconds.get(head, 0.0) + spent

@@ -108,6 +108,8 @@ class _Reader:
             self.report("rules.syntax", "Unfinished string", detail, start, end)
         else:
             detail = f"The rule language has no use for {text.split()[0] if text.split() else text!r} here."
+            if text.startswith("'"):
+                detail += " Strings stand in double quotes."
             self.report("rules.syntax", "Unknown character", detail, start, end)
 
     def _dangling(self, start: int, end: int) -> None:
@@ -134,7 +136,9 @@ class _Reader:
                 # A character that could not be read in the same statement is the cause.
                 if not any(begin <= place <= failed for place in self.unread):
                     self.diagnostics.append(problem.diagnostic)
-                at = self._resume()
+                at, begun = self._resume(), self.begun
+                for token in self.tokens[begun:at]:
+                    self.docs.pop(token[2], None)  # of a declaration that is reported already
         for _text, start, end in self.docs.values():
             self._dangling(start, end)
         self.diagnostics.sort(key=lambda d: d.subject.start if d.subject else 0)
@@ -149,7 +153,7 @@ class _Reader:
 
     def _resume(self) -> int:
         """The token where the next statement begins: behind a full stop, or at a directive or annotation."""
-        at = max(self.failed, self.begun + 1)
+        at = self.failed + 2 if self._begins_directive(self.failed) else max(self.failed, self.begun + 1)
         while self.tokens[at][0] != "$END":
             kind, word, start, _ = self.tokens[at]
             if (word[0] == "." and len(word) > 1) or kind == "AT":
@@ -161,6 +165,18 @@ class _Reader:
                 return at
             at += 1
         return len(self.tokens)
+
+    def _begins_directive(self, number: int) -> bool:
+        """Whether a full stop begins the line and a name follows it at once, as in `.inputs edge`."""
+        _, word, start, end = self.tokens[number]
+        if word != "." or self.tokens[number + 1][0] != "NAME" or self.tokens[number + 1][2] != end:
+            return False
+        return self.source.text[:start].rpartition("\n")[2].strip() == ""
+
+    def _unknown_directive(self, word: str, start: int, end: int) -> Diagnostic:
+        known = sorted(w for w in tables().words.values() if w[0] == "." and len(w) > 1)
+        detail = f"There is no directive .{word}. There are {', '.join(known)}."
+        return error("rules.syntax", "Unknown directive", detail, Span(self.source, start, end))
 
     def _run(self, start: str, at: int, found: list[Statement]) -> Any:
         """Read tokens from `at`; statements go to `found`. Raises _SyntaxError; `failed` is then the token that does
@@ -217,9 +233,15 @@ class _Reader:
             return error("rules.syntax", "Missing full stop", detail, span)
         first = self.tokens[self.begun][2] - 1
         if text[first : first + 1] == "." and text[:first].rpartition("\n")[2].strip() == "":
-            known = ", ".join(sorted(w for w in words.values() if w[0] == "." and len(w) > 1))
-            detail = f"There is no directive .{self.tokens[self.begun][1]}. There are {known}."
-            return error("rules.syntax", "Unknown directive", detail, Span(self.source, first, first + 1))
+            return self._unknown_directive(self.tokens[self.begun][1], first, self.tokens[self.begun][3])
+        if self._begins_directive(number):
+            return self._unknown_directive(self.tokens[number + 1][1], start, self.tokens[number + 1][3])
+        if text.startswith("/*", start):
+            detail = "A comment that begins with /* ends with */, and this one has no end."
+            return error("rules.syntax", "Unfinished comment", detail, Span(self.source, start, start + 2))
+        if kind == "VARIABLE" and before and before[1] == "not":
+            detail = "The word not stands before a predicate or a test. Turn a comparison around: A != B, not A = B."
+            return error("rules.syntax", "Negated comparison", detail, Span(self.source, before[2], end))
         if kind == "VARIABLE" and "NAME" in expected:
             detail = f"{word} begins like a variable. Names of predicates, types and columns begin with a small letter."
             return error("rules.syntax", "Expected a name", detail, Span(self.source, start, end))
@@ -236,6 +258,8 @@ class _Reader:
             detail = f"The rule cannot go on with {what} here."
         else:
             detail = f"The rule cannot go on with {what} here. Expected " + _either(options) + "."
+        if before and before[0] == "NAME" and options == ["("]:
+            detail += f" If {before[1]} is a variable, it begins with a capital letter; a string has double quotes."
         if kind in tables().keywords.values() and "NAME" in expected:
             detail += f" The word {word} is part of the language and cannot be a name."
         span = Span(self.source, before[2], before[3]) if kind == "$END" and before else Span(self.source, start, end)

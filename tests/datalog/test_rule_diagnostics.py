@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,25 @@ def test_golden(path: Path) -> None:
     assert diagnostics
     assert (program is None) == has_errors(diagnostics)
     check_golden(path.with_suffix(".err"), "\n\n".join(map(shown, diagnostics)) + "\n")
+
+
+SINGLE = sorted((HERE / "single").glob("*.dl"))
+
+
+@pytest.mark.parametrize("path", SINGLE, ids=lambda p: p.stem)
+def test_golden_of_one_mistake(path: Path) -> None:
+    """A file with one mistake in it gives one diagnostic, or one for each place that has to do with it."""
+    test_golden(path)
+
+
+def test_there_are_many_kinds_of_mistakes() -> None:
+    """Two goldens with the same first words would show the same kind of mistake twice."""
+    kinds = set()
+    for path in SINGLE:
+        head, _line, carets, *detail = path.with_suffix(".err").read_text(encoding="utf-8").splitlines()
+        assert re.search(r"\(\w+\.dl:\d+:\d+\)$", head) and carets.lstrip(" |").strip("^") == ""
+        kinds.add((head.split(" (")[0], detail[0]))
+    assert len(kinds) >= 45
 
 
 def test_users_rules_and_the_product() -> None:

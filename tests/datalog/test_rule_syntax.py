@@ -117,7 +117,7 @@ def test_larks_own_loop_accepts_the_same_rules() -> None:
 
 def test_the_example_of_the_readme() -> None:
     readme = (rules_path() / "README.md").read_text(encoding="utf-8")
-    code = re.search(r"```\n(// A comment.*?)```", readme, re.DOTALL)
+    code = re.search(r"```datalog\n(// A comment.*?)```", readme, re.DOTALL)
     assert code is not None
     program, diagnostics = Program.load([("example.dl", code[1])])
     assert program is not None

@@ -1,0 +1,21 @@
+"""`rules`: the family of commands about the rules; by itself it only lists them."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, Flag
+from planner.cli.terminal import Terminal
+
+USAGE = "COMMAND [options]"
+HELP = """Looks into the rules that decide everything, and checks and tests rules of your own. The language of the rules
+is explained in rules/README.md."""
+FLAGS: tuple[Flag, ...] = ()
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """Print the help; 1, because no command was given."""
+    import sys
+
+    from planner.cli.help import command_help
+
+    terminal.out(command_help("rules", sys.modules[__name__]))
+    return 1

@@ -1,0 +1,39 @@
+"""`rules check`: what is wrong with rule files."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, Flag
+from planner.cli.options import JSON
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options] [FILE|DIRECTORY...]"
+HELP = """Checks files of rules (.dl) beside the rules of the product, without evaluating them, and shows all that
+is wrong: unknown predicates, columns that do not fit, variables without a value, negation in a circle. Of a directory,
+all rule files in it and below belong together. Without words, those of .planner/rules, or else of the working
+directory."""
+PROGRAM = Flag(
+    "program", "string", "Beside which rules of the product; without it, those that the files mention.", value="NAME"
+)
+FLAGS = (JSON, PROGRAM)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when there is an error."""
+    from planner import rule_files
+    from planner.cli import render_rules
+
+    files, diagnostics = rule_files.read_files(arguments.words or rule_files.default_words(), (".dl",))
+    checked = rule_files.check(files, arguments["program"])
+    diagnostics += checked.diagnostics
+    if arguments["json"]:
+        from planner.cli.diagnostics_json import validate_json
+        from planner.vocabulary.exact_json import dumps
+
+        terminal.out(dumps(validate_json(diagnostics), escape_html=False).decode("utf-8"))
+        return int(has_errors(diagnostics))
+    render_rules.show(diagnostics, terminal)
+    if not has_errors(diagnostics):
+        count = "1 file is" if len(files) == 1 else f"{len(files)} files are"
+        terminal.out(f"{count} right, checked beside the rules of {checked.program}.")
+    return int(has_errors(diagnostics))

@@ -1,0 +1,34 @@
+"""`rules doc`: what the predicates of the rules mean."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import JSON
+from planner.cli.terminal import Terminal
+
+USAGE = "[options] [PREDICATE]"
+HELP = """Lists the predicates of the rules, or explains one: what a tuple says, its columns, where it is declared, the
+rules that derive it and those that read it."""
+FLAGS = (JSON, Flag("markdown", "bool", "Print the list as Markdown tables, as it stands in rules/README.md."))
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0. An unknown predicate is a Failure."""
+    if len(arguments.words) > 1:
+        raise UsageError("Too many words", "Name one predicate, or none to list them all.")
+    if arguments["markdown"] and (arguments.words or arguments["json"]):
+        raise UsageError("Conflicting options", "-markdown prints the list of all predicates, and nothing else.")
+    from planner import rulebook
+    from planner.cli import render_rules
+
+    found = rulebook.entries_of(arguments.words[0]) if arguments.words else rulebook.entries()
+    if arguments["json"]:
+        terminal.out(render_rules.document(predicates=[rulebook.entry_json(entry) for entry in found]))
+    elif arguments["markdown"]:
+        terminal.out(render_rules.markdown_index(found))
+    elif arguments.words:
+        terminal.out("\n\n".join(render_rules.entry_text(entry, terminal.paint) for entry in found))
+    else:
+        for entry in found:
+            terminal.out(render_rules.index_text(entry, terminal.paint))
+    return 0

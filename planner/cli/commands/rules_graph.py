@@ -1,0 +1,28 @@
+"""`rules graph`: which predicate is derived from which."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import JSON
+from planner.cli.terminal import Terminal
+
+USAGE = "[options] [PREDICATE]"
+HELP = """Draws which predicate the rules derive from which, in the DOT language: all, or one and
+what it rests on. Predicates of one level stand in one row; red edges are negations, blue ones aggregates and green ones
+native operators, which all need the complete relation below them:
+  planner rules graph reduced_edge | dot -Tsvg > rules.svg"""
+FLAGS = (JSON, Flag("dot", "bool", "Print DOT, which is the default."))
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0. An unknown predicate is a Failure."""
+    if len(arguments.words) > 1:
+        raise UsageError("Too many words", "Name one predicate, or none.")
+    if arguments["json"] and arguments["dot"]:
+        raise UsageError("Conflicting options", "Choose -json or -dot.")
+    from planner import rulebook
+    from planner.cli import render_rules
+
+    graphs = rulebook.dependency_graphs(arguments.words[0] if arguments.words else None)
+    terminal.out(render_rules.graphs_json(graphs) if arguments["json"] else render_rules.graphs_dot(graphs))
+    return 0

@@ -1,0 +1,30 @@
+"""`rules list`: every rule of the product."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, UsageError
+from planner.cli.options import JSON
+from planner.cli.terminal import Terminal
+
+USAGE = "[options]"
+HELP = """Lists every rule: name, what it derives, where it stands, and the reason that proofs print. Names in braces
+stand for the values of the rule's variables."""
+FLAGS = (JSON,)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """Always 0."""
+    if arguments.words:
+        raise UsageError("Too many words", "To see one predicate and its rules: planner rules doc PREDICATE")
+    from planner import rulebook
+
+    if arguments["json"]:
+        from planner.cli.render_rules import document
+
+        terminal.out(document(rules=[rulebook.rule_json(name, rule) for name, rule in rulebook.rules()]))
+        return 0
+    paint = terminal.paint
+    for _name, rule in rulebook.rules():
+        terminal.out(f"{paint(rule.name, 'bold')}  {rule.head}  {paint(f'{rule.file}:{rule.line}', 'grey')}")
+        terminal.out(f"    {rule.reason or rule.text}")
+    return 0

@@ -1,0 +1,39 @@
+"""`rules stats`: what the rules derive from a configuration, and what it costs."""
+
+from __future__ import annotations
+
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options] [DIRECTORY]"
+HELP = """Evaluates the graph rules of the configuration in the working directory and shows for each predicate how many
+tuples hold, in how many rounds a recursive one was found, and the time of its rules, the most costly first."""
+KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
+FLAGS = (
+    Flag("type", "string", f"Of which operation: {', '.join(KINDS)}.", "plan", "TYPE"),
+    JSON,
+    DESTROY,
+    *OPERATION,
+    *STATE,
+    *VARIABLES,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when the configuration cannot be loaded."""
+    if len(arguments.words) > 1:
+        raise UsageError("Too many words", "Name one directory, or none.")
+    if arguments["type"] not in KINDS:
+        raise UsageError(f"There is no graph of type {arguments['type']}", f"The types are: {', '.join(KINDS)}.")
+    from planner import rulebook
+    from planner.cli import render_rules
+
+    settings = options(arguments, directory=arguments.words[0] if arguments.words else ".")
+    database, diagnostics = rulebook.evaluation(settings, arguments["type"])
+    if database is None or has_errors(diagnostics):
+        return finish(diagnostics, terminal) or 1
+    terminal.out(render_rules.costs_json(database) if arguments["json"] else render_rules.costs_text(database))
+    return finish([] if arguments["json"] else diagnostics, terminal)

@@ -1,0 +1,31 @@
+"""`rules test`: the cases of rule files."""
+
+from __future__ import annotations
+
+from planner.cli.commands.rules_check import PROGRAM
+from planner.cli.flags import Arguments
+from planner.cli.options import JSON
+from planner.cli.terminal import Terminal
+
+USAGE = "[options] [FILE|DIRECTORY...]"
+HELP = """Runs the cases in files of cases (.case): facts, and what rules should derive from them. The rules are those
+of the product and the rule files (.dl) beside the cases: beside NAME.case the file NAME.dl with the files that declare
+what it reads, or all if there is no NAME.dl. Without words, those of .planner/rules, or else of the working directory
+and below.
+
+A rule for deny or warn needs two cases in one file: one that wants what it derives, and one with .want none."""
+FLAGS = (JSON, PROGRAM)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when a case fails, a file is broken, or a rule that denies is not tested."""
+    from planner import rule_files
+    from planner.cli import render_rules
+
+    tested = rule_files.run_tests(arguments.words or rule_files.default_words(), arguments["program"])
+    if arguments["json"]:
+        terminal.out(render_rules.tested_json(tested))
+    else:
+        terminal.out(render_rules.tested_text(tested, terminal.paint))
+        render_rules.show(tested.diagnostics, terminal)
+    return int(not tested.passed)

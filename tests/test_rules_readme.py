@@ -1,0 +1,78 @@
+"""The tutorial in rules/README.md is true: its files are written, its commands run in order, and print what it says;
+the index of predicates is up to date.
+
+To refresh the outputs and the index: REFRESH=1 pytest tests/test_rules_readme.py
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+README = Path(__file__).parents[1] / "rules" / "README.md"
+TEXT = README.read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
+FILE = re.compile(r"(?://|#) (\S+\.(?:dl|case|tf))\n")
+BEGIN, END = "<!-- begin: planner rules doc -markdown -->\n", "<!-- end -->\n"
+
+
+def planner(command: str, folder: Path) -> str:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("TF_", "PLANNER_"))}
+    environment["PYTHONPATH"] = str(README.parents[1])
+    words = [sys.executable, "-m", "planner", *shlex.split(command)[1:]]
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return "".join(f"{line.rstrip()}\n" for line in (done.stdout + done.stderr).strip("\n").split("\n"))
+
+
+def replay(folder: Path) -> str:
+    """The text with the outputs that the commands really have."""
+    parts, at = [], 0
+    for block in BLOCK.finditer(TEXT):
+        language, content = block[1], block[2]
+        if language == "console":
+            command, _, _output = content.partition("\n")
+            assert command.startswith("$ planner ")
+            parts += [TEXT[at : block.start(2)], f"{command}\n{planner(command[2:], folder)}"]
+            at = block.end(2)
+        elif (name := FILE.match(content)) is not None:
+            path = folder / name[1]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+    return "".join([*parts, TEXT[at:]])
+
+
+def test_the_tutorial_is_true(tmp_path: Path) -> None:
+    found = replay(tmp_path)
+    if os.environ.get("REFRESH"):
+        README.write_text(found, encoding="utf-8")
+    else:
+        assert found == TEXT
+    assert len(re.findall(r"^\$ planner ", TEXT, re.M)) >= 12
+    assert len(FILE.findall(TEXT)) >= 5
+
+
+def test_every_word_of_the_language_is_explained() -> None:
+    from planner.datalog.functions import FUNCTIONS, TESTS
+    from planner.datalog.native import OPERATORS
+    from planner.syntax.rule_tables import tables
+
+    directives = [word for word in tables().words.values() if word[0] == "." and len(word) > 1]
+    operators = [name for name in FUNCTIONS if not name.isidentifier()]
+    words = [*directives, *(n for n in (*FUNCTIONS, *TESTS, *OPERATORS) if n not in operators), "@name", "@reason"]
+    text = TEXT.split(BEGIN)[0]
+    assert [word for word in words if not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)] == []
+
+
+def test_the_index_is_up_to_date(tmp_path: Path) -> None:
+    text = README.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    index, _, after = rest.partition(END)
+    found = "\n" + planner("planner rules doc -markdown", tmp_path) + "\n"
+    if os.environ.get("REFRESH"):
+        README.write_text(before + BEGIN + found + END + after, encoding="utf-8")
+    else:
+        assert index == found
