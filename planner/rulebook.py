@@ -36,8 +36,20 @@ def _moves() -> Program:
     return move_program()
 
 
-PROGRAMS: dict[str, Callable[[], Program]] = {"graph": _graph, "decisions": _decisions, "moves": _moves}
-"""What is evaluated together, by name. Programs share column types; a predicate may be declared in several."""
+def _causes() -> Program:
+    from planner.plan.rule_programs import cause_program
+
+    return cause_program()
+
+
+PROGRAMS: dict[str, Callable[[], Program]] = {
+    "graph": _graph,
+    "decisions": _decisions,
+    "moves": _moves,
+    "causes": _causes,
+}
+"""What is evaluated together, by name. Programs share column types and files; what stands in a file of several is
+listed with the first."""
 
 
 def program(name: str) -> Program:
@@ -50,7 +62,19 @@ def program(name: str) -> Program:
 
 def rules() -> Iterator[tuple[str, Rule]]:
     """Every rule with the name of its program, in the order of programs and files."""
-    return ((name, rule) for name in PROGRAMS for rule in program(name).rules)
+    for name, own in _files().items():
+        yield from ((name, rule) for rule in program(name).rules if rule.file in own)
+
+
+def _files() -> dict[str, set[str]]:
+    """The files that each program is the first to have."""
+    found: dict[str, set[str]] = {}
+    seen: set[str] = set()
+    for name in PROGRAMS:
+        files = {p.span.filename for p in program(name).predicates.values()} | {r.file for r in program(name).rules}
+        found[name] = files - seen
+        seen |= files
+    return found
 
 
 def rule_json(name: str, rule: Rule) -> dict[str, Any]:
@@ -88,7 +112,13 @@ class Entry:
 
 def entries() -> list[Entry]:
     """Every predicate, sorted by name, then in the order of the programs."""
-    found = [Entry(name, d) for name in PROGRAMS for d in describe(program(name)).values()]
+    files = _files()
+    found = [
+        Entry(name, d)
+        for name in PROGRAMS
+        for d in describe(program(name)).values()
+        if d.predicate.span.filename in files[name]
+    ]
     return sorted(found, key=lambda e: e.predicate.name)
 
 
