@@ -39,6 +39,12 @@ class Options:
     compact_warnings: bool = False
     suppress_forget_errors: bool = False
     input: bool = True
+    policies: tuple[str, ...] = ()
+    """folders and files of policies, or builtin:NAME"""
+    policy_overrides: tuple[str, ...] = ()
+    """codes of denials that may pass"""
+    policy_reason: str = ""
+    """why they may"""
 
 
 @frozen(eq=False)
