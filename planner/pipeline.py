@@ -169,6 +169,13 @@ def build(walk: str, session: Session, state: State, changes: Iterable[ResourceC
     return graph
 
 
+def remembered(session: Session, graph: Graph) -> Graph:
+    """The graph, kept for policies that ask about it."""
+    if session.options.policies:
+        session.memory["graph of the plan"] = graph
+    return graph
+
+
 # ---------------------------------------------------------------- validate
 
 
@@ -239,7 +246,7 @@ def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagno
         session.variables,
         session.schemas,
         plan_options(session),
-        lambda walk, state: build(walk, session, state),
+        lambda walk, state: remembered(session, build(walk, session, state)),
         hooks,
     )
     if made is not None and not made.errored and not has_errors(problems) and _may_have_cycle(made):

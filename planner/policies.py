@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from attrs import evolve
 
 from planner.session import Options, Session
+from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 if TYPE_CHECKING:
@@ -41,10 +42,11 @@ def judged(planned: Planned) -> tuple[Planned, Verdict | None, list[Diagnostic]]
     """A plan with its policies and what they say on record; no verdict when a policy is wrong."""
     assert planned.plan is not None
     try:
-        policies, problems = _policies(planned.session, planned.plan.policy)
-        if policies is None:
-            return planned, None, problems
-        verdict, _ = _judge(policies, planned.session, planned.plan)
+        with collector_paused():
+            policies, problems = _policies(planned.session, planned.plan.policy)
+            if policies is None:
+                return planned, None, problems
+            verdict, _ = _judge(policies, planned.session, planned.plan)
     except Failure as failure:
         return planned, None, failure.diagnostics
     record = _record(policies.files, _overrides(planned.session.options, planned.plan.policy), verdict)
@@ -122,6 +124,9 @@ def _graph(session: Session, plan: Plan) -> Graph:
     """The plan graph, for policies that read it."""
     from planner import pipeline
 
+    remembered = session.memory.get("graph of the plan")
+    if remembered is not None and not plan.targets and not plan.excludes:
+        return cast("Graph", remembered)
     walk = "plan-destroy" if plan.mode == "destroy" else "plan"
     unlimited = evolve(session, options=evolve(session.options, targets=(), excludes=()))
     return pipeline.build(walk, unlimited, plan.prior_state)

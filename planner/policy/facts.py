@@ -18,6 +18,7 @@ from planner.facts.from_state import StateEntry, module_path
 from planner.language.values import SENSITIVE, Null, Value, mark
 from planner.plan.model import OutputChange, Plan, ResourceChange
 from planner.policy.impact import Impact
+from planner.policy.interest import OUTPUT, Interest, kind_of
 from planner.policy.values import ValueRows, root_of
 from planner.syntax.body import BlockSchema, BodySchema
 from planner.vocabulary.address import format_resource, join
@@ -67,18 +68,19 @@ KEYED = frozenset(PATHS) | {
 
 @frozen
 class Reads:
-    """What policies read: input predicates, and the attributes that they name where they read values (None: all)."""
+    """What policies read: input predicates, and of which values (None: of all)."""
 
     predicates: frozenset[str]
-    roots: frozenset[str] | None = None
+    interest: Interest | None = None
 
     def __contains__(self, predicate: str) -> bool:
         return predicate in self.predicates
 
-    @property
-    def attributes(self) -> frozenset[str] | None:
-        """The attributes whose values have to be looked at (None: all)."""
-        return None if {"unknown_after", "sensitive_at"} & self.predicates else self.roots
+    def attributes(self, change: ResourceChange | None) -> frozenset[str] | None:
+        """The attributes of a changed object that have to be looked at; None for all."""
+        if self.interest is None:
+            return None
+        return self.interest.attributes(kind_of(change) if change is not None else OUTPUT)
 
 
 class PolicyFacts(FactBase):
@@ -371,12 +373,15 @@ class Builder:
         structure = "size_of" in reads or "part" in reads
         after = ValueRows(structure)
         before = ValueRows(False)
-        roots = reads.attributes
         for change in self.current.values():
+            roots = reads.attributes(change)
+            if roots is not None and not roots:
+                continue
             after.add_object(change.address, change.after, roots)
             if prior or "sensitive_at" in reads:
                 before.add_object(change.address, change.before, roots)
-        for output in self.plan.outputs:
+        of_outputs = reads.attributes(None)
+        for output in self.plan.outputs if of_outputs is None or of_outputs else ():
             address = f"output.{output.name}"
             after.walk(address, VALUE, _output_value(output, output.after))
             if prior:
@@ -407,9 +412,10 @@ class Builder:
         """The planned values of arguments that are written down, and the values of root variables."""
         given: dict[str, frozenset[str]] = {}
         by_decl: dict[int, frozenset[str]] = {}
-        for change in self.current.values():
-            decl = self.owners.declaration(change)
-            if decl is not None:
+        for address in {row[0] for row in after.values}:
+            change = self.current.get(address)
+            decl = self.owners.declaration(change) if change is not None else None
+            if change is not None and decl is not None:
                 names = by_decl.get(id(decl))
                 if names is None:
                     names = by_decl[id(decl)] = arguments(decl)

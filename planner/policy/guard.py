@@ -77,7 +77,7 @@ class PolicyGuard:
     def _learn(self, address: str, value: Value) -> None:
         """Put the rows of a value in the place of those that are known of it."""
         rows = ValueRows()
-        rows.add_object(address, value, self.reads.attributes)
+        rows.add_object(address, value, self.reads.attributes(self.owners.changes.get(address)))
         decl = self.owners.about(address)
         given = arguments(decl) if isinstance(decl, ResourceDecl) else frozenset()
         new: dict[str, set[Row]] = {

@@ -92,6 +92,8 @@ class Impact:
 
     def blast(self) -> Iterator[tuple[str, str, int]]:
         """The rows of blast. Raises Failure when there are too many."""
+        if not self.sources():
+            return  # without the graph, which takes its time
         rows = 0
         for object, addresses in self.sources().items():
             depths = {object: 0}
@@ -111,6 +113,8 @@ class Impact:
 
     def sizes(self) -> Iterator[tuple[str, int]]:
         """The rows of blast_size. The dependents of a resource are a set of bits, one for each resource."""
+        if not self.sources():
+            return
         order = sorted(self.dependencies.keys() | self.dependents.keys())
         numbers = {object: i for i, object in enumerate(order)}
         counts = [len(self.instances.get(object, ())) for object in order]

@@ -6,10 +6,9 @@ from functools import cache, cached_property
 
 from planner.assets import rules_path
 from planner.datalog.program import Program
-from planner.policy.facts import PATHS, VALUES, Reads
+from planner.policy.facts import Reads
+from planner.policy.interest import Interest
 from planner.policy.modal import LOST, VERDICTS, Modal, rewrite
-from planner.policy.values import root_of
-from planner.syntax.rule_syntax import Aggregate, Atom, Constant, Literal, Negation
 from planner.vocabulary.diagnostic import Diagnostic, Failure
 
 Files = tuple[tuple[str, str], ...]
@@ -44,27 +43,9 @@ class Policies:
         needed = program.needed([*VERDICTS, *self.could.values()])
         core = {p.name for p in program.predicates.values() if p.is_input and p.span.filename.startswith("policy/")}
         names = frozenset(p.name for p in program.predicates.values() if p.number in needed and p.name in core)
-        roots: set[str] = set()
-        for rule in self.program.rules:
-            for atom in _atoms(rule.body):
-                if atom.predicate in VALUES or atom.predicate == "prior":
-                    path = atom.arguments[PATHS[atom.predicate][0]]
-                    if not isinstance(path, Constant):
-                        return Reads(names)
-                    roots.add(root_of(str(path.value)))
-        return Reads(names, frozenset(roots))
-
-
-def _atoms(body: tuple[Literal, ...]) -> list[Atom]:
-    found: list[Atom] = []
-    for literal in body:
-        if isinstance(literal, Atom):
-            found.append(literal)
-        elif isinstance(literal, Negation):
-            found.append(literal.atom)
-        elif isinstance(literal, Aggregate):
-            found += _atoms(literal.body)
-    return found
+        plain = self.program.needed(VERDICTS)
+        heads = frozenset(p.name for p in self.program.predicates.values() if p.number in plain)
+        return Reads(names, Interest(self.program, heads))
 
 
 def load_policies(files: Files) -> tuple[Policies | None, list[Diagnostic]]:
