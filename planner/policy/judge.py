@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -142,5 +143,5 @@ class _Judge:
             if rule.head.predicate in VERDICTS:
                 code = rule.head.arguments[0]
                 if isinstance(code, Constant):
-                    found.setdefault(str(code.value), rule.reason)
+                    found.setdefault(str(code.value), re.sub(r"\{(\w+)\}", r"\1", rule.reason))
         return found

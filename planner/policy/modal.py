@@ -19,7 +19,9 @@ p holds in every outcome (if it says so), could_p in every outcome in which p wo
 of the sure rule implies the literal in every outcome, and a literal that holds in some outcome implies, after losing
 variables, the literal of a could rule. What is not judged in three values is what the plan states about itself:
 actions, reasons, unknown_after, sensitive_at. Not found: outcomes that deny one way or another whatever happens (`x`
-and `not x`); those stay undecided, which is safe.
+and `not x`); those stay undecided, which is safe. And one liberty: elements of a set with unknown parts keep the
+numbers that the plan gives them, although unknown elements may come to stand before them; only rules that name a number
+see it.
 """
 
 from __future__ import annotations

@@ -70,8 +70,9 @@ class ValueRows:
         elif cls is tuple or cls is List or cls is Set:
             items = value if cls is tuple else value.items
             self._container(address, path, [(i, f"{path}[{i}]", part) for i, part in enumerate(items)], mark)
-            if cls is Set and not is_wholly_known(value):
+            if cls is Set and not is_wholly_known(value):  # what is unknown may turn out equal to another element
                 self.open.add((address, path))
+                self.sizes.discard((address, path, len(items)))
         else:
             self.values.add((address, path, Fraction(float(value))))
 
