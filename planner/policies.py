@@ -8,7 +8,7 @@ from attrs import evolve
 
 from planner.session import Options, Session
 from planner.vocabulary.collector import collector_paused
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 
 if TYPE_CHECKING:
     from planner.graph.model import Graph
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planner.policy.facts import PolicyFacts
     from planner.policy.guard import PolicyGuard
     from planner.policy.library import Entry
-    from planner.policy.model import Finding, Verdict
+    from planner.policy.model import Verdict
     from planner.policy.program import Files, Policies
     from planner.walk.hooks import Hooks
 
@@ -63,7 +63,7 @@ def apply_guard(session: Session, plan: Plan) -> tuple[PolicyGuard | None, list[
             return None, problems
         verdict, facts = _judge(policies, session, plan)
         if verdict.is_denied:
-            return None, [*problems, *findings_as_diagnostics(verdict.of("deny"))]
+            return None, [*problems, *(d for d in diagnostics(verdict) if d.is_error)]
         return PolicyGuard(policies, facts, verdict, _overrides(session.options, plan.policy)), problems
     except Failure as failure:
         return None, failure.diagnostics
@@ -76,22 +76,11 @@ def library() -> list[Entry]:
     return library()
 
 
-def findings_as_diagnostics(findings: list[Finding]) -> list[Diagnostic]:
-    """Verdicts in the form in which plans and applies speak: a denial is an error, all others are warnings."""
-    found = []
-    for finding in findings:
-        detail = f"{finding.address} {finding.message}".strip() + f" [{finding.rule}]"
-        make, summary = warning, f"Warning of policy {finding.code}"
-        if finding.kind == "deny":
-            make, summary = error, f"Denied by policy {finding.code}"
-        elif finding.kind == "undecided":
-            summary = f"Undecided policy {finding.code}"
-        elif finding.kind == "overridden":
-            summary = f"Denial of policy {finding.code} overridden"
-            detail += f"\nReason: {finding.reason}"
-        code = {"deny": "denied", "warn": "warning"}.get(finding.kind, finding.kind)
-        found.append(make(f"policy.{code}", summary, detail, finding.span, address=finding.address or None))
-    return found
+def diagnostics(verdict: Verdict) -> list[Diagnostic]:
+    """What policies say as errors and warnings."""
+    from planner.policy.report import diagnostic
+
+    return [diagnostic(finding) for finding in verdict.findings]
 
 
 # ---------------------------------------------------------------- pieces

@@ -21,7 +21,7 @@ def judge(planned: Planned, view: View) -> tuple[Planned, list[Diagnostic]]:
     if verdict is None:
         return planned, problems
     view.verdict(verdict)
-    return planned, [*problems, *policies.findings_as_diagnostics(list(verdict.findings))]
+    return planned, [*problems, *policies.diagnostics(verdict)]
 
 
 def counted(verdict: Verdict) -> str:

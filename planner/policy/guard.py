@@ -12,8 +12,9 @@ from planner.policy.judge import Overrides, judge, objections
 from planner.policy.model import Finding, Verdict
 from planner.policy.narrow import Narrowed, narrowed
 from planner.policy.program import Policies
+from planner.policy.report import diagnostic
 from planner.policy.values import ValueRows, root_of
-from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.diagnostic import Diagnostic
 
 
 class PolicyGuard:
@@ -45,7 +46,7 @@ class PolicyGuard:
             return []
         with self._lock:
             self._learn(address, value)
-            return [refusal(finding) for finding in self._new(address)]
+            return [diagnostic(finding) for finding in self._new(address)]
 
     def done(self, address: str, value: Value) -> None:
         """Remember what has become of an object."""
@@ -56,7 +57,7 @@ class PolicyGuard:
     def afterwards(self) -> list[Diagnostic]:
         """Denials by values that are known only since objects were changed."""
         with self._lock:
-            return [refusal(finding, too_late=True) for finding in self._new(None)]
+            return [diagnostic(finding, too_late=True) for finding in self._new(None)]
 
     def _new(self, address: str | None) -> list[Finding]:
         """Denials that have not been there before."""
@@ -96,12 +97,3 @@ class PolicyGuard:
             self.relations[name] |= new[name]
             about[name] = new[name]
         self.hidden.update(rows.hidden)
-
-
-def refusal(finding: Finding, too_late: bool = False) -> Diagnostic:
-    """A denial as an error."""
-    detail = f"{finding.address} {finding.message}".strip() + f" [{finding.rule}]"
-    if too_late:
-        detail += "\nThis became known only after the object had been changed."
-    summary = f"Denied by policy {finding.code}"
-    return error("policy.denied", summary, detail, finding.span, address=finding.address or None)

@@ -82,9 +82,9 @@ class _Judge:
         rule = self.rules.get(name)
         code, address, message = shown
         span = self._subject(address, proof)
-        return Finding(
-            kind, code, address, message, name, rule.span if rule else None, span, self.curtain.proof(proof), **more
-        )
+        shown_proof = self.curtain.proof(proof)
+        more["is_quotable"] = span is None or self.curtain.is_quotable(span)
+        return Finding(kind, code, address, message, name, rule.span if rule else None, span, shown_proof, **more)
 
     def _subject(self, address: str, proof: Proof) -> Span | None:
         """Where to point: the argument that the proof reads of this address, else the block."""

@@ -32,6 +32,8 @@ class Finding:
     would: str = "deny"
     waits_for: tuple[tuple[str, str], ...] = ()
     reason: str = ""
+    is_quotable: bool = True
+    """whether the lines at `span` may be shown: they hold no sensitive value"""
 
     def to_json(self) -> dict[str, Any]:
         """The finding as `policy check -format=json` prints it."""

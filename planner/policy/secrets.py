@@ -173,6 +173,10 @@ class Curtain:
             del found["snippet"]
         return found
 
+    def is_quotable(self, span: Span) -> bool:
+        """Whether none of the lines of a span holds secrets."""
+        return not self.facts.hidden or self.secret_lines.isdisjoint(lines(span))
+
     @cached_property
     def secret_lines(self) -> set[tuple[str, int]]:
         """The lines (file, number) of arguments that hold secrets: a proof does not quote them."""
@@ -183,9 +187,14 @@ class Curtain:
             if decl is not None and (id(decl), root) not in done:
                 done.add((id(decl), root))
                 for span in secret_spans(decl, root):
-                    last = span.source.line_number(max(span.start, span.end - 1))
-                    found.update((span.filename, line) for line in range(span.line, last + 1))
+                    found.update(lines(span))
         return found
+
+
+def lines(span: Span) -> list[tuple[str, int]]:
+    """The lines (file, number) of a span."""
+    last = span.source.line_number(max(span.start, span.end - 1))
+    return [(span.filename, line) for line in range(span.line, last + 1)]
 
 
 def secret_spans(decl: ResourceDecl | OutputDecl | VariableDecl, root: str) -> list[Span]:
