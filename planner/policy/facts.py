@@ -17,6 +17,7 @@ from planner.datalog.values import FALSE, TRUE, Row
 from planner.facts.from_state import StateEntry, module_path
 from planner.language.values import SENSITIVE, Null, Value, mark
 from planner.plan.model import OutputChange, Plan, ResourceChange
+from planner.plan.unknowns import UnknownCauses
 from planner.policy.impact import Impact
 from planner.policy.interest import OUTPUT, Interest, kind_of
 from planner.policy.values import ValueRows, root_of
@@ -288,7 +289,13 @@ class Builder:
         return ((c.address, c.kind, c.status) for c in self.plan.checks)
 
     def _unknown_because(self) -> Iterable[Row]:
-        return self.plan.unknowns
+        interest = self.reads.interest
+        asked = [c for c in self.current.values() if interest is None or interest.asks_why_unknown(kind_of(c))]
+        if not asked:
+            return
+        causes = UnknownCauses(self.config, self.plan.changes)
+        for change in asked:
+            yield from causes.of(change)
 
     # -------- configuration
 
@@ -381,7 +388,7 @@ class Builder:
             if prior or "sensitive_at" in reads:
                 before.add_object(change.address, change.before, roots)
         of_outputs = reads.attributes(None)
-        for output in self.plan.outputs if of_outputs is None or of_outputs else ():
+        for output in self.plan.outputs if of_outputs is None or VALUE in of_outputs else ():
             address = f"output.{output.name}"
             after.walk(address, VALUE, _output_value(output, output.after))
             if prior:

@@ -51,6 +51,15 @@ class Interest:
             self._known[kind] = None if found is None else frozenset(found)
         return self._known[kind]
 
+    def asks_why_unknown(self, kind: Kind) -> bool:
+        """Whether policies ask why values of such objects are unknown."""
+        return any(condition(kind) for condition in self._causes)
+
+    @cached_property
+    def _causes(self) -> list[Condition]:
+        found = [(rule, atom) for rule in self.rules for atom in _atoms(rule.body)]
+        return [self._condition(rule, a.arguments[0]) for rule, a in found if a.predicate == "unknown_because"]
+
     @cached_property
     def entries(self) -> list[tuple[Condition, frozenset[str] | None]]:
         """For each literal about values: whose, and which attributes."""

@@ -11,11 +11,11 @@ from planner.cli.terminal import Terminal
 
 FORMATS = ("table", "json", "sarif", "junit")
 USAGE = "[options]"
-HELP = """Judges a plan by policies: one that is made for it, or a saved one. Every verdict has a proof: with -why in
-the table, and always in JSON and SARIF.
+HELP = """Judges a plan by policies: one that is made for it, or a saved one.
+Every verdict has a proof: with -why in the table, and always in JSON.
 
   deny        the plan must not be applied
-  undecided   it hinges on values that are known only after apply: apply decides it
+  undecided   it hinges on values that are not known yet: apply decides it
   warn        worth a look
   overridden  denied, and let pass by -policy-override
 
