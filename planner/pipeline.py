@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from planner.language.scope import Scope
     from planner.plan.model import Plan, ResourceChange
     from planner.plan.options import PlanOptions
+    from planner.policy.guard import PolicyGuard
     from planner.state.model import State
     from planner.walk.hooks import Hooks
 
@@ -178,6 +179,13 @@ def build(walk: str, session: Session, state: State, changes: Iterable[ResourceC
     return graph
 
 
+def remembered(session: Session, graph: Graph) -> Graph:
+    """The graph, kept for policies that ask about it."""
+    if session.options.policies:
+        session.memory["graph of the plan"] = graph
+    return graph
+
+
 # ---------------------------------------------------------------- validate
 
 
@@ -252,7 +260,7 @@ def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagno
         session.variables,
         session.schemas,
         plan_options(session),
-        lambda walk, state: build(walk, session, state),
+        lambda walk, state: remembered(session, build(walk, session, state)),
         hooks,
     )
     if made is not None and session.rules:
@@ -363,10 +371,19 @@ def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
     if made.errored:
         detail = "Planning failed, so the plan is not complete and cannot be applied."
         return Applied(None, diagnostics=(error("apply.errored_plan", "Cannot apply failed plan", detail),))
+    guard = None
+    if made.policy is not None or session.options.policies:
+        from planner.policies import apply_guard
+
+        guard, found = apply_guard(session, made)
+        if guard is None:
+            return Applied(None, diagnostics=tuple(found))
     with locked(session, "OperationTypeApply") as problems:
         if has_errors(problems):
             return Applied(None, diagnostics=tuple(problems))
-        applied = _apply(session, made, hooks)
+        applied = _apply(session, made, hooks, guard)
+    if guard is not None and applied.state is not None:
+        applied = evolve(applied, diagnostics=(*applied.diagnostics, *guard.afterwards()))
     return evolve(applied, diagnostics=(*applied.diagnostics, *problems))
 
 
@@ -383,7 +400,7 @@ def _saved(options: Options, path: str) -> Planned:
     return Planned(made, session, (*problems, *found, *session.diagnostics))
 
 
-def _apply(session: Session, made: Plan, hooks: Hooks) -> Applied:
+def _apply(session: Session, made: Plan, hooks: Hooks, guard: PolicyGuard | None = None) -> Applied:
     from planner.apply.walk import ApplyOptions, apply_walk
     from planner.plan.file import stale
     from planner.signals import STOP
@@ -408,6 +425,7 @@ def _apply(session: Session, made: Plan, hooks: Hooks) -> Applied:
         stop=STOP,
         suppress_forget_errors=session.options.suppress_forget_errors,
         journal=journal,
+        guard=guard,
     )
     outcome = apply_walk(graph, made, session.config, session.variables, session.schemas, options, hooks)
     state, found = store.write(outcome.state)

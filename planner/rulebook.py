@@ -42,11 +42,21 @@ def _causes() -> Program:
     return cause_program()
 
 
+def _policy() -> Program:
+    from planner.policy.program import load_policies
+
+    policies, problems = load_policies(())
+    if policies is None:
+        raise Failure(problems)
+    return policies.program
+
+
 PROGRAMS: dict[str, Callable[[], Program]] = {
     "graph": _graph,
     "decisions": _decisions,
     "moves": _moves,
     "causes": _causes,
+    "policy": _policy,
 }
 """What is evaluated together, by name. Programs share column types and files; what stands in a file of several is
 listed with the first."""

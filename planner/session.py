@@ -41,6 +41,12 @@ class Options:
     input: bool = True
     rules: tuple[str, ...] = ()
     """folders with rules of the user's own"""
+    policies: tuple[str, ...] = ()
+    """folders and files of policies, or builtin:NAME"""
+    policy_overrides: tuple[str, ...] = ()
+    """codes of denials that may pass"""
+    policy_reason: str = ""
+    """why they may"""
 
 
 @frozen(eq=False)

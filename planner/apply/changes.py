@@ -36,6 +36,10 @@ def apply_managed(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list
     if operation is None:
         assert current is not None
         return problems + walk.conditions(it, "postcondition", current.value)
+    refused = decide(walk, it, operation.after)
+    if refused and deposed:
+        walk.record.state.restore(it.resource_address, it.key, deposed)
+    extend(problems, refused)
     report = Report(walk, it, operation.action, operation.before)
     found: list[Diagnostic] = []
     made = carry_out(it, operation, current, found)
@@ -49,7 +53,15 @@ def apply_managed(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list
         walk.record.state.restore(it.resource_address, it.key, deposed)
     value = after.value if after is not None else Null(it.object_type)
     report.end(found, value)
+    if walk.options.guard is not None:
+        walk.options.guard.done(it.address, value)
     return problems + found + walk.conditions(it, "postcondition", value)
+
+
+def decide(walk: ApplyWalk, it: Instance, value: Value) -> list[Diagnostic]:
+    """What policies have against an object whose values are known as far as they can be before it is touched."""
+    guard = walk.options.guard
+    return guard.decide(it.address, value) if guard is not None else []
 
 
 def _write(walk: ApplyWalk, it: Instance, after: RemoteObject | None, unfinished: bool) -> RemoteObject | None:
@@ -122,6 +134,7 @@ def apply_data(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list[Di
     if has_errors(found):
         return problems
     if value is not None:
+        extend(problems, decide(walk, it, value))
         walk.record.write(it, write_object(value, it.schema))
         it.objects.set(it.key, value)
     return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))

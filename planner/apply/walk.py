@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from threading import Event
+from typing import Protocol
 
 from attrs import field, frozen
 
@@ -21,6 +22,7 @@ from planner.apply.record import ApplyRecord
 from planner.config.model import Config, ResourceDecl
 from planner.config.variables import RootVariable
 from planner.graph.model import Graph, Node
+from planner.language.values import Value
 from planner.plan.configuration_walk import ConfigurationWalk, module_path, relation
 from planner.plan.context import ModuleInstance
 from planner.plan.instance import Instance
@@ -47,6 +49,16 @@ INSTANCE_KINDS = frozenset(
 )
 
 
+class Guard(Protocol):
+    """Has the last word on an object when its values are known."""
+
+    def decide(self, address: str, value: Value) -> list[Diagnostic]:
+        """Why an object must not become this: asked before anything is done to it."""
+
+    def done(self, address: str, value: Value) -> None:
+        """What has become of the object; Null when there is none."""
+
+
 @frozen(eq=False)
 class ApplyOptions:
     """`parallelism`: how many provider calls at a time. `journal`: where every change is written down at once.
@@ -57,6 +69,8 @@ class ApplyOptions:
     stop: StopSignal = field(factory=StopSignal)
     suppress_forget_errors: bool = False
     journal: Journal | None = None
+    guard: Guard | None = None
+    """policies that wait for values"""
     sequential: bool = False
     """one thing at a time on one thread, for debugging"""
 

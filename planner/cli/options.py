@@ -38,6 +38,16 @@ OPERATION = (
 )
 DESTROY = Flag("destroy", "bool", "Plan to destroy everything that is managed.")
 INPUT = Flag("input", "bool", "Never ask; fail where an answer is needed.", True)
+POLICY = (
+    Flag(
+        "policy",
+        "list",
+        "Judge the plan by this folder, file or builtin:NAME (.planner/policies).",
+        value="DIR",
+    ),
+    Flag("policy-override", "list", "Let denials with this code pass. Needs -reason. May be repeated.", value="CODE"),
+    Flag("reason", "string", "Why they may pass: it is recorded.", value="TEXT"),
+)
 JSON = Flag("json", "bool", "Print JSON.")
 JSON_LINES = (
     Flag("json", "bool", "Print one JSON object a line, for programs."),
@@ -72,6 +82,8 @@ def options(arguments: Arguments, mode: str = "normal", directory: str = ".") ->
     excludes = _addresses(arguments, "exclude")
     if targets and excludes:
         raise UsageError("Conflicting options", "A plan is limited either by targets or by exclusions, not by both.")
+    if arguments.get("policy-override") and not arguments.get("reason", "").strip():
+        raise UsageError("Option -policy-override needs a reason", "Say with -reason=TEXT why the denial may pass.")
     if arguments.get("parallelism", 10) < 1:
         raise UsageError("Option -parallelism must be at least 1")
     return Options(
@@ -93,6 +105,9 @@ def options(arguments: Arguments, mode: str = "normal", directory: str = ".") ->
         suppress_forget_errors=bool(arguments.get("suppress-forget-errors")),
         input=may_ask(arguments),
         rules=_rules(arguments, directory),
+        policies=_policies(arguments, directory),
+        policy_overrides=tuple(arguments.get("policy-override", ())),
+        policy_reason=arguments.get("reason", "").strip(),
     )
 
 
@@ -101,6 +116,13 @@ def _rules(arguments: Arguments, directory: str) -> tuple[str, ...]:
     given: tuple[str, ...] = tuple(arguments.get("rules", ()))
     own = os.path.join(directory, ".planner", "rules")
     return given or ((os.path.normpath(own),) if os.path.isdir(own) else ())
+
+
+def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
+    """What -policy names, else the configuration's own folder, for commands that judge."""
+    given: tuple[str, ...] | None = arguments.get("policy")
+    own = os.path.normpath(os.path.join(directory, ".planner", "policies"))
+    return given or ((own,) if given is not None and os.path.isdir(own) else ())
 
 
 def _state_path(arguments: Arguments) -> str | None:

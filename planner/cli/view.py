@@ -14,6 +14,7 @@ from planner.walk.hooks import HookGroup, Hooks
 if TYPE_CHECKING:
     from planner.cli.render_plan import SchemaOf
     from planner.plan.model import Plan
+    from planner.policy.model import Verdict
     from planner.state.model import OutputState
 
 
@@ -39,6 +40,9 @@ class View:
 
     def log(self, text: str) -> None:
         """A remark."""
+
+    def verdict(self, verdict: Verdict) -> None:
+        """What policies say; denials and warnings follow as diagnostics."""
 
 
 class HumanView(View):
@@ -99,6 +103,11 @@ class HumanView(View):
     def log(self, text: str) -> None:
         self.terminal.out(text)
 
+    def verdict(self, verdict: Verdict) -> None:
+        from planner.cli.verdicts import counted
+
+        self.terminal.out(f"\n{self.terminal.paint(counted(verdict), 'bold')}")
+
 
 class JsonView(View):
     """UI messages."""
@@ -127,6 +136,12 @@ class JsonView(View):
 
     def log(self, text: str) -> None:
         self.lines.log(text)
+
+    def verdict(self, verdict: Verdict) -> None:
+        levels = {"deny": "error", "overridden": "warn", "warn": "warn", "undecided": "warn"}
+        for finding in verdict.findings:
+            text = f"{finding.address}: {finding.kind} {finding.code}: {finding.message}"
+            self.lines.message(text, "policy_result", levels[finding.kind], policy=finding.to_json())
 
 
 class BothViews(View):
@@ -160,6 +175,10 @@ class BothViews(View):
     def log(self, text: str) -> None:
         for view in self.views:
             view.log(text)
+
+    def verdict(self, verdict: Verdict) -> None:
+        for view in self.views:
+            view.verdict(verdict)
 
 
 def open_view(arguments: Arguments, terminal: Terminal) -> View:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner import __version__
 from planner.plan.encoding import decode, encode
-from planner.plan.model import ACTION_LISTS, CheckResult, Importing, OutputChange, Plan, ResourceChange
+from planner.plan.model import ACTION_LISTS, CheckResult, Importing, OutputChange, Plan, PolicyRecord, ResourceChange
 from planner.state.file import read_state, write_state
 from planner.state.model import State
 from planner.vocabulary.collector import collector_paused
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT = "planner plan"
 VERSION = 1
-RECORDS: dict[str, type] = {c.__name__: c for c in (CheckResult, Importing, OutputChange, ResourceChange)}
+RECORDS: dict[str, type] = {c.__name__: c for c in (CheckResult, Importing, OutputChange, PolicyRecord, ResourceChange)}
 _STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 _MODES = ("normal", "destroy", "refresh-only")
@@ -183,6 +183,14 @@ def _check(plan: Plan) -> None:
         for file in plan.rules
     ):
         raise ValueError("rules")
+    if plan.policy is not None and plan.policy.__class__ is not PolicyRecord:
+        raise ValueError("policy")
+    for pairs in (plan.policy.files, plan.policy.overrides) if plan.policy is not None else ():
+        if pairs.__class__ is not tuple or any(
+            pair.__class__ is not tuple or len(pair) != 2 or any(part.__class__ is not str for part in pair)
+            for pair in pairs
+        ):
+            raise ValueError("policy")
     for change in (*plan.changes, *plan.drift):
         if change.action not in ACTION_LISTS or change.importing.__class__ not in (Importing, type(None)):
             raise ValueError("action or importing")

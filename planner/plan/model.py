@@ -107,6 +107,16 @@ class CheckResult:
 
 
 @frozen(eq=False)
+class PolicyRecord:
+    """The policies that a plan was judged by, and what they said: `files` are (name, text), `overrides` (code, reason),
+    `verdicts` (kind, code, address, message) without sensitive values."""
+
+    files: tuple[tuple[str, str], ...]
+    overrides: tuple[tuple[str, str], ...] = ()
+    verdicts: tuple[tuple[str, str, str, str], ...] = ()
+
+
+@frozen(eq=False)
 class Plan:
     """A finished (or errored) plan. `prior_state` is after refresh, `previous_state` as it was read."""
 
@@ -133,6 +143,7 @@ class Plan:
     backend: dict[str, Any] = field(factory=dict)
     rules: tuple[tuple[str, str], ...] = ()
     """(path, text) of the user's own rule files that the plan was made with; its apply is ordered by them too"""
+    policy: PolicyRecord | None = None
 
     @property
     def is_empty(self) -> bool:

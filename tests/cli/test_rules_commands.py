@@ -240,7 +240,7 @@ def test_rules_are_checked_beside_the_program_that_they_mention(planner, here):
     ran = planner("rules", "check", "a.dl", "-program=graph")
     assert ran.code == 1 and "There is no predicate moved" in ran.err
     ran = planner("rules", "check", "a.dl", "-program=odd")
-    assert ran.code == 1 and "The programs are: graph, decisions, moves, causes" in ran.err
+    assert ran.code == 1 and "The programs are: graph, decisions, moves, causes, policy" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,13 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(folder.name for folder in EXAMPLES.iterdir() if folder.is_dir())
 FENCE = re.compile(r"^```\n(.*?)^```$", re.S | re.M)
-FAILING = {("05_cycle", "planner validate"), ("06_partial_failure", "planner apply -auto-approve")}
+FAILING = {
+    ("05_cycle", "planner validate"),
+    ("06_partial_failure", "planner apply -auto-approve"),
+    ("08_policies", "planner policy check -policy=policies"),
+    ("08_policies", "planner policy check -policy=policies -why"),
+    ("08_policies", "planner apply -auto-approve -policy=policies -policy-override=open -reason=demo"),
+}
 """the commands that end with 1; all others end with 0"""
 
 Outputs = dict[str, tuple[str, str]]
@@ -155,6 +161,20 @@ def remote_state(outputs: Outputs, folder: Path) -> None:
     assert "../producer/terraform.tfstate" in errors and "main.tf line 1" in errors
 
 
+def policies(outputs: Outputs, folder: Path) -> None:
+    table, _ = outputs["planner policy check -policy=policies"]
+    assert "Policies: 2 denied, 1 undecided." in table
+    assert re.search(r"deny +open +terraform_data.gateway ", table) and re.search(
+        r"deny +owner +terraform_data.d", table
+    )
+    assert re.search(r"undecided +owner +terraform_data.replica +is decided when", table)
+    assert "main.tf:11" in outputs["planner policy check -policy=policies -why"][0]
+    (errors,) = [errors for command, (_, errors) in outputs.items() if command.startswith("planner apply")]
+    assert errors.count("Error:") == 1 and "Denied by policy owner" in errors
+    (folder / "main.tf").write_text(re.sub(r"\{ Environment = ", "{ Owner = ", (folder / "main.tf").read_text()))
+    assert run("planner apply -auto-approve -policy=policies -policy-override=open -reason=demo", folder)[0] == 0
+
+
 CLAIMS: dict[str, Callable[[Outputs, Path], None]] = {
     "01_first_plan": first_plan,
     "02_modules": modules,
@@ -163,6 +183,7 @@ CLAIMS: dict[str, Callable[[Outputs, Path], None]] = {
     "05_cycle": cycle,
     "06_partial_failure": partial_failure,
     "07_remote_state": remote_state,
+    "08_policies": policies,
 }
 
 

@@ -11,6 +11,7 @@ from planner.cli.options import (
     INPUT,
     JSON_LINES,
     OPERATION,
+    POLICY,
     SHOW_SENSITIVE,
     STATE,
     VARIABLES,
@@ -19,6 +20,7 @@ from planner.cli.options import (
 )
 from planner.cli.summary import Counts
 from planner.cli.terminal import Terminal
+from planner.cli.verdicts import judge
 from planner.cli.view import View, open_view, usage_error_lines
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ APPLY_FLAGS = (
     Flag("suppress-forget-errors", "bool", "Destroying may leave forgotten objects behind without an error."),
     INPUT,
     SHOW_SENSITIVE,
+    *POLICY,
     *OPERATION,
     *STATE,
     *VARIABLES,
@@ -74,8 +77,12 @@ def _approve_and_carry_out(
 
     if planned.plan is not None:
         view.plan(planned.plan, SchemaLookup(planned.session.schemas).resource_schema)
-    view.diagnostics(planned.diagnostics)
-    if planned.plan is None or any(d.is_error for d in planned.diagnostics):
+    problems = list(planned.diagnostics)
+    if settings.policies and planned.plan is not None and not any(d.is_error for d in problems):
+        planned, found = judge(planned, view)
+        problems += found
+    view.diagnostics(problems)
+    if planned.plan is None or any(d.is_error for d in problems):
         return 1
     destroys = planned.plan.mode == "destroy"
     must_ask = planned.plan.can_apply and not arguments["auto-approve"]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, INPUT, JSON_LINES, OPERATION, SHOW_SENSITIVE, STATE, VARIABLES, options
+from planner.cli.options import DESTROY, INPUT, JSON_LINES, OPERATION, POLICY, SHOW_SENSITIVE, STATE, VARIABLES, options
 from planner.cli.terminal import Terminal
+from planner.cli.verdicts import judge
 from planner.cli.view import open_view, usage_error_lines
 
 USAGE = "[options]"
 HELP = """Compares the configuration with the state and the real objects, and shows what apply would do. Nothing is
 changed.
 
-With -out the plan is saved, and `planner apply FILE` does exactly what it says."""
+With -out the plan is saved, and `planner apply FILE` does exactly what it says.
+
+With -policy the plan is judged. One that is denied is not saved; a saved plan keeps its policies, and apply decides
+what was undecided."""
 FLAGS = (
     Flag("out", "string", "Save the plan in this file.", value="FILE"),
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
@@ -19,6 +23,7 @@ FLAGS = (
     DESTROY,
     INPUT,
     SHOW_SENSITIVE,
+    *POLICY,
     *OPERATION,
     *STATE,
     *VARIABLES,
@@ -40,7 +45,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if planned.plan is not None:
         view.plan(planned.plan, SchemaLookup(planned.session.schemas).resource_schema)
     problems = list(planned.diagnostics)
-    if planned.plan is not None and arguments["out"]:
+    if settings.policies and planned.plan is not None and not any(d.is_error for d in problems):
+        planned, found = judge(planned, view)
+        problems += found
+    is_denied = any(d.code == "policy.denied" for d in problems)
+    if planned.plan is not None and arguments["out"] and not is_denied:
         problems += pipeline.save_plan(planned, arguments["out"])
     view.diagnostics(problems)
     if planned.plan is None or any(d.is_error for d in problems):

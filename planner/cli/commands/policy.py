@@ -1,0 +1,20 @@
+"""`policy`: the family of commands about policies; by itself it only lists them."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, Flag
+from planner.cli.terminal import Terminal
+
+USAGE = "COMMAND [options]"
+HELP = "Judges plans by policies: rules that deny a plan, or warn about it."
+FLAGS: tuple[Flag, ...] = ()
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """Print the help; 1, because no command was given."""
+    import sys
+
+    from planner.cli.help import command_help
+
+    terminal.out(command_help("policy", sys.modules[__name__]))
+    return 1

@@ -1,0 +1,70 @@
+"""`policy check`: what policies say about a plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, STATE, VARIABLES, options
+from planner.cli.terminal import Terminal
+
+FORMATS = ("table", "json", "sarif", "junit")
+USAGE = "[options]"
+HELP = """Judges a plan by policies: one that is made for it, or a saved one.
+Every verdict has a proof: with -why in the table, and always in JSON.
+
+  deny        the plan must not be applied
+  undecided   it hinges on values that are not known yet: apply decides it
+  warn        worth a look
+  overridden  denied, and let pass by -policy-override
+
+Ends with 0, or with 1 when the plan is denied or something is wrong."""
+FLAGS = (
+    Flag("plan", "string", "Judge this saved plan.", value="FILE"),
+    Flag("format", "string", "How to print: table, json, sarif or junit.", "table", "FORMAT"),
+    Flag("json", "bool", "The same as -format=json."),
+    Flag("why", "bool", "Show the proof of each verdict below it."),
+    *POLICY,
+    DESTROY,
+    INPUT,
+    *OPERATION,
+    *STATE,
+    *VARIABLES,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when the plan is denied or on errors."""
+    if arguments.words:
+        raise UsageError("Too many words", "A saved plan is named with -plan=FILE, policies with -policy=DIR.")
+    format = "json" if arguments["json"] else arguments["format"]
+    if format not in FORMATS:
+        raise UsageError(f"Unknown format {format}", f"There are {', '.join(FORMATS)}.")
+    settings = options(arguments)
+    if not settings.policies and not arguments["plan"]:
+        raise UsageError("No policies", "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME.")
+    from planner import policies
+    from planner.walk.hooks import Hooks
+
+    verdict, problems = policies.check(settings, arguments["plan"] or None, Hooks())
+    if verdict is None:
+        return finish(problems, terminal)
+    if format == "table":
+        from planner.cli.verdicts import table
+
+        terminal.out(table(verdict, terminal.paint, arguments["why"]))
+    elif format == "junit":
+        from planner.cli.verdicts_junit import junit
+
+        terminal.out(junit(verdict))
+    else:
+        from planner.vocabulary.exact_json import dumps
+
+        document: dict[str, Any] = verdict.to_json()
+        if format == "sarif":
+            from planner.cli.verdicts_sarif import sarif
+
+            document = sarif(verdict)
+        terminal.out(dumps(document, escape_html=False).decode("utf-8"))
+    return max(finish(problems, terminal), int(verdict.is_denied))

@@ -1,0 +1,57 @@
+"""Verdicts of policies on the command line: after a plan, and as text of `policy check`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.vocabulary.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from planner.cli.terminal import Paint
+    from planner.cli.view import View
+    from planner.pipeline import Planned
+    from planner.policy.model import Verdict
+
+
+def judge(planned: Planned, view: View) -> tuple[Planned, list[Diagnostic]]:
+    """Judge a plan by the policies that its options name, and tell how it fared."""
+    from planner import policies
+
+    planned, verdict, problems = policies.judged(planned)
+    if verdict is None:
+        return planned, problems
+    view.verdict(verdict)
+    return planned, [*problems, *policies.diagnostics(verdict)]
+
+
+def counted(verdict: Verdict) -> str:
+    """`Policies: 1 denied, 2 undecided.`"""
+    words = {"deny": "denied", "undecided": "undecided", "warn": "warned", "overridden": "overridden"}
+    counts = {word: sum(f.kind == kind for f in verdict.findings) for kind, word in words.items()}
+    found = [f"{count} {word}" for word, count in counts.items() if count]
+    return f"Policies: {', '.join(found) if found else 'nothing to object'}."
+
+
+def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
+    """One line for each verdict, each with its proof if that is wanted, and the counts."""
+    from tabulate import tabulate
+
+    lines: list[str] = []
+    if verdict.findings and not proofs:
+        rows = [(f.kind, f.code, f.address or "(plan)", _line(f.message)) for f in verdict.findings]
+        lines += [tabulate(rows, headers=("VERDICT", "CODE", "ADDRESS", "MESSAGE"), disable_numparse=True), ""]
+    for finding in verdict.findings if proofs else ():
+        from planner.cli.render_proof import proof_text
+
+        title = f"{finding.kind} {finding.code}: {finding.address or 'the plan'} {finding.message}"
+        lines.append(paint(title, "bold", "red" if finding.kind == "deny" else "yellow"))
+        if finding.reason:
+            lines.append(f"  overridden: {finding.reason}")
+        lines += [f"  {line}" for line in proof_text(finding.proof, paint, full=True).splitlines()]
+        lines.append("")
+    lines.append(paint(counted(verdict), "bold"))
+    return "\n".join(lines)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

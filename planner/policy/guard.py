@@ -1,0 +1,99 @@
+"""Policies while applying: what waited for a value is decided when the value is known, before the object is touched."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from planner.config.model import ResourceDecl
+from planner.datalog.values import Row
+from planner.language.values import Value
+from planner.policy.facts import KEYED, PolicyFacts, arguments, maybe_rows
+from planner.policy.judge import Overrides, judge, objections
+from planner.policy.model import Finding, Verdict
+from planner.policy.narrow import Narrowed, narrowed
+from planner.policy.program import Policies
+from planner.policy.report import diagnostic
+from planner.policy.values import ValueRows, root_of
+from planner.vocabulary.diagnostic import Diagnostic
+
+
+class PolicyGuard:
+    """Judges again whenever a value becomes known that an undecided denial waits for (planner.apply.walk.Guard).
+
+    Each object is asked about once, before its provider changes it. What the provider says only afterwards (an id) is
+    looked at in `afterwards`, when it is too late to prevent anything."""
+
+    def __init__(self, policies: Policies, facts: PolicyFacts, verdict: Verdict, overrides: Overrides) -> None:
+        self.reads, self.overrides = policies.reads, overrides
+        waiting = [f for f in verdict.of("undecided") if f.would == "deny" and f.code not in overrides]
+        self.waits = {address for finding in waiting for address, _ in finding.waits_for}
+        codes = {finding.code for finding in waiting}
+        self.narrowed: Narrowed | None = narrowed(policies, codes) if codes else None
+        self.known = {(f.code, f.address) for f in verdict.of("deny", "overridden")}
+        self.hidden = dict(facts.hidden)
+        self.owners = facts.owners
+        self.relations = {name: set(facts.relation(name)) for name in self.reads.predicates}
+        self.about: dict[str, dict[str, set[Row]]] = {address: {} for address in self.waits}
+        for name in KEYED & self.relations.keys():
+            for row in self.relations[name]:
+                if row[0] in self.about:
+                    self.about[row[0]].setdefault(name, set()).add(row)
+        self._lock = Lock()
+
+    def decide(self, address: str, value: Value) -> list[Diagnostic]:
+        """Denials that the value of an object brings about."""
+        if address not in self.waits:
+            return []
+        with self._lock:
+            self._learn(address, value)
+            return [diagnostic(finding) for finding in self._new(address)]
+
+    def done(self, address: str, value: Value) -> None:
+        """Remember what has become of an object."""
+        if address in self.waits:
+            with self._lock:
+                self._learn(address, value)
+
+    def afterwards(self) -> list[Diagnostic]:
+        """Denials by values that are known only since objects were changed."""
+        with self._lock:
+            return [diagnostic(finding, too_late=True) for finding in self._new(None)]
+
+    def _new(self, address: str | None) -> list[Finding]:
+        """Denials that have not been there before."""
+        if self.narrowed is None:
+            return []
+        relations = self.relations
+        if address is not None and self.narrowed.is_local:
+            relations = {**{name: rows for name, rows in relations.items() if name not in KEYED}, **self.about[address]}
+        facts = PolicyFacts(relations, self.hidden, self.owners)
+        found = objections(self.narrowed.policies, facts) - self.known
+        if not any(code not in self.overrides for code, _ in found):
+            return []
+        verdict = judge(self.narrowed.policies, facts, self.overrides)
+        new = [f for f in verdict.of("deny") if (f.code, f.address) not in self.known]
+        self.known |= found
+        return new
+
+    def _learn(self, address: str, value: Value) -> None:
+        """Put the rows of a value in the place of those that are known of it."""
+        rows = ValueRows()
+        rows.add_object(address, value, self.reads.attributes(self.owners.changes.get(address)))
+        decl = self.owners.about(address)
+        given = arguments(decl) if isinstance(decl, ResourceDecl) else frozenset()
+        new: dict[str, set[Row]] = {
+            "planned": rows.values,
+            "configured": {row for row in rows.values if root_of(row[1]) in given},
+            "size_of": rows.sizes,
+            "part": rows.parts,
+            "unknown_after": rows.unknown,
+            "maybe": maybe_rows(rows),
+            "maybe_exact": rows.exact,
+            "maybe_open": rows.open,
+        }
+        about = self.about[address]
+        for name in new.keys() & self.relations.keys():
+            self.relations[name] -= about.get(name, set())
+            self.relations[name] |= new[name]
+            about[name] = new[name]
+        self.hidden.update(rows.hidden)

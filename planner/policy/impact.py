@@ -1,0 +1,156 @@
+"""What depends on what, from resource instance to resource instance: the blast radius of a change."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from planner.facts.from_state import module_path
+from planner.plan.model import Plan
+from planner.vocabulary.address import format_resource, join
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+
+if TYPE_CHECKING:
+    from planner.graph.model import Graph
+
+MOST_ROWS = 2_000_000
+HARMLESS = frozenset(("no-op", "create", "read"))
+
+
+class Impact:
+    """Answers for one plan. Resources stand for their instances until rows are made: the graph says no more."""
+
+    def __init__(self, plan: Plan, graph: Callable[[], Graph]) -> None:
+        self.plan, self._make = plan, graph
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The plan graph."""
+        return self._make()
+
+    @cached_property
+    def instances(self) -> dict[str, list[str]]:
+        """Resource without keys -> its instances that have a change, in the plan's order."""
+        found: dict[str, list[str]] = {}
+        for c in self.plan.changes:
+            if not c.deposed:
+                object = format_resource(module_path(c.module), c.mode, c.type, c.name)
+                found.setdefault(object, []).append(c.address)
+        return found
+
+    @cached_property
+    def dependencies(self) -> dict[str, set[str]]:
+        """Resource -> the resources that it depends on with no resource in between. What the configuration does not
+        declare any more depends on what the state remembers."""
+        graph = self.graph
+        resources = {n.name: join(n.module, n.object) for n in graph.nodes.values() if n.kind == "resource"}
+        found: dict[str, set[str]] = {}
+        through: dict[str, set[str]] = {}
+        for node in _dependencies_first(graph.edges):
+            reached: set[str] = set()
+            for dependency in graph.edges.get(node, ()):
+                if dependency in resources:
+                    reached.add(resources[dependency])
+                else:
+                    reached |= through.get(dependency, set())
+            if node in resources:
+                found[resources[node]] = reached
+            else:
+                through[node] = reached
+        for resource in self.plan.prior_state.resources.values():
+            object = format_resource(module_path(resource.module), resource.mode, resource.type, resource.name)
+            remembered = {d for i in resource.instances.values() if i.current for d in i.current.dependencies}
+            if object in found:
+                remembered -= found.keys()
+            found.setdefault(object, set()).update(remembered)
+        return found
+
+    @cached_property
+    def dependents(self) -> dict[str, list[str]]:
+        """Resource -> the resources that depend on it with no resource in between, sorted."""
+        found: dict[str, list[str]] = {}
+        for object in sorted(self.dependencies):
+            for dependency in self.dependencies[object]:
+                found.setdefault(dependency, []).append(object)
+        return found
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """The rows of depends."""
+        for object, dependencies in self.dependencies.items():
+            for dependency in dependencies:
+                for address in self.instances.get(object, ()):
+                    for other in self.instances.get(dependency, ()):
+                        yield address, other
+
+    def sources(self) -> dict[str, list[str]]:
+        """Resources with instances to which something happens that others may notice -> those instances."""
+        touched = {c.address for c in self.plan.changes if not c.deposed and c.action not in HARMLESS}
+        found = {object: [a for a in addresses if a in touched] for object, addresses in self.instances.items()}
+        return {object: addresses for object, addresses in found.items() if addresses}
+
+    def blast(self) -> Iterator[tuple[str, str, int]]:
+        """The rows of blast. Raises Failure when there are too many."""
+        if not self.sources():
+            return  # without the graph, which takes its time
+        rows = 0
+        for object, addresses in self.sources().items():
+            depths = {object: 0}
+            queue = deque([object])
+            while queue:
+                at = queue.popleft()
+                for dependent in self.dependents.get(at, ()):
+                    if dependent not in depths:
+                        depths[dependent] = depths[at] + 1
+                        queue.append(dependent)
+                        for other in self.instances.get(dependent, ()):
+                            rows += len(addresses)
+                            if rows > MOST_ROWS:
+                                raise Failure(_too_many())
+                            for address in addresses:
+                                yield address, other, depths[dependent]
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """The rows of blast_size. The dependents of a resource are a set of bits, one for each resource."""
+        if not self.sources():
+            return
+        order = sorted(self.dependencies.keys() | self.dependents.keys())
+        numbers = {object: i for i, object in enumerate(order)}
+        counts = [len(self.instances.get(object, ())) for object in order]
+        alike = all(count == 1 for count in counts)
+        below: dict[str, int] = {}
+        edges = {object: tuple(self.dependents.get(object, ())) for object in order}
+        for object in _dependencies_first(edges):
+            bits = 0
+            for dependent in edges.get(object, ()):
+                bits |= below.get(dependent, 0) | 1 << numbers[dependent]
+            below[object] = bits
+        for object, addresses in self.sources().items():
+            bits = below.get(object, 0)
+            total = bits.bit_count() if alike else sum(n for i, n in enumerate(counts) if n and bits >> i & 1)
+            for address in addresses:
+                yield address, total
+
+
+def _dependencies_first(edges: dict[str, tuple[str, ...]]) -> Iterator[str]:
+    """The nodes of a graph, each behind what its edges lead to. (The graph of a plan has no cycles.)"""
+    done: set[str] = set()
+    for start in edges:
+        stack = [(start, False)]
+        while stack:
+            node, is_left = stack.pop()
+            if is_left:
+                yield node
+            elif node not in done:
+                done.add(node)
+                stack.append((node, True))
+                stack += [(other, False) for other in edges.get(node, ()) if other not in done]
+
+
+def _too_many() -> Diagnostic:
+    detail = (
+        f"More than {MOST_ROWS:,} pairs of a changed object and one that depends on it. Policies about plans of this "
+        "size read blast_size, which has one tuple for each changed object."
+    )
+    return error("policy.blast", "Too many dependents to list", detail)

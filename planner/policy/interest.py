@@ -1,0 +1,179 @@
+"""Which values do policies look at? Whoever reads `tags.Owner` of created buckets needs no other value of any object.
+
+Read off the rules, and wide rather than narrow: for each literal about values, the attribute that its path begins with
+(None: any), and what else its rule asks of the same address: the type, the action. What another predicate asks of its
+first column counts where a rule reads that predicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import TypeAlias
+
+from planner.datalog.model import Rule
+from planner.datalog.program import Program
+from planner.datalog.terms import value_of
+from planner.plan.model import REPLACEMENTS, ResourceChange
+from planner.policy.values import root_of
+from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Constant, Literal, Negation, Term, Variable
+
+READERS = frozenset(("planned", "configured", "prior", "size_of", "part", "unknown_after", "sensitive_at"))
+"""the predicates about values; their columns begin with address and path"""
+Kind: TypeAlias = tuple[str, str, str, str, bool]
+"""what tells objects apart here: mode, type, action, reason, and whether arguments force a replacement"""
+Condition: TypeAlias = Callable[[Kind], bool]
+OUTPUT: Kind = ("output", "", "", "", False)
+
+
+def kind_of(change: ResourceChange) -> Kind:
+    return (change.mode, change.type, change.action, change.reason, bool(change.replace_paths))
+
+
+class Interest:
+    """What the rules of a program look at. `needed`: only rules for these predicates count."""
+
+    def __init__(self, program: Program, needed: frozenset[str]) -> None:
+        self.rules = [rule for rule in program.rules if rule.head.predicate in needed]
+        self._by_head: dict[str, list[Rule]] = {}
+        for rule in program.rules:
+            self._by_head.setdefault(rule.head.predicate, []).append(rule)
+        self._conditions: dict[str, Condition] = {}
+        self._known: dict[Kind, frozenset[str] | None] = {}
+
+    def attributes(self, kind: Kind) -> frozenset[str] | None:
+        """The attributes of objects of a kind that policies look at; None for all."""
+        if kind not in self._known:
+            found: set[str] | None = set()
+            for condition, roots in self.entries:
+                if found is not None and condition(kind):
+                    found = None if roots is None else found | roots
+            self._known[kind] = None if found is None else frozenset(found)
+        return self._known[kind]
+
+    def asks_why_unknown(self, kind: Kind) -> bool:
+        """Whether policies ask why values of such objects are unknown."""
+        return any(condition(kind) for condition in self._causes)
+
+    @cached_property
+    def _causes(self) -> list[Condition]:
+        found = [(rule, atom) for rule in self.rules for atom in _atoms(rule.body)]
+        return [self._condition(rule, a.arguments[0]) for rule, a in found if a.predicate == "unknown_because"]
+
+    @cached_property
+    def entries(self) -> list[tuple[Condition, frozenset[str] | None]]:
+        """For each literal about values: whose, and which attributes."""
+        return [
+            (self._condition(rule, atom.arguments[0]), self._roots(rule, atom.arguments[1]))
+            for rule in self.rules
+            for atom in _atoms(rule.body)
+            if atom.predicate in READERS
+        ]
+
+    # -------- whose values
+
+    def _condition(self, rule: Rule, address: Term) -> Condition:
+        """What a rule asks of the objects that an address can be."""
+        if not isinstance(address, Variable):
+            return _anything
+        found = [
+            self._asked(atom)
+            for atom in rule.body
+            if isinstance(atom, Atom) and atom.arguments and str(atom.arguments[0]) == address.name
+        ]
+        return _all(found)
+
+    def _asked(self, atom: Atom) -> Condition:
+        constants = {i: a.value for i, a in enumerate(atom.arguments) if isinstance(a, Constant)}
+        if atom.predicate == "change":
+            mode, type_ = constants.get(5), constants.get(1)
+            return lambda k: k[0] != "output" and (mode is None or k[0] == mode) and (type_ is None or k[1] == type_)
+        if atom.predicate == "action":
+            action = constants.get(1)
+            return lambda k: k[0] != "output" and (action is None or k[2] == action)
+        if atom.predicate == "reason":
+            reason = constants.get(1)
+            return lambda k: bool(k[3]) and (reason is None or k[3] == reason)
+        if atom.predicate == "replace_path":
+            return lambda k: k[4]
+        if atom.predicate == "output":
+            return lambda k: k[0] == "output"
+        if atom.predicate == "variable":
+            return _nothing
+        if atom.predicate == "acts" and constants.get(1) == "replace":
+            return lambda k: k[2] in REPLACEMENTS
+        return self._derived(atom.predicate)
+
+    def _derived(self, predicate: str) -> Condition:
+        """What the rules of a predicate ask of its first column."""
+        if predicate not in self._by_head:
+            return _anything
+        if predicate not in self._conditions:
+            self._conditions[predicate] = _anything  # while it is being found out, for recursive ones
+            ways = [
+                self._condition(rule, rule.head.arguments[0]) if rule.head.arguments else _anything
+                for rule in self._by_head[predicate]
+            ]
+            self._conditions[predicate] = lambda k: any(way(k) for way in ways)
+        return self._conditions[predicate]
+
+    # -------- which attributes
+
+    def _roots(self, rule: Rule, path: Term) -> frozenset[str] | None:
+        """The names that a path can begin with; None for any."""
+        if isinstance(path, Constant):
+            return frozenset((root_of(str(path.value)),))
+        if not isinstance(path, Variable):
+            return None
+        for literal in rule.body:
+            if isinstance(literal, Comparison) and literal.operator == "=":
+                for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
+                    if isinstance(target, Variable) and target.name == path.name:
+                        start = _start(term)
+                        if any(end in start for end in ".["):
+                            return frozenset((root_of(start),))
+            if isinstance(literal, Atom) and literal.predicate not in READERS:
+                for column, argument in enumerate(literal.arguments):
+                    if isinstance(argument, Variable) and argument.name == path.name:
+                        constants = self._constants(literal.predicate, column)
+                        if constants is not None:
+                            return constants
+        return None
+
+    def _constants(self, predicate: str, column: int) -> frozenset[str] | None:
+        """The attributes that a column of paths names, of a predicate that only facts give."""
+        rules = self._by_head.get(predicate, [])
+        if not rules or any(rule.body for rule in rules):
+            return None
+        return frozenset(root_of(str(value_of(rule.head.arguments[column], {}))) for rule in rules)
+
+
+def _start(term: Term) -> str:
+    """The constant text that a joined text begins with."""
+    while isinstance(term, Call) and term.function == "++":
+        term = term.arguments[0]
+    return str(term.value) if isinstance(term, Constant) else ""
+
+
+def _atoms(body: Iterable[Literal]) -> list[Atom]:
+    found: list[Atom] = []
+    for literal in body:
+        if isinstance(literal, Atom):
+            found.append(literal)
+        elif isinstance(literal, Negation):
+            found.append(literal.atom)
+        elif isinstance(literal, Aggregate):
+            found += _atoms(literal.body)
+    return found
+
+
+def _anything(kind: Kind) -> bool:
+    return True
+
+
+def _nothing(kind: Kind) -> bool:
+    return False
+
+
+def _all(conditions: list[Condition]) -> Condition:
+    return lambda kind: all(condition(kind) for condition in conditions)

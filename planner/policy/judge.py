@@ -1,0 +1,147 @@
+"""Facts to Verdict: evaluate policies over a plan, and prove every finding."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from planner.datalog.evaluate import Database, evaluate
+from planner.datalog.explain import Proof, Prover
+from planner.datalog.terms import Assignment, value_of
+from planner.datalog.values import Row
+from planner.policy.facts import PolicyFacts
+from planner.policy.modal import LOST, VERDICTS
+from planner.policy.model import KINDS, Finding, Kind, Verdict
+from planner.policy.program import Policies
+from planner.policy.secrets import Curtain
+from planner.syntax.rule_syntax import Constant, Negation, Wildcard
+from planner.vocabulary.span import Span
+
+MAYBE = frozenset(("maybe", "maybe_exact", "maybe_open"))
+Overrides = Mapping[str, str]
+"""code -> why denials with that code may pass"""
+
+
+def judge(policies: Policies, facts: PolicyFacts, overrides: Overrides | None = None) -> Verdict:
+    """What the policies say about a plan. Raises Failure when a rule computes without bounds."""
+    return _Judge(policies, facts, overrides or {}).verdict()
+
+
+def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
+    """The (code, address) of denials alone, without proofs: quick."""
+    return {row[:2] for row in evaluate(policies.modal_program, facts, ["deny"])["deny"]}
+
+
+class _Judge:
+    def __init__(self, policies: Policies, facts: PolicyFacts, overrides: Overrides) -> None:
+        self.policies, self.facts, self.overrides = policies, facts, overrides
+        could = policies.could if any(facts.relation(name) for name in MAYBE) else {}
+        self.could = could
+        self.database: Database = evaluate(policies.modal_program, facts, [*VERDICTS, *could.values()])
+        self.prover = Prover(policies.modal_program, self.database)
+        self.curtain = Curtain(self.prover, facts)
+        self.rules = {rule.name: rule for rule in policies.program.rules}
+
+    def verdict(self) -> Verdict:
+        findings: list[Finding] = []
+        for name in VERDICTS:
+            certain = self.database[name]
+            for row in certain:
+                findings.append(self._certain(name, row))
+            if name in self.could:
+                known = {row[:2] for row in certain}
+                for row in self.database[self.could[name]] - known:
+                    findings.append(self._undecided(name, row))
+        findings.sort(key=lambda f: (KINDS.index(f.kind), f.code, f.address, f.would, f.message))
+        return Verdict(tuple(findings), self._codes())
+
+    def _certain(self, name: str, row: Row) -> Finding:
+        code, address, message = map(str, self.curtain.row(name, row))
+        kind: Kind = "deny" if name == "deny" else "warn"
+        reason = self.overrides.get(code, "") if kind == "deny" else ""
+        if reason:
+            kind = "overridden"
+        return self._finding(kind, name, row, (code, address, message), reason=reason)
+
+    def _undecided(self, name: str, row: Row) -> Finding:
+        could = self.could[name]
+        code, address = map(str, self.curtain.row(could, row))
+        waits = tuple(sorted({self._path(wait) for wait in self.waits(could, row)}))
+        what = ", ".join(f"{a}.{path}" if path else a for a, path in waits[:5]) + (", ..." if len(waits) > 5 else "")
+        message = f"is decided when {what or 'more'} is known"
+        return self._finding("undecided", could, row, (code, address, message), would=name, waits_for=waits)
+
+    def _path(self, wait: tuple[str, str]) -> tuple[str, str]:
+        return wait[0], self.facts.hidden.get(wait, wait[1])
+
+    def _finding(self, kind: Kind, predicate: str, row: Row, shown: tuple[str, str, str], **more: Any) -> Finding:
+        proof = self.prover.why(predicate, row)
+        assert proof is not None
+        name = proof.rule.name.split(" (could ")[0] if proof.rule is not None else ""
+        rule = self.rules.get(name)
+        code, address, message = shown
+        span = self._subject(address, proof)
+        shown_proof = self.curtain.proof(proof)
+        more["is_quotable"] = span is None or self.curtain.is_quotable(span)
+        return Finding(kind, code, address, message, name, rule.span if rule else None, span, shown_proof, **more)
+
+    def _subject(self, address: str, proof: Proof) -> Span | None:
+        """Where to point: the argument that the proof reads of this address, else the block."""
+        stack, seen = [proof], {id(proof)}
+        best: Span | None = None
+        while stack and best is None:
+            at = stack.pop()
+            if at.rule is None and at.row and at.row[0] == address and at.predicate in ("planned", "configured"):
+                best = self.facts.owners.span(address, str(at.row[1]))
+            below = [entry for entry in at.body if isinstance(entry, Proof) and id(entry) not in seen]
+            seen.update(map(id, below))
+            stack += reversed(below)
+        return best or self.facts.owners.span(address)
+
+    # -------- what undecided findings wait for
+
+    def waits(self, predicate: str, row: Row) -> set[tuple[str, str]]:
+        """The unknown (address, path) that the derivations of a row rest on."""
+        found: set[tuple[str, str]] = set()
+        stack, seen = [(predicate, row)], {(predicate, row)}
+        while stack:
+            goal = stack.pop()
+            if goal[0] in MAYBE:
+                found.add((goal[1][0], goal[1][1]))
+                continue
+            for _, number, _, assignment, rows in self.prover.derivations(goal):
+                rule = self.prover.program.rules[number]
+                below = [(x.predicate, rows[id(x)]) for x in rule.body if id(x) in rows]  # type: ignore[union-attr]
+                for literal in rule.body:
+                    if isinstance(literal, Negation):
+                        below += self._could(literal, assignment)
+                for other in below:
+                    if other not in seen:
+                        seen.add(other)
+                        stack.append(other)
+        return found
+
+    def _could(self, literal: Negation, assignment: Assignment) -> list[tuple[str, Row]]:
+        """What could hold although it does not certainly hold, as a negation of the sure relation asks."""
+        could = self.policies.modal.could.get(literal.atom.predicate)
+        if could is None or could not in self.database:
+            return []
+        found = []
+        width = self.policies.modal_program.predicates[could].arity
+        terms = literal.atom.arguments[:width]
+        wanted = [None if isinstance(t, Wildcard) else value_of(t, assignment) for t in terms]
+        for row in self.database[could]:
+            if all(w is None or w == v or v == LOST for w, v in zip(wanted, row, strict=True)):
+                found.append((could, row))
+        return found
+
+    def _codes(self) -> dict[str, str]:
+        """The codes that stand in the heads of rules, with the first reason given there."""
+        found: dict[str, str] = {}
+        for rule in self.policies.program.rules:
+            if rule.head.predicate in VERDICTS:
+                code = rule.head.arguments[0]
+                if isinstance(code, Constant):
+                    found.setdefault(str(code.value), re.sub(r"\{(\w+)\}", r"\1", rule.reason))
+        return found

@@ -1,0 +1,77 @@
+"""Where policies are: folders and files of the user's, and the library that comes with planner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from attrs import frozen
+
+from planner.assets import rules_path
+from planner.policy.program import Files
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.nearest import did_you_mean
+
+BUILTIN = "builtin:"
+
+
+@frozen
+class Entry:
+    """A policy of the library: `summary` is the first sentence of its comment, `doc` all of it."""
+
+    name: str
+    summary: str
+    doc: str
+    text: str
+
+
+def library() -> list[Entry]:
+    """The policies that come with planner, by name."""
+    return [_entry(path) for path in sorted((rules_path() / "policies").glob("*.dl"))]
+
+
+def _entry(path: Path) -> Entry:
+    text = path.read_text(encoding="utf-8")
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith("//") or line.startswith("///"):
+            break
+        lines.append(line.removeprefix("//").removeprefix(" "))
+    first = " ".join(lines[: lines.index("")] if "" in lines else lines)
+    return Entry(path.stem, first.split(". ")[0].rstrip("."), "\n".join(lines), text)
+
+
+def policy_files(words: Iterable[str]) -> Files:
+    """The files that `-policy` names: `builtin:NAME`, `builtin:all`, a file, or a folder with all its `.dl` files, also
+    in folders below. Files that are named twice are read once. Raises Failure."""
+    found: dict[str, str] = {}
+    problems: list[Diagnostic] = []
+    for word in words:
+        if word.startswith(BUILTIN):
+            found.update(_builtin(word.removeprefix(BUILTIN), problems))
+            continue
+        path = Path(word)
+        files = sorted(path.rglob("*.dl")) if path.is_dir() else [path]
+        if not files:
+            detail = f"{word} holds no file that ends in .dl."
+            problems.append(error("policy.no_files", "No policies in the folder", detail))
+        for file in files:
+            try:
+                found[str(file)] = file.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as problem:
+                reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
+                problems.append(error("policy.unreadable", "Cannot read a policy", f"{file}: {reason}."))
+    if problems:
+        raise Failure(problems)
+    return tuple(found.items())
+
+
+def _builtin(name: str, problems: list[Diagnostic]) -> dict[str, str]:
+    entries = {entry.name: entry for entry in library()}
+    if name == "all":
+        return {f"policies/{entry.name}.dl": entry.text for entry in entries.values()}
+    if name not in entries:
+        detail = f'The library has no policy "{name}".{did_you_mean(name, entries)} See planner policy list.'
+        problems.append(error("policy.unknown", "No such policy", detail))
+        return {}
+    return {f"policies/{name}.dl": entries[name].text}

@@ -1,0 +1,83 @@
+"""Verdict: what policies say about one plan. Nothing in it shows a sensitive value."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from attrs import field, frozen
+
+from planner.vocabulary.span import Span
+
+Kind: TypeAlias = Literal["deny", "warn", "undecided", "overridden"]
+KINDS: tuple[Kind, ...] = ("deny", "undecided", "warn", "overridden")
+
+
+@frozen(eq=False)
+class Finding:
+    """One verdict of one policy.
+
+    `kind` is deny, warn, undecided (it hinges on values known only after apply; then `waits_for` has their (address,
+    path), and `would` what it may become: deny or warn) or overridden (a deny that -policy-override lets pass, for
+    `reason`). `rule` names the rule of the policy, `rule_span` says where that is, `span` what the verdict is about,
+    and `proof` is in the documented format."""
+
+    kind: Kind
+    code: str
+    address: str
+    message: str
+    rule: str
+    rule_span: Span | None
+    span: Span | None
+    proof: dict[str, Any]
+    would: str = "deny"
+    waits_for: tuple[tuple[str, str], ...] = ()
+    reason: str = ""
+    is_quotable: bool = True
+    """whether the lines at `span` may be shown: they hold no sensitive value"""
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as `policy check -format=json` prints it."""
+        found: dict[str, Any] = {
+            "verdict": self.kind,
+            "code": self.code,
+            "address": self.address,
+            "message": self.message,
+            "rule": self.rule,
+        }
+        if self.rule_span is not None:
+            found["policy"] = {"file": self.rule_span.filename, "line": self.rule_span.line}
+        if self.span is not None:
+            found["subject"] = {"file": self.span.filename, "line": self.span.line}
+        if self.kind == "undecided":
+            found["would"] = self.would
+            found["waits_for"] = [{"address": address, "path": path} for address, path in self.waits_for]
+        if self.reason:
+            found["reason"] = self.reason
+        found["proof"] = self.proof
+        return found
+
+
+@frozen(eq=False)
+class Verdict:
+    """All findings about a plan: denials first, then by code, address and message. `codes` are the codes that the
+    policies can give, as far as they are written as constants, with what they mean."""
+
+    findings: tuple[Finding, ...] = ()
+    codes: dict[str, str] = field(factory=dict)
+
+    def of(self, *kinds: Kind) -> list[Finding]:
+        return [finding for finding in self.findings if finding.kind in kinds]
+
+    @property
+    def is_denied(self) -> bool:
+        return any(finding.kind == "deny" for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of `policy check -format=json`."""
+        counts = {kind: len(self.of(kind)) for kind in KINDS}
+        return {
+            "format_version": "1.0",
+            "verdict": "deny" if self.is_denied else "undecided" if counts["undecided"] else "pass",
+            "counts": counts,
+            "findings": [finding.to_json() for finding in self.findings],
+        }

@@ -1,0 +1,64 @@
+"""Policy files to programs: as written, and in three values (see modal.py)."""
+
+from __future__ import annotations
+
+from functools import cache, cached_property
+
+from planner.assets import rules_path
+from planner.datalog.program import Program
+from planner.policy.facts import Reads
+from planner.policy.interest import Interest
+from planner.policy.modal import LOST, VERDICTS, Modal, rewrite
+from planner.vocabulary.diagnostic import Diagnostic, Failure
+
+Files = tuple[tuple[str, str], ...]
+"""(name, text) of policy files"""
+__all__ = ["LOST", "Files", "Policies", "core_files", "load_policies"]
+
+
+@cache
+def core_files() -> Files:
+    """What every policy can read and derive: rules/policy."""
+    root = rules_path()
+    paths = [root / "atoms.dl", *sorted((root / "policy").glob("*.dl"))]
+    return tuple((str(p.relative_to(root)), p.read_text(encoding="utf-8")) for p in paths)
+
+
+class Policies:
+    """Checked policies. `program` is as they are written: rules by name with their places. `modal_program` has the same
+    predicates for what certainly holds, and `modal.could` for what could."""
+
+    def __init__(self, files: Files, program: Program, modal: Modal, modal_program: Program) -> None:
+        self.files, self.program, self.modal, self.modal_program = files, program, modal, modal_program
+
+    @property
+    def could(self) -> dict[str, str]:
+        """deny and warn, as far as they read values -> what could hold instead."""
+        return {name: self.modal.could[name] for name in VERDICTS if name in self.modal.could}
+
+    @cached_property
+    def reads(self) -> Reads:
+        """What the policies need to know of a plan."""
+        program = self.modal_program
+        needed = program.needed([*VERDICTS, *self.could.values()])
+        core = {p.name for p in program.predicates.values() if p.is_input and p.span.filename.startswith("policy/")}
+        names = frozenset(p.name for p in program.predicates.values() if p.number in needed and p.name in core)
+        plain = self.program.needed(VERDICTS)
+        heads = frozenset(p.name for p in self.program.predicates.values() if p.number in plain)
+        return Reads(names, Interest(self.program, heads))
+
+
+def load_policies(files: Files) -> tuple[Policies | None, list[Diagnostic]]:
+    """Check policy files; None when a diagnostic is an error."""
+    core = core_files()
+    program, problems = Program.load([*core, *files], core=[name for name, _ in core])
+    problems = [d for d in problems if d.subject is None or d.subject.filename not in dict(core)]
+    if program is None:
+        return None, problems
+    modal, more = rewrite(program)
+    if modal is None:
+        return None, [*problems, *more]
+    modal_program, wrong = Program.load([*core, ("policies", modal.text)])
+    if modal_program is None:
+        raise Failure([d for d in wrong if d.is_error])
+    return Policies(files, program, modal, modal_program), problems

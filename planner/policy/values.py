@@ -1,0 +1,106 @@
+"""Values of planned objects as rows of relations: one row for every text, number and truth value in them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from planner.datalog.values import FALSE, TRUE, Fraction, Row
+from planner.language.types import DYNAMIC, Primitive
+from planner.language.values import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value, is_wholly_known
+
+_SECRET = frozenset((SENSITIVE, EPHEMERAL))
+
+
+class ValueRows:
+    """Collects the rows of values. `values`, `sizes` and `parts` are the relations planned (or prior), size_of and
+    part; `unknown` has the paths of unknown parts, `exact` and `open` what they may turn out to be (see
+    rules/policy/unknowns.dl). `hidden` maps every (address, path) at or below a sensitive mark to the path of the mark:
+    below it, names of keys are as secret as values.
+
+    `structure` False: sizes and parts are not wanted."""
+
+    __slots__ = ("exact", "hidden", "open", "parts", "sizes", "structure", "unknown", "values")
+
+    def __init__(self, structure: bool = True) -> None:
+        self.structure = structure
+        self.values: set[Row] = set()
+        self.sizes: set[Row] = set()
+        self.parts: set[Row] = set()
+        self.unknown: set[Row] = set()
+        self.exact: set[Row] = set()
+        self.open: set[Row] = set()
+        self.hidden: dict[tuple[str, str], str] = {}
+
+    def add_object(self, address: str, value: Value, roots: Collection[str] | None = None) -> None:
+        """The attributes of an object (of nothing else), those named in `roots` only."""
+        mark = None
+        if value.__class__ is Marked:
+            mark = "" if value.marks & _SECRET else None
+            value = value.value
+        if value.__class__ is dict:
+            walk = self.walk
+            for name, part in value.items():
+                if roots is None or name in roots:
+                    walk(address, name, part, name if mark is not None else None)
+        elif value.__class__ is Unknown:
+            self._unknown(address, "", value)
+
+    def walk(self, address: str, path: str, value: Value, mark: str | None = None) -> None:
+        """A value at a path. `mark` is the path of the sensitive mark that it stands under."""
+        cls = value.__class__
+        if cls is Marked:
+            if mark is None and value.marks & _SECRET:
+                mark = path
+            value = value.value
+            cls = value.__class__
+        if mark is not None:
+            self.hidden[address, path] = mark
+        if cls is str or cls is int:
+            self.values.add((address, path, value))
+        elif cls is bool:
+            self.values.add((address, path, TRUE if value else FALSE))
+        elif cls is Null:
+            return
+        elif cls is Unknown:
+            self._unknown(address, path, value)
+        elif cls is dict or cls is Map:
+            items = value if cls is dict else value.items
+            self._container(address, path, [(key, step(path, key), part) for key, part in items.items()], mark)
+        elif cls is tuple or cls is List or cls is Set:
+            items = value if cls is tuple else value.items
+            self._container(address, path, [(i, f"{path}[{i}]", part) for i, part in enumerate(items)], mark)
+            if cls is Set and not is_wholly_known(value):  # what is unknown may turn out equal to another element
+                self.open.add((address, path))
+                self.sizes.discard((address, path, len(items)))
+        else:
+            self.values.add((address, path, Fraction(float(value))))
+
+    def _container(self, address: str, path: str, items: list[tuple[Any, str, Value]], mark: str | None) -> None:
+        if self.structure:
+            self.sizes.add((address, path, len(items)))
+            self.parts.update((address, path, key, inner) for key, inner, _ in items)
+        for _, inner, part in items:
+            self.walk(address, inner, part, mark)
+
+    def _unknown(self, address: str, path: str, value: Unknown) -> None:
+        self.unknown.add((address, path))
+        primitive = isinstance(value.type, Primitive)
+        if primitive:
+            self.exact.add((address, path))
+        if not primitive or value.type is DYNAMIC:
+            self.open.add((address, path))
+
+
+def step(path: str, key: str) -> str:
+    """The path of a named part: `tags.Name`, or `tags["a.b"]` where the name is not a plain one."""
+    if key.replace("-", "_").isidentifier():
+        return f"{path}.{key}"
+    escaped = key.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{path}["{escaped}"]'
+
+
+def root_of(path: str) -> str:
+    """The name that a path begins with."""
+    ends = [at for at in (path.find("."), path.find("[")) if at >= 0]
+    return path[: min(ends)] if ends else path

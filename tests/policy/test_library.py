@@ -1,0 +1,133 @@
+"""Every policy of the library: its cases, as written and in three values, and for every rule a case that needs it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from planner.assets import rules_path
+from planner.datalog.cases import Case, load_cases, run_case
+from planner.policy.library import library, policy_files
+from planner.policy.modal import VERDICTS
+from planner.policy.program import Policies, core_files, load_policies
+from planner.vocabulary.diagnostic import Failure
+
+FOLDER = rules_path() / "policies"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.dl"))
+
+
+@cache
+def policies_of(name: str) -> Policies:
+    policies, problems = load_policies(policy_files([f"builtin:{name}"]))
+    assert policies is not None and problems == []
+    return policies
+
+
+@cache
+def cases_of(name: str, modal: bool = False) -> list[Case]:
+    path = FOLDER / f"{name}.case"
+    policies = policies_of(name)
+    program = policies.modal_program if modal else policies.program
+    cases, problems = load_cases(program, path.name, path.read_text(encoding="utf-8"))
+    assert problems == []
+    return cases
+
+
+def test_there_is_a_library() -> None:
+    assert len(NAMES) >= 15
+    assert [entry.name for entry in library()] == NAMES
+    assert all(entry.summary and entry.doc for entry in library())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cases(name: str) -> None:
+    policies = policies_of(name)
+    for case in cases_of(name):
+        assert run_case(policies.program, case) == [], case.name
+    for case in cases_of(name, True):
+        assert run_case(policies.modal_program, case) == [], case.name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_there_are_cases_for_and_against(name: str) -> None:
+    wanted = [{p: rows for p, rows in case.wanted.items() if p in VERDICTS} for case in cases_of(name)]
+    assert any(rows for case in wanted for rows in case.values())
+    codes = {row[0] for case in wanted for rows in case.values() for row in rows}
+    assert codes == {name}
+    constants = {rule.head.arguments[0].value for rule in policies_of(name).program.rules if is_verdict(rule)}
+    assert constants == {name}
+
+
+def is_verdict(rule) -> bool:
+    return rule.head.predicate in VERDICTS
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_rule_has_a_case_that_fails_without_it(name: str) -> None:
+    program = policies_of(name).program
+    functions: dict[int, list[str]] = {}
+    for step in program.compiled.steps:
+        for function in step.functions:
+            functions.setdefault(function.rule, []).append(f"f{function.number}")
+    unneeded = []
+    for rule in program.rules:
+        if rule.is_core:
+            continue
+        kept = {f: program.functions[f] for f in functions[rule.number]}
+        program.functions.update(dict.fromkeys(kept, lambda *_: set()))
+        try:
+            if not any(run_case(program, case) for case in cases_of(name)):
+                unneeded.append(rule.name)
+        finally:
+            program.functions.update(kept)
+    assert unneeded == []
+
+
+def test_every_verdict_says_why() -> None:
+    for name in NAMES:
+        for rule in policies_of(name).program.rules:
+            if is_verdict(rule):
+                assert rule.reason != "the plan must not be applied", rule.name
+
+
+def test_all_of_them_go_together() -> None:
+    policies, problems = load_policies(policy_files(["builtin:all"]))
+    assert policies is not None and problems == []
+
+
+def test_the_steps_of_actions_are_those_of_the_plan() -> None:
+    from planner.datalog.evaluate import evaluate
+    from planner.datalog.fact_base import FactBase
+    from planner.plan.model import ACTION_LISTS, REPLACEMENTS
+
+    rows = [(action, action) for action in ACTION_LISTS]
+    database = evaluate(policies_of("frozen").program, FactBase.build({"action": rows}), ["acts"])
+    for action, acts in ACTION_LISTS.items():
+        found = {act for address, act in database["acts"] if address == action}
+        assert found == set(acts) - {"no-op"} | ({"replace"} if action in REPLACEMENTS else set())
+
+
+def test_every_policy_file_of_the_core_is_read() -> None:
+    assert {name for name, _ in core_files()} >= {f"policy/{p.name}" for p in (rules_path() / "policy").glob("*.dl")}
+
+
+def test_files_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "b.dl").write_text("// b")
+    (tmp_path / "deep" / "a.dl").write_text("// a")
+    (tmp_path / "c.case").write_text("// c")
+    assert [text for _, text in policy_files([str(tmp_path), str(tmp_path / "b.dl")])] == ["// b", "// a"]
+    for word, code in (("builtin:frozzen", "policy.unknown"), (str(tmp_path / "no.dl"), "policy.unreadable")):
+        with pytest.raises(Failure) as caught:
+            policy_files([word])
+        assert [d.code for d in caught.value.diagnostics] == [code]
+    with pytest.raises(Failure, match="No policies"):
+        policy_files(
+            [
+                str(tmp_path / "deep" / "..") + "/deep/../empty"
+                if (tmp_path / "empty").mkdir()
+                else str(tmp_path / "empty")
+            ]
+        )
