@@ -17,6 +17,7 @@ from attrs import frozen
 from planner.datalog.cases import Case, compare
 from planner.datalog.checks import at
 from planner.datalog.evaluate import evaluate
+from planner.datalog.fact_base import FactBase
 from planner.datalog.limit import run_limited
 from planner.datalog.model import Rule
 from planner.datalog.program import Program
@@ -28,6 +29,8 @@ T = TypeVar("T")
 VERDICTS = ("deny", "warn")
 """the predicates whose rules need a case that holds them and one that does not"""
 
+SECONDS = 30.0
+"""how long rules that are not the product's own may take"""
 MOST_ROWS = 20
 """of one mismatch that are kept"""
 
@@ -67,6 +70,24 @@ def bounded(work: Callable[[], T], seconds: float, problem: Callable[[str], Diag
         if first.code in ("query.time", "query.memory"):  # in the words of a question, which this is not
             raise Failure(problem(first.code.removeprefix("query."))) from None
         raise
+
+
+def try_out(program: Program, facts: FactBase, want: Iterable[str] | None, files: str) -> None:
+    """Evaluate rules that are not the product's own in a process of its own first, so that they cannot hang this one or
+    take all memory. `files` says whose they are. Raises Failure when they need too much."""
+    wanted = None if want is None else tuple(want)
+
+    def problem(what: str) -> Diagnostic:
+        limit = f"within {SECONDS:g} seconds" if what == "time" else "into memory"
+        verb = "are not evaluated" if what == "time" else "do not fit"
+        detail = (
+            f"The rules in {files} {verb} {limit}. Look for a rule that joins everything with everything, or one that "
+            "derives very many tuples: planner rules stats shows where the time goes."
+        )
+        return error(f"rules.{what}", f"Rules need too much {what}", detail)
+
+    program.functions  # noqa: B018  made here once, not in the other process
+    bounded(lambda: evaluate(program, facts, wanted) and None, SECONDS, problem)
 
 
 def run(program: Program, cases: Iterable[Case], seconds: float) -> list[Outcome]:

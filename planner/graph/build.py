@@ -59,6 +59,10 @@ def build_graph(facts: FactBase, everything: bool = False, own: Files = ()) -> G
     derived, also those that no walk needs. `own`: rule files of the user's."""
     program = graph_program(own)
     want = None if everything else (*WANTED, *(("waits_for",) if facts.relation("asked_about") else ()))
+    if own:
+        from planner.datalog.suite import try_out
+
+        try_out(program, facts, want, ", ".join(name for name, _ in own))
     return read_graph(program, evaluate(program, facts, want))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from planner.datalog.evaluate import Database, evaluate
 from planner.datalog.explain import Proof, Prover
+from planner.datalog.suite import try_out
 from planner.datalog.terms import Assignment, value_of
 from planner.datalog.values import Row
 from planner.policy.facts import PolicyFacts
@@ -38,7 +39,9 @@ class _Judge:
         self.policies, self.facts, self.overrides = policies, facts, overrides
         could = policies.could if any(facts.relation(name) for name in MAYBE) else {}
         self.could = could
-        self.database: Database = evaluate(policies.modal_program, facts, [*VERDICTS, *could.values()])
+        want = [*VERDICTS, *could.values()]
+        try_out(policies.modal_program, facts, want, ", ".join(name for name, _ in policies.files))
+        self.database: Database = evaluate(policies.modal_program, facts, want)
         self.prover = Prover(policies.modal_program, self.database)
         self.curtain = Curtain(self.prover, facts)
         self.rules = {rule.name: rule for rule in policies.program.rules}

@@ -105,6 +105,36 @@ def test_wrong_rules_are_refused(project, planner, text, message):
     assert "bad.dl line 1" in ran.err
 
 
+HANGING = """
+/// d(x): a digit. Example: d(1)
+.decl d(x: number)
+d(0). d(1). d(2). d(3). d(4). d(5). d(6). d(7). d(8). d(9).
+/// many(a, b, c, d, e, f, g, h, i): all of them. Example: many(1, 2, 3, 4, 5, 6, 7, 8, 9)
+.decl many(a: number, b: number, c: number, d: number, e: number, f: number, g: number, h: number, i: number)
+many(A, B, C, D, E, F, G, H, I) :- d(A), d(B), d(C), d(D), d(E), d(F), d(G), d(H), d(I).
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "more"),
+    [
+        ("rules", 'order_before("terraform_data.a", "terraform_data.b") :- many(A, B, C, D, E, F, G, H, I), A > B.'),
+        ("policies", 'deny("x", "terraform_data.a", "no") :- many(A, B, C, D, E, F, G, H, I), A > B.'),
+    ],
+)
+def test_rules_that_would_never_end_are_ended(project, planner, monkeypatch, folder, more):
+    from planner.datalog import suite
+
+    monkeypatch.setattr(suite, "SECONDS", 2.0)
+    place = project / ".planner" / folder
+    place.mkdir(exist_ok=True)
+    (place / "hanging.dl").write_text(HANGING + more)
+    ran = planner("plan", "-no-color")
+    assert ran.code == 1
+    assert "Error: Rules need too much" in ran.err
+    assert "hanging.dl" in ran.err
+
+
 def test_advice_on_a_rename(tmp_path, planner):
     (tmp_path / "main.tf").write_text('resource "terraform_data" "old" {}\n')
     assert planner("apply", "-auto-approve").code == 0
