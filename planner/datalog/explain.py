@@ -6,6 +6,7 @@ the rounds of evaluation rank the rows, and a proof uses rows of lower rank only
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 # Of more ways than this to derive one row, the most promising are followed: a vertex may have ten thousand edges.
 MOST_FOLLOWED = 32
 # So many questions about a combination of columns cost less than an index.
-SCANS = 5
+SCANS = 1
 
 Goal: TypeAlias = tuple[str, Row]
 
@@ -88,7 +89,7 @@ class Relations:
                 yield row, extended
 
     def _candidates(self, predicate: str, rows: set[Row], keys: tuple[int, ...], known: list[Any]) -> Sequence[Row]:
-        """The rows with these values in the columns `keys`. The first few questions about a combination of columns look
+        """The rows with these values in the columns `keys`. The first question about a combination of columns looks
         at all rows, for one proof asks little; then an index is built."""
         index = self._indexes.get((predicate, keys))
         if index is None:
@@ -100,10 +101,10 @@ class Relations:
                 first, second, *_ = keys
                 a, b = known[:2]
                 return [row for row in rows if row[first] == a and row[second] == b]
-            index = self._indexes[predicate, keys] = {}
+            index = self._indexes[predicate, keys] = defaultdict(list)
             key = itemgetter(*keys)
             for row in rows:
-                index.setdefault(key(row), []).append(row)
+                index[key(row)].append(row)
         return index.get(tuple(known) if len(known) > 1 else known[0], ())
 
     def extensions(
@@ -167,8 +168,10 @@ class Prover:
         self._proofs: dict[Goal, Proof] = {}
         self._rules: dict[str, list[Rule]] = {}
         self._orders: dict[tuple[int, tuple[str, ...]], tuple[list[Literal], set[str]]] = {}
+        empty = {name for name in program.predicates if name in database and not database[name]}
         for rule in program.rules:
-            self._rules.setdefault(rule.head.predicate, []).append(rule)
+            if not any(isinstance(x, Atom) and x.predicate in empty for x in rule.body):  # else it derives nothing
+                self._rules.setdefault(rule.head.predicate, []).append(rule)
         self._component = {p: n for n, stratum in enumerate(program.strata) for p in stratum.predicates}
         self._least = self._least_heights()
 
