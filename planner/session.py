@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from planner.config.variables import RawVariables, RootVariable
     from planner.language.schema import BlockSchema
     from planner.plan.schemas import Schemas
+    from planner.provider.locate import Located
     from planner.state.local import LocalBackend, StateStore
     from planner.state.model import State
 
@@ -121,7 +122,7 @@ def load_configuration(options: Options) -> Session:
         given,
         {},
         workspace,
-        schemas=new_schemas(),
+        schemas=new_schemas(options.directory, config),
         rules=rules,
         diagnostics=(*problems, *more, *found, *wrong),
     )
@@ -151,11 +152,41 @@ def load_values(session: Session) -> tuple[dict[str, RootVariable], list[Diagnos
     return root_variables(session.config.root.variables, session.given)
 
 
-def new_schemas() -> Schemas:
+def new_schemas(directory: str = ".", config: Config | None = None) -> Schemas:
+    """Schemas by provider; plugins are looked for from a directory, in versions that the configuration allows."""
     from planner.plan.schemas import Schemas
+    from planner.provider.interface import Provider
     from planner.provider.registry import start_provider
 
-    return Schemas(start_provider)
+    located: list[Any] = []
+
+    def start(address: str) -> Provider:
+        return start_provider(address, locate)
+
+    def locate(address: str) -> Located:
+        if not located:
+            from planner.provider.locate import Locator
+            from planner.state.workspace import data_directory
+
+            wanted = provider_constraints(config) if config is not None else {}
+            located.append(Locator(directory, os.environ, wanted, data_directory(os.environ)))
+        found: Located = located[0].locate(address)
+        return found
+
+    return Schemas(start)
+
+
+def provider_constraints(config: Config) -> dict[str, tuple[str, ...]]:
+    """The version constraints of all modules by provider address."""
+    found: dict[str, set[str]] = {}
+    for module in config.root.walk():
+        for required in module.required_providers.values():
+            if required.version:
+                found.setdefault(required.source, set()).add(required.version)
+        for block in module.providers.values():
+            if block.version:
+                found.setdefault(module.provider_source(block.name), set()).add(block.version)
+    return {address: tuple(sorted(texts)) for address, texts in found.items()}
 
 
 def open_store(
