@@ -176,6 +176,39 @@ def new_schemas(directory: str = ".", config: Config | None = None) -> Schemas:
     return Schemas(start)
 
 
+def override_warnings(session: Session) -> list[Diagnostic]:
+    """A warning when the user's settings replace providers by ones in development, which may do anything."""
+    from planner.vocabulary.diagnostic import warning
+    from planner.vocabulary.provider_address import BUILTIN
+
+    if session.config is None or provider_addresses(session.config) <= {BUILTIN}:
+        return []
+    from planner.provider.cli_config import load_cli_config
+    from planner.vocabulary.diagnostic import Failure
+
+    try:
+        overrides = load_cli_config(os.environ).overrides
+    except Failure:
+        return []  # reported where the provider is looked for
+    if not overrides:
+        return []
+    lines = "".join(f"\n  - {address} in {overrides[address]}" for address in sorted(overrides))
+    detail = (
+        f"The settings of the command line tool name providers in development:{lines}\n\nThey may behave differently "
+        "from any release, and a state that they wrote may not fit a released version."
+    )
+    return [warning("provider.overrides", "Provider development overrides are in effect", detail)]
+
+
+def provider_addresses(config: Config) -> set[str]:
+    """The providers that a configuration uses or requires."""
+    found = set()
+    for module in config.root.walk():
+        names = {r.provider_name for r in module.resources.values()} | set(module.required_providers)
+        found |= {module.provider_source(name) for name in names | {p.name for p in module.providers.values()}}
+    return found
+
+
 def provider_constraints(config: Config) -> dict[str, tuple[str, ...]]:
     """The version constraints of all modules by provider address."""
     found: dict[str, set[str]] = {}
