@@ -240,6 +240,16 @@ def test_warnings_are_shown_once_and_overrides_are_said(project: Project) -> Non
     assert text.count("Provider development overrides are in effect") == 1 and f"  - {SOURCE} in " in text
 
 
+def test_ephemeral_resources_are_refused_before_anything_is_done(project: Project) -> None:
+    project.write(
+        'ephemeral "test_token" "t" { name = "x" }\n'
+        'resource "test_thing" "a" {\n  name = "a"\n  password_wo = ephemeral.test_token.t.value\n}\n'
+    )
+    project.run("validate")
+    assert "Ephemeral resources are not supported yet" in project.run("apply", "-auto-approve", code=1).stderr
+    assert not list(project.world.glob("thing-*.json"))
+
+
 def test_a_provider_that_is_nowhere(project: Project) -> None:
     text = REQUIRED.replace(SOURCE, "example.com/no/where")
     (project.folder / "main.tf").write_text(text + 'resource "test_thing" "a" { name = "a" }\n')
