@@ -321,6 +321,32 @@ def misbehave(during: str, value: Any) -> None:
 # ---------------------------------------------------------------- server
 
 
+def own_certificate() -> tuple[str, Any]:
+    """A certificate for localhost, as the handshake shows it, and what a server needs to use it."""
+    import base64
+    from datetime import UTC, datetime, timedelta
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    credentials = grpc.ssl_server_credentials([(private, made.public_bytes(Encoding.PEM))])
+    return base64.b64encode(made.public_bytes(Encoding.DER)).decode().rstrip("="), credentials
+
+
 def main() -> None:
     if os.environ.get(COOKIE[0]) != COOKIE[1]:
         sys.exit("This is a plugin: it is not meant to be run by hand.")
@@ -357,12 +383,17 @@ def main() -> None:
         )
     )
     path = os.path.join(os.environ.get("PLUGIN_UNIX_SOCKET_DIR") or tempfile.mkdtemp(), "plugin")
-    server.add_insecure_port(f"unix:{path}")
+    certificate = ""
+    if start == "tls":
+        certificate, credentials = own_certificate()
+        server.add_secure_port(f"unix:{path}", credentials)
+    else:
+        server.add_insecure_port(f"unix:{path}")
     server.start()
     WORLD.mkdir(exist_ok=True)
     with open(WORLD / "started", "a") as file:
         file.write(f"{os.getpid()}\n")
-    print(f"1|{VERSION}|unix|{path}|grpc|", flush=True)
+    print(f"1|{VERSION}|unix|{path}|grpc|{certificate}", flush=True)
     stop.result()
     server.stop(0.2).wait()
 

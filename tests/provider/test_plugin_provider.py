@@ -273,6 +273,12 @@ def test_a_plugin_that_does_not_start(
 
 
 @pytest.mark.parametrize("protocol", [6], indirect=True)
+def test_a_plugin_with_a_certificate(plugin: PluginProvider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_PROVIDER_START", "tls")
+    assert create(plugin).value["id"] == "thing-a"
+
+
+@pytest.mark.parametrize("protocol", [6], indirect=True)
 def test_a_large_schema_passes(plugin: PluginProvider, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_PROVIDER_BIG", "8000")
     schema = plugin.schema()
