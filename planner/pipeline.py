@@ -18,7 +18,15 @@ from planner.graph.answers import Answers
 from planner.prepare import get, init
 from planner.query import Asked, query
 from planner.questions import graph, why
-from planner.session import Options, SchemaTable, Session, load_configuration, load_values, open_store
+from planner.session import (
+    Options,
+    SchemaTable,
+    Session,
+    load_configuration,
+    load_values,
+    open_store,
+    override_warnings,
+)
 from planner.shown import Shown, open_plan, outputs, plan_json, show, state_json
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
@@ -194,7 +202,7 @@ def validate(options: Options) -> list[Diagnostic]:
     session = load_configuration(options)
     if session.config is None or session.failed:
         return list(session.diagnostics)
-    return [*session.diagnostics, *validate_loaded(session)]
+    return [*override_warnings(session), *session.diagnostics, *validate_loaded(session)]
 
 
 def validate_loaded(session: Session) -> list[Diagnostic]:
@@ -232,7 +240,7 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         return Planned(None, session, session.diagnostics)
     problems = [d for d in validate_loaded(session) if d.is_error]
     if problems:
-        return Planned(None, session, (*session.diagnostics, *problems))
+        return Planned(None, session, (*override_warnings(session), *session.diagnostics, *problems))
     variables, found = load_values(session)
     # a value that does not fit is reported by the walk, which plans everything else
     stopping = [d for d in found if d.code not in UNFIT]
@@ -247,7 +255,11 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
             return Planned(None, session, session.diagnostics)
         made, found = _make_plan(session, hooks)
     # warnings of loading are said by loading and by planning: readers of the JSON lines expect both
-    return Planned(made, session, (*session.diagnostics, *session.diagnostics, *problems, *found))
+    return Planned(
+        made,
+        session,
+        (*override_warnings(session), *session.diagnostics, *session.diagnostics, *problems, *found),
+    )
 
 
 def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagnostic]]:
@@ -397,7 +409,7 @@ def _saved(options: Options, path: str) -> Planned:
     recorded = {name: value for name, value in made.variables.items() if value is not None}
     variables, found = check_plan_variables(recorded, session.config.root.variables, session.given)
     session = load_state(evolve(session, variables=variables))
-    return Planned(made, session, (*problems, *found, *session.diagnostics))
+    return Planned(made, session, (*override_warnings(session), *problems, *found, *session.diagnostics))
 
 
 def _apply(session: Session, made: Plan, hooks: Hooks, guard: PolicyGuard | None = None) -> Applied:

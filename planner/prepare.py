@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from planner.session import Options, Session, load_configuration, load_variables, open_store
+from planner.session import Options, Session, load_configuration, load_variables, open_store, provider_addresses
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 
 if TYPE_CHECKING:
-    from planner.config.model import ModuleConfig
     from planner.walk.hooks import Hooks
 
 
@@ -82,18 +81,10 @@ def _providers(session: Session) -> list[Diagnostic]:
     from planner.vocabulary.diagnostic import Failure
 
     assert session.config is not None
-    found: dict[str, list[Diagnostic]] = {}
-    for module in session.config.root.walk():
-        for source in _sources(module):
-            if source not in found:
-                try:
-                    session.schemas.provider(source)
-                    found[source] = []
-                except Failure as failure:
-                    found[source] = failure.diagnostics
-    return [d for source in sorted(found) for d in found[source]]
-
-
-def _sources(module: ModuleConfig) -> set[Any]:
-    names = {r.provider_name for r in module.resources.values()} | set(module.required_providers)
-    return {module.provider_source(name) for name in names | {p.name for p in module.providers.values()}}
+    found: list[Diagnostic] = []
+    for source in sorted(provider_addresses(session.config)):
+        try:
+            session.schemas.provider(source)
+        except Failure as failure:
+            found += failure.diagnostics
+    return found

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from planner.config.variables import RawVariables, RootVariable
     from planner.language.schema import BlockSchema
     from planner.plan.schemas import Schemas
+    from planner.provider.locate import Located
     from planner.state.local import LocalBackend, StateStore
     from planner.state.model import State
 
@@ -127,7 +128,7 @@ def load_configuration(options: Options) -> Session:
         given,
         {},
         workspace,
-        schemas=new_schemas(),
+        schemas=new_schemas(options.directory, config),
         rules=rules,
         diagnostics=(*problems, *more, *found, *wrong),
     )
@@ -157,11 +158,74 @@ def load_values(session: Session) -> tuple[dict[str, RootVariable], list[Diagnos
     return root_variables(session.config.root.variables, session.given)
 
 
-def new_schemas() -> Schemas:
+def new_schemas(directory: str = ".", config: Config | None = None) -> Schemas:
+    """Schemas by provider; plugins are looked for from a directory, in versions that the configuration allows."""
     from planner.plan.schemas import Schemas
+    from planner.provider.interface import Provider
     from planner.provider.registry import start_provider
 
-    return Schemas(start_provider)
+    located: list[Any] = []
+
+    def start(address: str) -> Provider:
+        return start_provider(address, locate)
+
+    def locate(address: str) -> Located:
+        if not located:
+            from planner.provider.locate import Locator
+            from planner.state.workspace import data_directory
+
+            wanted = provider_constraints(config) if config is not None else {}
+            located.append(Locator(directory, os.environ, wanted, data_directory(os.environ)))
+        found: Located = located[0].locate(address)
+        return found
+
+    return Schemas(start)
+
+
+def override_warnings(session: Session) -> list[Diagnostic]:
+    """A warning when the user's settings replace providers by ones in development, which may do anything."""
+    from planner.vocabulary.diagnostic import warning
+    from planner.vocabulary.provider_address import BUILTIN
+
+    if session.config is None or provider_addresses(session.config) <= {BUILTIN}:
+        return []
+    from planner.provider.cli_config import load_cli_config
+    from planner.vocabulary.diagnostic import Failure
+
+    try:
+        overrides = load_cli_config(os.environ).overrides
+    except Failure:
+        return []  # reported where the provider is looked for
+    if not overrides:
+        return []
+    lines = "".join(f"\n  - {address} in {overrides[address]}" for address in sorted(overrides))
+    detail = (
+        f"The settings of the command line tool name providers in development:{lines}\n\nThey may behave differently "
+        "from any release, and a state that they wrote may not fit a released version."
+    )
+    return [warning("provider.overrides", "Provider development overrides are in effect", detail)]
+
+
+def provider_addresses(config: Config) -> set[str]:
+    """The providers that a configuration uses or requires."""
+    found = set()
+    for module in config.root.walk():
+        names = {r.provider_name for r in module.resources.values()} | set(module.required_providers)
+        found |= {module.provider_source(name) for name in names | {p.name for p in module.providers.values()}}
+    return found
+
+
+def provider_constraints(config: Config) -> dict[str, tuple[str, ...]]:
+    """The version constraints of all modules by provider address."""
+    found: dict[str, set[str]] = {}
+    for module in config.root.walk():
+        for required in module.required_providers.values():
+            if required.version:
+                found.setdefault(required.source, set()).add(required.version)
+        for block in module.providers.values():
+            if block.version:
+                found.setdefault(module.provider_source(block.name), set()).add(block.version)
+    return {address: tuple(sorted(texts)) for address, texts in found.items()}
 
 
 def open_store(

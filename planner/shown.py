@@ -31,14 +31,14 @@ def stored_state(options: Options) -> Shown:
     from planner.state.workspace import current_workspace
 
     workspace, _, problems = current_workspace(options.directory, os.environ)
-    session = Session(options, workspace=workspace, schemas=new_schemas())
+    session = Session(options, workspace=workspace, schemas=new_schemas(options.directory))
     config = None
     if options.state_path is None and _has_configuration(options.directory):
         loaded = load_configuration(options)
         config = loaded.config
         if config is None and not os.path.exists(os.path.join(options.directory, "terraform.tfstate")):
             return Shown(session, diagnostics=loaded.diagnostics)
-        session = evolve(session, config=config, given=loaded.given)
+        session = evolve(session, config=config, given=loaded.given, schemas=loaded.schemas)
     backend, store, more = open_store(options, config, workspace, session.given)
     problems = [*problems, *more]
     state = None
@@ -74,7 +74,7 @@ def show(options: Options, path: str | None) -> Shown:
     if is_plan_file(path):
         session, plan, problems = open_plan(options, path)
         return Shown(session, plan, None, tuple(problems))
-    session = Session(options, schemas=new_schemas())
+    session = Session(options, schemas=new_schemas(options.directory))
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -95,7 +95,7 @@ def open_plan(options: Options, path: str) -> tuple[Session, Plan | None, list[D
     from planner.state.workspace import current_workspace
 
     plan, sources, problems = read_plan(path)
-    session = Session(options, schemas=new_schemas())
+    session = Session(options, schemas=new_schemas(options.directory))
     if plan is None or has_errors(problems):
         return session, None, problems
     workspace, _, more = current_workspace(options.directory, os.environ)
@@ -109,7 +109,8 @@ def open_plan(options: Options, path: str) -> tuple[Session, Plan | None, list[D
         # what static expressions need was given when the plan was made
         config, found = load_config(root, variables=planned_variables(plan, given), workspace=workspace)
     problems += [d for d in found if d.is_error]
-    return evolve(session, config=config, given=given, workspace=workspace), plan, problems
+    schemas = new_schemas(options.directory, config)
+    return evolve(session, config=config, given=given, workspace=workspace, schemas=schemas), plan, problems
 
 
 def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:

@@ -88,12 +88,18 @@ def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Val
 
 
 def plan_ephemeral(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
-    """What is known of an ephemeral resource: it is only opened by providers that have some."""
+    """What is known of an ephemeral resource. Plugins that have some can only say whether they are configured well:
+    opening them is still to come, so nothing may be planned on values that will never be there."""
+    assert it.decl is not None
     assert it.objects is not None
     problems = self_references(walk, it) or walk.conditions(it, "precondition")
     if has_errors(problems):
         return problems
     config = data_configuration(it, problems)
+    if not it.provider.is_inline:
+        detail = f"{it.address} would have to be opened by its provider, which is not supported yet."
+        where = it.decl.span
+        return [*problems, error("plan.ephemeral_resource", "Ephemeral resources are not supported yet", detail, where)]
     value = mark(_planned(it, config), frozenset((EPHEMERAL,)))
     it.objects.set(it.key, value)
     return problems + walk.conditions(it, "postcondition", value)

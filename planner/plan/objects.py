@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from planner.config.model import ResourceDecl
-from planner.language.json_codec import to_json
+from planner.language.json_codec import CodecError, from_json, to_json
 from planner.language.paths import apply_marks, marked_paths
 from planner.language.schema import implied_type
-from planner.language.values import SENSITIVE, Value, unmark, unmark_deep
+from planner.language.values import SENSITIVE, Null, Value, unmark, unmark_deep
 from planner.plan.schema_marks import marked_by_schema, without_write_only
-from planner.provider.interface import Provider, ResourceSchema
+from planner.provider.interface import AttributeDiagnostic, Provider, ResourceSchema
 from planner.state.model import InstanceKey, ObjectState, State
 from planner.vocabulary.address import format_resource
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -39,9 +39,10 @@ class RemoteObject:
 
 
 def read_object(
-    provider: Provider, type: str, schema: ResourceSchema, record: ObjectState, address: str
+    provider: Provider, type: str, schema: ResourceSchema, record: ObjectState, address: str, mode: str = "managed"
 ) -> tuple[RemoteObject | None, list[Diagnostic]]:
-    """The object of a record, upgraded to the provider's present schema; None when it cannot be read.
+    """The object of a record, upgraded to the provider's present schema; None when it cannot be read. Objects of data
+    sources are never upgraded: they have to fit as they are.
 
     The record of the answer has the present schema version, and attributes rewritten if the version changed."""
     if record.schema_version > schema.version:
@@ -51,7 +52,10 @@ def read_object(
         )
         return None, [error("plan.newer_object", "Resource instance managed by newer provider version", detail)]
     attributes = record.attributes if record.attributes_flat is None else dict(record.attributes_flat)
-    value, problems = provider.upgrade(type, record.schema_version, attributes)
+    if mode == "managed":
+        value, problems = provider.upgrade(type, record.schema_version, attributes)
+    else:
+        value, problems = _recorded(attributes, schema)
     found = [
         Diagnostic("error" if p.severity == "error" else "warning", "provider.problem", p.summary, p.detail)
         for p in problems
@@ -63,6 +67,15 @@ def read_object(
     if record.schema_version != schema.version or record.attributes_flat is not None:
         record = write_object(value, schema, record)
     return RemoteObject(value, record), found
+
+
+def _recorded(attributes: dict[str, Any], schema: ResourceSchema) -> tuple[Value, list[AttributeDiagnostic]]:
+    wanted = implied_type(schema.block)
+    try:
+        return from_json(attributes, wanted), []
+    except CodecError as problem:
+        detail = f"The recorded object cannot be read: {problem}."
+        return Null(wanted), [AttributeDiagnostic("error", "Invalid object in state", detail)]
 
 
 def write_object(
@@ -100,7 +113,7 @@ class StateObjects:
         assert record is not None
         schema = self.schemas.of(module.config, resource)
         provider = self.schemas.provider(module.config.provider_source(resource.provider_name))
-        found, problems = read_object(provider, resource.type, schema, record, address)
+        found, problems = read_object(provider, resource.type, schema, record, address, resource.mode)
         if found is None:
             raise Failure(problems)
         return marked_by_schema(found.value, schema.block)

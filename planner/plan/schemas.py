@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -97,5 +97,5 @@ class Schemas:
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None
-        functions: dict[str, Any] = self.schema(module.config.provider_source(parts[1])).functions
+        functions: Mapping[str, Any] = self.schema(module.config.provider_source(parts[1])).functions
         return functions.get(parts[-1])

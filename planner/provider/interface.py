@@ -6,7 +6,7 @@ diagnostic may carry an attribute path in `values` terms: see AttributeDiagnosti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from attrs import field, frozen
@@ -39,10 +39,10 @@ class ProviderSchema:
     """All that a provider offers."""
 
     provider: BlockSchema
-    resources: dict[str, ResourceSchema]
-    data_sources: dict[str, ResourceSchema]
-    ephemeral: dict[str, ResourceSchema] = field(factory=dict)
-    functions: dict[str, Any] = field(factory=dict)
+    resources: Mapping[str, ResourceSchema]
+    data_sources: Mapping[str, ResourceSchema]
+    ephemeral: Mapping[str, ResourceSchema] = field(factory=dict)
+    functions: Mapping[str, Any] = field(factory=dict)
 
 
 @frozen(eq=False)

@@ -1,28 +1,37 @@
-"""From provider addresses to providers. Only the builtin one can be started so far."""
+"""From provider addresses to providers: the builtin one, and those that run as plugins."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from planner.provider.interface import Provider
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.provider_address import BUILTIN
 
+if TYPE_CHECKING:
+    from planner.provider.locate import Located
 
-def start_provider(address: str) -> Provider:
-    """The provider with this source address, started (a ProviderFactory). Raises Failure when it cannot be had."""
+
+def start_provider(address: str, locate: Callable[[str], Located] | None = None) -> Provider:
+    """The provider with this source address. A plugin is found by `locate`, which raises Failure like this does, and
+    its process is started when it is first needed."""
     if address == BUILTIN:
         from planner.provider.builtin import BuiltinProvider
 
         return BuiltinProvider()
-    raise Failure(unavailable(address))
+    if locate is None or address.startswith("terraform.io/builtin/"):
+        raise Failure(unavailable(address))
+    from planner.provider.plugin.provider import PluginProvider
+
+    found = locate(address)
+    return PluginProvider(address, [found.binary], None if found.in_development else found.binary)
 
 
 def unavailable(address: str) -> Diagnostic:
-    """Why a provider cannot be started."""
+    """Why a provider cannot be had at all."""
     if address.startswith("terraform.io/builtin/"):
         detail = f"There is no builtin provider {address}; the only one is {BUILTIN}."
         return error("provider.unknown_builtin", "Provider not found", detail)
-    detail = (
-        f"{address} would have to run as a plugin, and provider plugins are not supported yet. Use resources of the "
-        f"builtin provider {BUILTIN} only."
-    )
-    return error("provider.plugins_unsupported", "Provider plugins are not supported yet", detail)
+    detail = f"{address} runs as a plugin, and where that is depends on a directory, which there is none of here."
+    return error("provider.not_found", "Provider not found", detail)

@@ -55,10 +55,10 @@ class _Pool:
             self.busy -= 1
         return answer
 
-    def close(self) -> None:
+    def close(self, wait: bool = True) -> None:
         for _ in self._threads:
             self._jobs.put(None)
-        for thread in self._threads:
+        for thread in self._threads if wait else ():
             thread.join()
 
     def _run(self) -> None:
@@ -79,8 +79,8 @@ def walk_pool(
     """Do all the work of the machine's nodes, at most `parallelism` pooled nodes at a time. `progress` is told how many
     nodes have reached their last state, and how many there are by now.
 
-    After a stop request nothing new starts and the running work is waited for. An exception in the work (a defect, not
-    a diagnostic) is raised here once the running work has ended.
+    After a stop request nothing new starts and the running work is waited for, but not after a KeyboardInterrupt. An
+    exception in the work (a defect, not a diagnostic) is raised here once the running work has ended.
     """
     pool = _Pool(work, max(1, parallelism))
     inline: list[str] = []
@@ -89,6 +89,7 @@ def walk_pool(
     diagnosed: Diagnosed = {}
     defect: BaseException | None = None
     stopped = False
+    patient = True
 
     def obey(instructions: list[Instruction]) -> None:
         for instruction in instructions:
@@ -127,10 +128,13 @@ def walk_pool(
                 report(answer[0], WorkResult())
             else:
                 report(*answer)
+    except KeyboardInterrupt:
+        patient = False
+        raise
     finally:
         if stop is not None:
             stop.forget(pool.wake)
-        pool.close()
+        pool.close(wait=patient)
     if defect is not None:
         raise defect
     return WalkResult(in_order(diagnosed), machine.state, skips, stopped)

@@ -117,7 +117,7 @@ def test_unknown_types() -> None:
 def test_registry() -> None:
     assert isinstance(start_provider("terraform.io/builtin/terraform"), BuiltinProvider)
     for address, code in [
-        ("registry.opentofu.org/hashicorp/aws", "provider.plugins_unsupported"),
+        ("registry.opentofu.org/hashicorp/aws", "provider.not_found"),
         ("terraform.io/builtin/odd", "provider.unknown_builtin"),
     ]:
         with pytest.raises(Failure) as failure:

@@ -1,0 +1,193 @@
+"""Where the program of a provider is on this machine.
+
+In this order: overrides for development, what an earlier `init` put below `.terraform/providers`, the mirror
+directories that the settings name (without any: the usual places), the cache of downloaded packages. Packages are
+directories HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, in mirrors also files
+HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip.
+
+Nothing is downloaded and no checksum is compared here: both belong to installing, which puts packages where this finds
+them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from tempfile import mkdtemp
+
+from attrs import field, frozen
+
+from planner import assets
+from planner.config.version_constraints import Version, parse_constraints
+from planner.provider.cli_config import CliConfig, Mirror, home, load_cli_config
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386", "armv6l": "arm", "armv7l": "arm"}
+
+
+@frozen
+class Located:
+    """The program of a provider. `version` is None, and `in_development` true, for an override."""
+
+    binary: str
+    version: Version | None = None
+    in_development: bool = False
+
+
+@frozen
+class Package:
+    """A package in some directory or, `packed`, in an archive."""
+
+    path: Path
+    version: Version = field(eq=str)
+    packed: bool = False
+
+
+@frozen(eq=False)
+class Locator:
+    """Looks providers up for the configuration in a directory. `constraints` are the version constraints of all its
+    modules by provider address."""
+
+    directory: str
+    environ: Mapping[str, str]
+    constraints: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    data_directory: str = ".terraform"
+
+    def locate(self, address: str) -> Located:
+        """The program of a provider. Raises Failure when there is none."""
+        config = load_cli_config(self.environ)
+        override = config.overrides.get(address)
+        if override is not None:
+            return Located(self._program(address, Path(override)), in_development=True)
+        seen: list[Version] = []
+        for mirrors in self._places(config):
+            packages = [p for m in mirrors if m.serves(address) for p in packages_in(Path(m.path), address)]
+            seen += [p.version for p in packages]
+            chosen = self._newest(address, packages)
+            if chosen is not None:
+                folder = unpacked(chosen.path, address) if chosen.packed else chosen.path
+                return Located(self._program(address, folder), chosen.version)
+        raise Failure(self._missing(address, seen))
+
+    def _places(self, config: CliConfig) -> Iterator[tuple[Mirror, ...]]:
+        """Where to look, one after the other; of what several mirrors have at once, the newest counts."""
+        yield (Mirror(os.path.join(self.directory, self.data_directory, "providers")),)
+        yield config.mirrors if config.mirrors is not None else tuple(self._usual_mirrors())
+        if config.cache:
+            yield (Mirror(config.cache),)
+
+    def _usual_mirrors(self) -> Iterator[Mirror]:
+        yield Mirror(os.path.join(self.directory, "terraform.d", "plugins"))
+        own = home(self.environ)
+        yield Mirror(str(own / ".terraform.d" / "plugins"))
+        data = self.environ.get("XDG_DATA_HOME")
+        if data:
+            yield Mirror(os.path.join(data, "opentofu", "plugins"))
+        yield Mirror(os.path.join(data or str(own / ".local" / "share"), "terraform", "plugins"))
+        for folder in (self.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":"):
+            yield Mirror(os.path.join(folder, "terraform", "plugins"))
+
+    def _newest(self, address: str, packages: Iterable[Package]) -> Package | None:
+        wanted = [parse_constraints(text) for text in self.constraints.get(address, ())]
+        chosen = None
+        for package in packages:
+            if package.version.prerelease and not wanted:
+                continue
+            allowed = all(constraints.allows(package.version) for constraints in wanted)
+            if allowed and (chosen is None or package.version > chosen.version):
+                chosen = package
+        return chosen
+
+    def _program(self, address: str, folder: Path) -> str:
+        if folder.is_file():
+            return str(folder.absolute())
+        name = f"terraform-provider-{address.rpartition('/')[2]}"
+        try:
+            names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+        except OSError as problem:
+            raise Failure(_unusable(address, f"{folder}: {problem.strerror}")) from None
+        for found in names:
+            if found == name or found.startswith((f"{name}_", f"{name}.")):
+                program = (folder / found).absolute()
+                if not os.access(program, os.X_OK):
+                    raise Failure(_unusable(address, f"{program} is not executable"))
+                return str(program)
+        raise Failure(_unusable(address, f"{folder} has no file {name}"))
+
+    def _missing(self, address: str, seen: list[Version]) -> Diagnostic:
+        if seen:
+            versions = ", ".join(map(str, sorted(set(seen))))
+            wanted = ", ".join(self.constraints.get(address, ())) or "any release"
+            detail = f"Of {address} there are the versions {versions} on this machine, but {wanted} is required."
+        else:
+            detail = (
+                f"{address} is not on this machine. Downloading providers is not supported yet: put its package into "
+                "a mirror directory, or run `tofu init` for this directory once."
+            )
+        return error("provider.not_found", "Provider not found", detail)
+
+
+def packages_in(base: Path, address: str) -> list[Package]:
+    """The packages for this platform that a directory has of a provider."""
+    folder = base.joinpath(*address.split("/"))
+    found = []
+    ours, name = f"{own_platform()}", address.rpartition("/")[2]
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        return []
+    for entry in entries:
+        text, packed = entry.name, False
+        if text.lower().startswith(f"terraform-provider-{name}_") and text.lower().endswith(f"_{ours}.zip"):
+            text, packed = text[len(f"terraform-provider-{name}_") : -len(f"_{ours}.zip")], True
+        elif not (entry / ours).is_dir():
+            continue
+        try:
+            found.append(Package(entry if packed else entry / ours, Version(text), packed))
+        except ValueError:
+            continue
+    return found
+
+
+def unpacked(archive: Path, address: str) -> Path:
+    """The directory with what is in a package, unpacked into the user's cache once. Raises Failure."""
+    import zipfile
+
+    cache = assets.cache_dir()
+    if cache is None:
+        raise Failure(_unusable(address, f"{archive} cannot be unpacked: the cache directory cannot be written"))
+    try:
+        found = archive.stat()
+        identity = repr((str(archive.resolve()), found.st_size, found.st_mtime_ns, found.st_ino))
+        folder = cache / "providers" / hashlib.sha256(identity.encode()).hexdigest()[:32]
+        if folder.is_dir():
+            return folder
+        folder.parent.mkdir(mode=0o700, exist_ok=True)
+        fresh = Path(mkdtemp(dir=folder.parent))
+        with zipfile.ZipFile(archive) as package:
+            for member in package.infolist():
+                path = package.extract(member, fresh)
+                if not member.is_dir():
+                    os.chmod(path, (member.external_attr >> 16) & 0o755 or 0o755)
+        try:
+            fresh.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else somebody was faster
+                raise
+    except (OSError, zipfile.BadZipFile) as problem:
+        raise Failure(_unusable(address, f"{archive} cannot be unpacked: {problem}")) from None
+    return folder
+
+
+def own_platform() -> str:
+    """This machine as packages name it: linux_amd64."""
+    machine = platform.machine().lower()
+    return f"{sys.platform.rstrip('0123456789')}_{_MACHINES.get(machine, machine)}"
+
+
+def _unusable(address: str, reason: str) -> Diagnostic:
+    return error("provider.unusable_package", "Provider package cannot be used", f"{address}: {reason}.")

@@ -1,0 +1,106 @@
+"""The schemas that a plugin tells, in our terms. Each resource type is converted when somebody first asks for it: a
+large provider has a thousand and more, of which a configuration uses a few."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from attrs import evolve
+
+from planner.language.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock
+from planner.language.types import DYNAMIC, Type, type_from_json
+from planner.provider.interface import ResourceSchema
+
+_NESTINGS = {1: "single", 2: "list", 3: "set", 4: "map", 5: "group"}
+_KINDS = ("plain", "markdown")
+
+
+class Converted(Mapping[str, ResourceSchema]):
+    """Schemas by type name, converted from messages on first need."""
+
+    def __init__(self, given: Any, convert: Callable[[Any], ResourceSchema]) -> None:
+        self._given, self._convert = given, convert
+        self._names = sorted(given)
+        self._known: dict[str, ResourceSchema] = {}
+
+    def __getitem__(self, name: str) -> ResourceSchema:
+        found = self._known.get(name)
+        if found is None:
+            if name not in self:
+                raise KeyError(name)
+            found = self._known.setdefault(name, self._convert(self._given[name]))
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._given
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def resource_schema(schema: Any) -> ResourceSchema:
+    """The schema of a resource type. Raises ValueError when a type in it cannot be read."""
+    return ResourceSchema(block_schema(schema.block), schema.version)
+
+
+def ephemeral_schema(schema: Any) -> ResourceSchema:
+    """The same of a body in which ephemeral values may be used."""
+    return ResourceSchema(evolve(block_schema(schema.block), ephemeral=True), schema.version)
+
+
+def block_schema(block: Any) -> BlockSchema:
+    """A block with all that may stand in it."""
+    return BlockSchema(
+        {a.name: _attribute(a) for a in block.attributes},
+        {
+            b.type_name: NestedBlock(block_schema(b.block), _nesting(b.nesting), b.min_items, b.max_items)
+            for b in block.block_types
+        },
+        block.description,
+        kind(block),
+        block.deprecated,
+        block.deprecation_message,
+    )
+
+
+def _attribute(attribute: Any) -> AttributeSchema:
+    nested = None
+    # protocol 5 has no nested attributes
+    if "nested_type" in attribute.DESCRIPTOR.fields_by_name and attribute.HasField("nested_type"):
+        parts = attribute.nested_type
+        nested = NestedAttributes({a.name: _attribute(a) for a in parts.attributes}, _nesting(parts.nesting))
+    return AttributeSchema(
+        DYNAMIC if nested is not None else read_type(attribute.type),
+        attribute.required,
+        attribute.optional,
+        attribute.computed,
+        attribute.sensitive,
+        attribute.deprecated,
+        attribute.write_only,
+        nested,
+        attribute.description,
+        kind(attribute),
+        attribute.deprecation_message,
+    )
+
+
+def _nesting(number: int) -> str:
+    found = _NESTINGS.get(number)
+    if found is None:
+        raise ValueError(f"blocks and attributes cannot be nested in the way {number}")
+    return found
+
+
+def kind(described: Any) -> str:
+    """How the description of a message is written: plain or markdown."""
+    return _KINDS[described.description_kind == 1]
+
+
+def read_type(data: bytes) -> Type:
+    """The type that JSON bytes denote. Raises ValueError."""
+    return type_from_json(json.loads(data))

@@ -1,0 +1,315 @@
+"""The provider protocol against a real plugin process, in both versions."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from provider.plugins import SOURCE, is_alive, override, pids, write_plugin
+
+from planner.language.functions.protocol import FunctionError, call
+from planner.language.schema import empty_value, implied_type
+from planner.language.types import DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType
+from planner.language.values import List, Map, Null, Set, Unknown
+from planner.provider.interface import PlanRequest
+from planner.provider.plugin import schema_cache
+from planner.provider.plugin.provider import PluginProvider, without_removed
+from planner.provider.propose import proposed_new
+from planner.vocabulary.diagnostic import Failure
+
+
+@pytest.fixture(params=[5, 6])
+def protocol(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: int) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return override(monkeypatch, tmp_path, protocol)
+
+
+@pytest.fixture
+def plugin(world: Path) -> Iterator[PluginProvider]:
+    found = PluginProvider(SOURCE, [str(world.parent / "bin" / "terraform-provider-test")])
+    yield found
+    found.close()
+    assert not any(map(is_alive, pids(world) if (world / "started").exists() else []))
+
+
+def config(plugin: PluginProvider, **given: Any) -> dict[str, Any]:
+    return {**empty_value(plugin.schema().resources["test_thing"].block), "name": "a", **given}
+
+
+def plan(plugin: PluginProvider, config: Any, prior: Any = None) -> Any:
+    block = plugin.schema().resources["test_thing"].block
+    prior = Null(implied_type(block)) if prior is None else prior
+    return plugin.plan(PlanRequest("test_thing", prior, proposed_new(block, prior, config), config, None))
+
+
+def create(plugin: PluginProvider, **given: Any) -> Any:
+    wanted = config(plugin, **given)
+    answer = plan(plugin, wanted)
+    assert answer.diagnostics == ()
+    absent = Null(implied_type(plugin.schema().resources["test_thing"].block))
+    return plugin.apply("test_thing", absent, answer.planned, wanted, answer.private)
+
+
+def test_the_schema(plugin: PluginProvider, protocol: int) -> None:
+    schema = plugin.schema()
+    assert list(schema.resources) == ["test_thing"] and "odd" not in schema.resources
+    found = schema.resources["test_thing"]
+    assert found is schema.resources["test_thing"] and found.version == 1
+    block = found.block
+    assert implied_type(block).attributes["zones"] == SetType(STRING)
+    assert block.attributes["anything"].type is DYNAMIC
+    flags = ("required", "optional", "computed", "sensitive", "write_only", "deprecated")
+    for name, wanted in [
+        ("name", {"required"}),
+        ("id", {"computed"}),
+        ("note", {"optional", "computed"}),
+        ("secret", {"optional", "sensitive"}),
+        ("password_wo", {"optional", "write_only"}),
+        ("old", {"optional", "deprecated"}),
+    ]:
+        assert {flag for flag in flags if getattr(block.attributes[name], flag)} == wanted
+    region = block.attributes["region"]
+    assert (region.description, region.description_kind) == ("where it **is**", "markdown")
+    nestings = {name: nested.nesting for name, nested in block.blocks.items()}
+    assert nestings.items() >= {"limit": "single", "rule": "list", "label": "set"}.items()
+    assert block.blocks["rule"].max_items == 3
+    if protocol == 6:
+        assert nestings.items() >= {"disk": "map", "place": "group"}.items()
+        item = ObjectType({"host": STRING, "port": NUMBER})
+        types = implied_type(block).attributes
+        assert (types["endpoint"], types["listeners"]) == (item, ListType(item))
+        assert (types["peers"], types["routes"]) == (SetType(item), MapType(item))
+    assert schema.provider.ephemeral and schema.ephemeral["test_token"].block.ephemeral
+    assert not block.ephemeral
+    assert schema.data_sources["test_thing"].block.attributes["id"].required
+
+
+def test_create_read_update_replace_destroy(plugin: PluginProvider, world: Path) -> None:
+    made = create(plugin, size=3, zones=Set(STRING, ("x", "y")), tags=Map(STRING, {"k": "v"}), password_wo="secret")
+    assert made.diagnostics == () and not made.legacy_type_system
+    assert (made.value["id"], made.value["note"]) == ("thing-a", "by the provider")
+    assert made.private == "cHJpdmF0ZSAA/w=="
+    assert made.value["password_wo"] == Null(STRING) and (world / "password").read_text() == "secret"
+
+    read = plugin.read("test_thing", made.value, made.private)
+    assert (read.value, read.private, read.diagnostics) == (made.value, made.private, ())
+    assert plugin.read("test_thing", made.value, None).private == "cmVhZA=="
+
+    wanted = config(plugin, size=4)
+    answer = plan(plugin, wanted, made.value)
+    assert answer.requires_replace == () and answer.planned["size"] == 4
+    assert answer.planned["id"] == "thing-a"
+    updated = plugin.apply("test_thing", made.value, answer.planned, wanted, answer.private)
+    assert updated.value["size"] == 4
+
+    answer = plan(plugin, config(plugin, region="us"), updated.value)
+    assert answer.requires_replace == ((("attr", "region"),),)
+
+    block = plugin.schema().resources["test_thing"].block
+    absent = Null(implied_type(block))
+    answer = plugin.plan(PlanRequest("test_thing", updated.value, absent, absent, updated.private))
+    assert (answer.planned, answer.private) == (absent, "ZGVzdHJveQ==")
+    gone = plugin.apply("test_thing", updated.value, absent, Null(DYNAMIC), answer.private)
+    assert (gone.value, gone.diagnostics) == (absent, ())
+    assert plugin.read("test_thing", updated.value, None).value == absent
+
+
+def test_unknown_values_go_there_and_back(plugin: PluginProvider) -> None:
+    rules = plugin.schema().resources["test_thing"].block.blocks["rule"]
+    item = implied_type(rules.block)
+    wanted = config(plugin, name=Unknown(STRING), rule=List(item, ({"port": Unknown(NUMBER), "made": Null(STRING)},)))
+    answer = plan(plugin, wanted)
+    assert answer.diagnostics == ()
+    assert answer.planned["id"].__class__ is Unknown and answer.planned["name"].__class__ is Unknown
+    assert answer.planned["rule"].items[0] == {"port": Unknown(NUMBER), "made": Unknown(STRING)}
+
+
+def test_diagnostics_have_paths(plugin: PluginProvider) -> None:
+    def validate(**given: Any) -> list[tuple[str, str, Any]]:
+        found = plugin.validate_resource("managed", "test_thing", config(plugin, **given))
+        return [(d.severity, d.summary, d.path) for d in found]
+
+    assert validate() == []
+    assert validate(fail="validate") == [("error", "Bad name", (("attr", "name"),))]
+    steps = (("attr", "rule"), ("index", 0), ("attr", "port"))
+    assert validate(fail="validate-rule") == [("error", "Bad port", steps)]
+    assert validate(fail="warn") == [("warning", "Careful", ())]
+    failed = create(plugin, fail="apply")
+    assert [(d.summary, d.path) for d in failed.diagnostics] == [("No luck", (("attr", "name"),))]
+    assert failed.value.__class__ is Null
+    partial = create(plugin, fail="partial")
+    assert [d.summary for d in partial.diagnostics] == ["Half done"] and partial.value["id"] == "thing-a"
+
+
+def test_configuration(plugin: PluginProvider) -> None:
+    nothing = empty_value(plugin.schema().provider)
+    assert plugin.configure({**nothing, "prefix": "mine"}) == []
+    assert create(plugin).value["id"] == "mine-a"
+    assert [d.summary for d in plugin.validate_provider({**nothing, "fail": "validate"})] == ["Bad provider"]
+    assert [d.summary for d in plugin.configure({**nothing, "fail": "validate"})] == ["Bad provider"]
+    assert [d.summary for d in plugin.configure({**nothing, "fail": "configure"})] == ["Cannot sign in"]
+
+
+def test_import_and_data(plugin: PluginProvider) -> None:
+    assert [d.summary for d in plugin.import_object("test_thing", "thing-a")[1]] == ["Nothing to import"]
+    made = create(plugin, size=1)
+    (found,), problems = plugin.import_object("test_thing", "thing-a")
+    assert (found.type, found.value, found.private, problems) == ("test_thing", made.value, "aW1wb3J0ZWQ=", [])
+    wanted = {"id": "thing-a", "name": Null(STRING), "fail": Null(STRING)}
+    assert plugin.validate_resource("data", "test_thing", wanted) == []
+    assert plugin.read_data("test_thing", wanted).value == {**wanted, "name": "a"}
+    missing = plugin.read_data("test_thing", {**wanted, "id": "x"})
+    assert [(d.summary, d.path) for d in missing.diagnostics] == [("No such thing", (("attr", "id"),))]
+
+
+def test_upgrade(plugin: PluginProvider) -> None:
+    from planner.language.json_codec import to_json
+
+    value = config(plugin, size=2)
+    recorded = to_json(value, implied_type(plugin.schema().resources["test_thing"].block))
+    assert plugin.upgrade("test_thing", 1, {**recorded, "gone": 1}) == (value, [])
+    old = {**recorded, "title": recorded["name"]}
+    del old["name"]
+    assert plugin.upgrade("test_thing", 0, old) == (value, [])
+    broken, problems = plugin.upgrade("test_thing", 0, recorded)
+    assert broken.__class__ is Null and "failed" in problems[0].summary
+
+
+def test_removed_attributes_are_left_out_at_any_depth() -> None:
+    item = ObjectType({"a": STRING})
+    wanted = ObjectType({"l": ListType(item), "m": MapType(item), "d": DYNAMIC})
+    given = {"l": [{"a": 1, "b": 2}], "m": {"k": {"b": 2}}, "d": {"b": 1}, "x": 1}
+    assert without_removed(given, wanted) == {"l": [{"a": 1}], "m": {"k": {}}, "d": {"b": 1}}
+
+
+def test_functions(plugin: PluginProvider) -> None:
+    function = plugin.schema().functions["double"]
+    assert (function.return_type, function.description) == (NUMBER, "Twice the sum")
+    context: Any = None
+    assert call(function, [2], context) == 4
+    assert call(function, ["2", 3, 4], context) == 18
+    assert call(function, [Unknown(NUMBER)], context) == Unknown(NUMBER)
+    with pytest.raises(FunctionError, match="it is negative") as failed:
+        call(function, [1, 2, -3], context)
+    assert failed.value.argument == 2
+
+
+def test_providers_that_break_the_rules(plugin: PluginProvider) -> None:
+    kept = plan(plugin, config(plugin, fail="write-only"))
+    assert [d.summary for d in kept.diagnostics] == ["Invalid provider response"]
+    assert "test_thing.password_wo" in kept.diagnostics[0].detail
+    assert plan(plugin, config(plugin, fail="legacy")).legacy_type_system
+    assert "nothing named odd" in plugin.validate_resource("managed", "odd", {})[0].detail
+    bad = plugin.validate_resource("managed", "test_thing", config(plugin, size=True))
+    assert "a number is required, not a bool" in bad[0].detail
+    assert plugin.read("odd", {}, None).diagnostics and plugin.read_data("odd", {}).diagnostics
+    assert plugin.import_object("odd", "x")[1] and plugin.upgrade("odd", 0, {})[1]
+
+
+@pytest.mark.parametrize("protocol", [6], indirect=True)
+def test_a_crash_is_told_with_the_last_words(plugin: PluginProvider, world: Path) -> None:
+    answer = plan(plugin, config(plugin, fail="crash-plan"))
+    (problem,) = answer.diagnostics
+    assert problem.severity == "error" and problem.path is None
+    assert SOURCE in problem.detail and "PlanResourceChange: exit status 2." in problem.detail
+    assert "panic: the test wants it\n  goroutine" in problem.detail and "some log line" not in problem.detail
+    again = plan(plugin, config(plugin))
+    assert [d.summary for d in again.diagnostics] == ["Provider plugin failed"]
+    other = PluginProvider(SOURCE, [str(write_plugin(world.parent / "bin"))])
+    crashed = create(other, fail="crash-apply")
+    other.close()
+    assert crashed.value.__class__ is Null and "ApplyResourceChange" in crashed.diagnostics[0].detail
+
+
+@pytest.mark.parametrize("protocol", [5], indirect=True)
+def test_a_hang_ends_at_the_time_limit(plugin: PluginProvider, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin.schema()
+    monkeypatch.setenv("PLANNER_PROVIDER_TIMEOUT", "1")
+    answer = plan(plugin, config(plugin, fail="hang-plan"))
+    assert "did not answer the call PlanResourceChange within 1 seconds" in answer.diagnostics[0].detail
+    assert not any(map(is_alive, pids(world)))
+
+
+@pytest.mark.parametrize("protocol", [6], indirect=True)
+def test_stop_and_close_reach_a_running_call(plugin: PluginProvider, world: Path) -> None:
+    answers: list[Any] = []
+    for fail, end in (("slow-plan", plugin.stop), ("hang-plan", plugin.close)):
+        wanted = config(plugin, fail=fail)
+        thread = threading.Thread(target=lambda wanted=wanted: answers.append(plan(plugin, wanted)))
+        thread.start()
+        limit = time.monotonic() + 10
+        while not (world / fail.replace("-plan", "").replace("hang", "hanging")).exists():
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+        end()
+        thread.join(10)
+        assert not thread.is_alive()
+    assert answers[0].diagnostics == ()
+    assert [d.summary for d in answers[1].diagnostics] == ["Provider plugin failed"]
+
+
+@pytest.mark.parametrize("protocol", [5], indirect=True)
+@pytest.mark.parametrize(
+    ("start", "text"),
+    [("crash", "exit status 1.\n\nIts last output:\n  cannot start today"), ("babble", "no handshake: 'hello, world'")],
+)
+def test_a_plugin_that_does_not_start(
+    plugin: PluginProvider, start: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_PROVIDER_START", start)
+    with pytest.raises(Failure) as failure:
+        plugin.schema()
+    (problem,) = failure.value.diagnostics
+    assert problem.code == "provider.plugin" and SOURCE in problem.detail and text in problem.detail
+
+
+@pytest.mark.parametrize("protocol", [6], indirect=True)
+def test_a_plugin_with_a_certificate(plugin: PluginProvider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_PROVIDER_START", "tls")
+    assert create(plugin).value["id"] == "thing-a"
+
+
+@pytest.mark.parametrize("protocol", [6], indirect=True)
+def test_a_large_schema_passes(plugin: PluginProvider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_PROVIDER_BIG", "8000")
+    schema = plugin.schema()
+    assert len(schema.resources) == 8001
+    assert plugin._answer.ByteSize() > 5_000_000
+    assert schema.resources["test_big_7999"].block.attributes["name"].required
+
+
+def test_a_schema_is_kept_by_the_identity_of_its_file(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file here only stands for the program; that of the tests is a script, whose answers are never kept."""
+    program = tmp_path / "bin" / "terraform-provider-test"
+    stand_in = tmp_path / "program"
+    stand_in.write_bytes(b"\x7fELF")
+    for known in (False, True):
+        plugin = PluginProvider(SOURCE, [str(program)], str(stand_in))
+        assert plugin.schema().resources["test_thing"].version == 1
+        assert (plugin._client is None) == known
+        plugin.close()
+    plugin = PluginProvider(SOURCE, [str(program)], str(stand_in))
+    assert create(plugin).value["id"] == "thing-a"
+    plugin.close()
+    assert schema_cache.load(str(program)) is None
+    stand_in.write_bytes(b"\x7fELF, newer")
+    assert schema_cache.load(str(stand_in)) is None
+    schema_cache.store(str(stand_in), 5, b"abc")
+    assert schema_cache.load(str(stand_in)) == (5, b"abc")
+    (entry,) = [p for p in (tmp_path / "cache" / "planner" / "schemas").iterdir() if p.read_bytes().endswith(b"abc")]
+    entry.write_bytes(entry.read_bytes()[:-1] + b"x")
+    assert schema_cache.load(str(stand_in)) is None
+    monkeypatch.setenv("PLANNER_NO_CACHE", "1")
+    schema_cache.store(str(stand_in), 5, b"abc")
+    assert schema_cache.load(str(stand_in)) is None
