@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from planner.session import Options, Session
+from planner.session import Options
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
@@ -45,31 +45,15 @@ def explainer(options: Options, plan_file: str | None = None) -> tuple[Explainer
     from planner.plan.planned_values import planned_values
     from planner.plan.why import Explainer
     from planner.state.model import State
-    from planner.walk.hooks import Hooks
 
-    if plan_file is not None:
-        session, plan, problems = pipeline.open_plan(options, plan_file)
-        session = _with_variables(session, plan)
-    else:
-        planned = pipeline.plan(evolve(options, lock=False), Hooks())
-        session, plan, problems = planned.session, planned.plan, list(planned.diagnostics)
+    made = pipeline.planned(options, plan_file)
+    session, plan, problems = made.session, made.plan, list(made.diagnostics)
     if plan is None or session.config is None:
         return None, problems
     unlimited = evolve(session, options=evolve(session.options, targets=(), excludes=()))
     graph = pipeline.build("eval", unlimited, plan.prior_state or State())
     context = planned_values(graph, session.config, plan, session.variables, session.schemas, session.workspace)
     return Explainer(plan, session.config, context, session.variables), problems
-
-
-def _with_variables(session: Session, plan: Any) -> Session:
-    """The session of a saved plan with the values of its variables."""
-    from planner.config.variables import check_plan_variables
-
-    if plan is None or session.config is None:
-        return session
-    recorded = {name: value for name, value in plan.variables.items() if value is not None}
-    variables, _ = check_plan_variables(recorded, session.config.root.variables, session.given)
-    return evolve(session, variables=variables)
 
 
 def why_planned(
@@ -116,12 +100,8 @@ def _apply_knots(options: Options) -> tuple[list[Knot] | None, list[Diagnostic]]
     from planner import pipeline
     from planner.graph.build import build_graph
     from planner.graph.cycles import knots
-    from planner.walk.hooks import Hooks
 
-    planned = pipeline.plan(evolve(options, lock=False), Hooks())
-    plan, session = planned.plan, planned.session
-    if plan is None or session.config is None:
-        return None, list(planned.diagnostics)
-    walk = "destroy" if plan.mode == "destroy" else "apply"
-    facts = pipeline.graph_facts(walk, session, plan.prior_state, plan.changes)
-    return knots(build_graph(facts)), []
+    made = pipeline.planned(options)
+    if made.plan is None or made.session.config is None:
+        return None, list(made.diagnostics)
+    return knots(build_graph(pipeline.apply_facts(made.plan, made.session), own=made.session.rules)), []

@@ -27,7 +27,7 @@ from planner.session import (
     open_store,
     override_warnings,
 )
-from planner.shown import Shown, open_plan, outputs, plan_json, show, state_json
+from planner.shown import Shown, open_plan, outputs, plan_json, recorded_variables, show, state_json
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:
@@ -177,10 +177,15 @@ def graph_facts(
 
 def build(walk: str, session: Session, state: State, changes: Iterable[ResourceChange] = ()) -> Graph:
     """The graph of one walk. Raises Failure when it cannot be walked."""
+    return walkable(graph_facts(walk, session, state, changes), session)
+
+
+def walkable(facts: FactBase, session: Session) -> Graph:
+    """The graph that the rules derive from facts. Raises Failure when it cannot be walked."""
     from planner.graph.build import build_graph
     from planner.graph.problems import graph_problems
 
-    graph = build_graph(graph_facts(walk, session, state, changes), own=session.rules)
+    graph = build_graph(facts, own=session.rules)
     problems = graph_problems(graph)
     if has_errors(problems):
         raise Failure(problems)
@@ -315,12 +320,25 @@ def plan_options(session: Session) -> PlanOptions:
     )
 
 
+def planned(options: Options, plan_file: str | None = None, hooks: Hooks | None = None) -> Planned:
+    """The plan in a file, or one made to be asked about: without locking the state."""
+    from planner.walk.hooks import Hooks
+
+    if plan_file is None:
+        return plan(evolve(options, lock=False), hooks or Hooks())
+    session, made, problems = open_plan(options, plan_file)
+    return Planned(made, session, tuple(problems))
+
+
+def apply_facts(plan: Plan, session: Session, asked_about: Iterable[str] = ()) -> FactBase:
+    """What the graph rules read to apply a plan; `session` is the one it was made with."""
+    walk = "destroy" if plan.mode == "destroy" else "apply"
+    return graph_facts(walk, session, plan.prior_state, plan.changes, asked_about)
+
+
 def apply_graph(plan: Plan, session: Session) -> Graph:
     """The graph of applying a plan. Raises Failure when it cannot be walked."""
-    options = evolve(session.options, targets=plan.targets, excludes=plan.excludes)
-    limited = evolve(session, options=options, rules=plan.rules)
-    walk = "destroy" if plan.mode == "destroy" else "apply"
-    return build(walk, limited, plan.prior_state, plan.changes)
+    return walkable(apply_facts(plan, session), session)
 
 
 @contextmanager
@@ -401,14 +419,11 @@ def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
 
 def _saved(options: Options, path: str) -> Planned:
     """The plan in a file as one that was just made, with variables, store and the stored state."""
-    from planner.config.variables import check_plan_variables
-
     session, made, problems = open_plan(options, path)
     if made is None or session.config is None or has_errors(problems):
         return Planned(None, session, tuple(problems))
-    recorded = {name: value for name, value in made.variables.items() if value is not None}
-    variables, found = check_plan_variables(recorded, session.config.root.variables, session.given)
-    session = load_state(evolve(session, variables=variables))
+    _, found = recorded_variables(session, made)
+    session = load_state(session)
     return Planned(made, session, (*override_warnings(session), *problems, *found, *session.diagnostics))
 
 

@@ -27,11 +27,7 @@ def check(options: Options, plan_file: str | None, hooks: Hooks) -> tuple[Verdic
     as well."""
     from planner import pipeline
 
-    if plan_file is None:
-        planned = pipeline.plan(evolve(options, lock=False), hooks)
-    else:
-        session, made, found = pipeline.open_plan(options, plan_file)
-        planned = pipeline.Planned(made, session, tuple(found))
+    planned = pipeline.planned(options, plan_file, hooks)
     if planned.plan is None or has_errors(planned.diagnostics):
         return None, list(planned.diagnostics)
     _, verdict, problems = judged(planned)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from planner.datalog.fact_base import FactBase
     from planner.datalog.program import Program
     from planner.graph.answers import Actions
+    from planner.pipeline import Planned
     from planner.plan.model import Plan
     from planner.syntax.node_sets import NodeSet
 
@@ -60,30 +61,23 @@ def query(options: Options, words: tuple[str, ...], asked: Asked | None = None) 
     asked = asked or Asked()
     if asked.state_file is not None:
         return _ask_state(options, words, asked, asked.state_file)
-    from planner.graph.build import graph_program
+    from planner import pipeline
+    from planner.graph.build import graph_program, user_files
 
-    program = graph_program(_own_rules(options, asked))
+    made = pipeline.planned(options, asked.plan_file) if asked.plan_file is not None else None
+    if made is not None and (made.plan is None or has_errors(made.diagnostics)):
+        return Answers(), list(made.diagnostics)
+    program = graph_program(made.session.rules if made is not None else user_files(options.rules))
     expression = _node_set(words, program)
     if expression is not None:
-        return _ask_graph(options, program, expression, asked)
+        return _ask_graph(options, program, expression, asked, made)
     parsed, problems = _parsed(program, words[0])
-    ground, more = _ground(options, asked, _is_about_changes(program, parsed.predicates))
+    ground, more = _ground(options, asked, made, _is_about_changes(program, parsed.predicates))
     if ground is None:
         return Answers(), more
     facts = ground.facts
     answers, found = _limited(lambda: _answer(program, facts, parsed, asked.draw), asked)
     return answers, [*problems, *more, *found]
-
-
-def _own_rules(options: Options, asked: Asked) -> tuple[tuple[str, str], ...]:
-    """The user's own rule files: those that the plan was made with, or those of the options."""
-    from planner.graph.build import user_files
-    from planner.plan.file import is_plan_file, read_plan
-
-    if asked.plan_file is None or not is_plan_file(asked.plan_file):
-        return user_files(options.rules)
-    plan, _, _ = read_plan(asked.plan_file)
-    return plan.rules if plan is not None else ()
 
 
 def _limited(work: Any, asked: Asked) -> Any:
@@ -159,19 +153,19 @@ def _is_about_changes(program: Program, predicates: frozenset[str]) -> bool:
 # ---------------------------------------------------------------- what it is asked of
 
 
-def _ground(options: Options, asked: Asked, planned: bool) -> tuple[_Ground | None, list[Diagnostic]]:
-    """The facts of the operation that is asked about. A plan is read, or made where only a plan can answer."""
+def _ground(
+    options: Options, asked: Asked, made: Planned | None, planned: bool
+) -> tuple[_Ground | None, list[Diagnostic]]:
+    """The facts of the operation that is asked about: of a plan that is there, or made where only a plan can answer."""
     from planner import pipeline
-    from planner.questions import _plan
 
-    kind = asked.kind or ("apply" if asked.plan_file or planned else "plan")
-    if asked.plan_file is not None or planned or kind == "apply":
+    kind = asked.kind or ("apply" if made or planned else "plan")
+    if made is not None or planned or kind == "apply":
         mode = {"plan-destroy": "destroy", "plan-refresh-only": "refresh-only"}.get(kind, options.mode)
-        plan, session, problems = _plan(evolve(options, mode=mode), asked.plan_file)
-        if plan is None or has_errors(problems):
-            return None, problems
-        session = evolve(session, options=evolve(session.options, targets=plan.targets, excludes=plan.excludes))
-        return _planned_ground(session, plan, kind), []
+        made = made or pipeline.planned(evolve(options, mode=mode))
+        if made.plan is None or has_errors(made.diagnostics):
+            return None, list(made.diagnostics)
+        return _planned_ground(made.session, made.plan, kind), []
     session = pipeline.load_for_graph(options)
     if session.failed or session.config is None or session.state is None:
         return None, list(session.diagnostics)
@@ -187,10 +181,10 @@ def _planned_ground(session: Session, plan: Plan, kind: str) -> _Ground:
 
     assert session.config is not None
     if kind == "apply":
-        walk, changes = ("destroy" if plan.mode == "destroy" else "apply"), plan.changes
+        facts = pipeline.apply_facts(plan, session)
     else:
-        walk, changes = ("plan-destroy" if plan.mode == "destroy" else "plan"), ()
-    facts = pipeline.graph_facts(walk, session, plan.prior_state, changes)
+        walk = pipeline.DESTROY_WALKS["plan"] if plan.mode == "destroy" else "plan"
+        facts = pipeline.graph_facts(walk, session, plan.prior_state)
     return _Ground(facts, _actions(plan, session))
 
 
@@ -321,16 +315,16 @@ def _of_the_graph(problem: Diagnostic, program: Program) -> Diagnostic:
 
 
 def _ask_graph(
-    options: Options, program: Program, expression: NodeSet, asked: Asked
+    options: Options, program: Program, expression: NodeSet, asked: Asked, made: Planned | None
 ) -> tuple[Answers, list[Diagnostic]]:
     """An expression for a set of vertices, or a verb. How far a change reaches is asked of the graph of planning, as
     what does not change has no vertex in that of applying; but its actions need a plan."""
     from planner.graph.answers import verb_of
 
     is_blast = verb_of(expression) == "blast"
-    if is_blast and not asked.kind and not asked.plan_file:
+    if is_blast and not asked.kind and made is None:
         asked = evolve(asked, kind="plan-destroy" if options.mode == "destroy" else "plan")
-    ground, problems = _ground(options, asked, is_blast)
+    ground, problems = _ground(options, asked, made, is_blast)
     if ground is None:
         return Answers(), problems
     facts, actions = ground.facts, ground.actions

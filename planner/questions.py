@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import evolve
 
-from planner.session import Options, Session
+from planner.session import Options
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:
     from planner.graph.model import Graph
-    from planner.plan.model import Plan
 
 Proved: TypeAlias = tuple["dict[str, Any] | None", list[Diagnostic]]
 """a proof in the documented format, and what there is to say"""
@@ -37,13 +36,11 @@ def _graph(
     from planner.graph.problems import graph_problems
 
     if plan_file is not None:
-        session, plan, problems = pipeline.open_plan(options, plan_file)
-        if plan is None or has_errors(problems):
-            return Graph({}, {}, {}, tuple(problems))
-        walk, state = "destroy" if plan.mode == "destroy" else "apply", plan.prior_state
-        limited = evolve(options, targets=plan.targets, excludes=plan.excludes)
-        session = evolve(session, options=limited, rules=plan.rules)
-        facts = pipeline.graph_facts(walk, session, state, plan.changes, asked_about)
+        made = pipeline.planned(options, plan_file)
+        if made.plan is None or has_errors(made.diagnostics):
+            return Graph({}, {}, {}, made.diagnostics)
+        session = made.session
+        facts = pipeline.apply_facts(made.plan, session, asked_about)
     else:
         session = pipeline.load_for_graph(options)
         if session.failed or session.config is None or session.state is None:
@@ -132,37 +129,19 @@ def _why_fact(options: Options, text: str, kind: str, plan_file: str | None, neg
     return proof, problems
 
 
-def _plan(options: Options, plan_file: str | None) -> tuple[Plan | None, Session, list[Diagnostic]]:
-    from planner import pipeline
-    from planner.walk.hooks import Hooks
-
-    if plan_file is not None:
-        session, plan, problems = pipeline.open_plan(options, plan_file)
-        return plan, session, problems
-    planned = pipeline.plan(evolve(options, lock=False), Hooks())
-    return planned.plan, planned.session, list(planned.diagnostics)
-
-
 # ---------------------------------------------------------------- advice
 
 
 def advice(options: Options, plan_file: str | None = None) -> tuple[list[tuple[str, str, str]], list[Diagnostic]]:
     """Remarks about a plan (code, address, message), sorted: those of the rules, and of the user's own."""
-    built, problems = _apply_graph(options, plan_file)
-    return (sorted(built.database["advice"]) if built is not None else []), problems
-
-
-def _apply_graph(options: Options, plan_file: str | None) -> tuple[Graph | None, list[Diagnostic]]:
-    """The graph of applying a plan, with all relations; of a plan made for it, unless a file is given."""
     from planner import pipeline
     from planner.graph.build import build_graph
 
-    plan, session, problems = _plan(options, plan_file)
-    if plan is None or has_errors(problems):
-        return None, problems
-    walk = "destroy" if plan.mode == "destroy" else "apply"
-    facts = pipeline.graph_facts(walk, session, plan.prior_state, plan.changes)
-    return build_graph(facts, True, plan.rules), problems
+    made = pipeline.planned(options, plan_file)
+    if made.plan is None or has_errors(made.diagnostics):
+        return [], list(made.diagnostics)
+    built = build_graph(pipeline.apply_facts(made.plan, made.session), True, made.session.rules)
+    return sorted(built.database["advice"]), list(made.diagnostics)
 
 
 def _quoted(text: str) -> str:

@@ -11,7 +11,7 @@ from planner.session import Options, Session, load_configuration, new_schemas, o
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:
-    from planner.config.variables import RawVariables
+    from planner.config.variables import RawVariables, RootVariable
     from planner.plan.model import Plan
     from planner.state.model import OutputState, State
 
@@ -86,7 +86,8 @@ def show(options: Options, path: str | None) -> Shown:
 
 
 def open_plan(options: Options, path: str) -> tuple[Session, Plan | None, list[Diagnostic]]:
-    """A saved plan, with the configuration as it was when the plan was made."""
+    """A saved plan, and a session as it was when the plan was made: with its configuration, the values of its
+    variables, its targets and excludes, and the user's rules it was made with."""
     import tempfile
 
     from planner.config.load import load_config
@@ -109,8 +110,26 @@ def open_plan(options: Options, path: str) -> tuple[Session, Plan | None, list[D
         # what static expressions need was given when the plan was made
         config, found = load_config(root, variables=planned_variables(plan, given), workspace=workspace)
     problems += [d for d in found if d.is_error]
-    schemas = new_schemas(options.directory, config)
-    return evolve(session, config=config, given=given, workspace=workspace, schemas=schemas), plan, problems
+    session = Session(
+        evolve(options, targets=plan.targets, excludes=plan.excludes),
+        config=config,
+        given=given,
+        workspace=workspace,
+        schemas=new_schemas(options.directory, config),
+        rules=plan.rules,
+    )
+    return evolve(session, variables=recorded_variables(session, plan)[0]), plan, problems
+
+
+def recorded_variables(session: Session, plan: Plan) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
+    """The values of the variables of a plan, and what keeps it from being applied with what is given now: another
+    value for one on record, none for an ephemeral one."""
+    from planner.config.variables import check_plan_variables
+
+    if session.config is None:
+        return {}, []
+    recorded = {name: value for name, value in plan.variables.items() if value is not None}
+    return check_plan_variables(recorded, session.config.root.variables, session.given)
 
 
 def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:

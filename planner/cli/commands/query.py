@@ -7,7 +7,6 @@ from typing import Any
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
-from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
@@ -76,8 +75,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
     if not arguments.words:
         raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")
-    ask = pipeline_function("query", "query")
-    answers, diagnostics = ask(options(arguments), tuple(arguments.words), _asked(arguments))
+    from planner import pipeline
+
+    answers, diagnostics = pipeline.query(options(arguments), tuple(arguments.words), _asked(arguments))
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if not any(arguments[name] for name in FORMATS):

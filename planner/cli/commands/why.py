@@ -7,7 +7,6 @@ from typing import Any
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
-from planner.cli.supported import pipeline_function
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -65,8 +64,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is nothing to explain."""
     if not 1 <= len(arguments.words) <= 3:
         raise UsageError("One to three words are needed", "See planner why -help.")
-    explain = pipeline_function("why", "why")
-    proof, diagnostics = explain(
+    from planner import pipeline
+
+    proof, diagnostics = pipeline.why(
         options(arguments),
         tuple(arguments.words),
         negated=arguments["not"],
