@@ -86,6 +86,12 @@ def test_a_cycle_through_a_rule_is_found_at_plan_time(project, planner):
     assert "Error: Cycle: terraform_data.a (expand), terraform_data.b (expand)" in ran.err
 
 
+def test_cut_knows_a_cycle_that_a_rule_makes_only_when_applying(project, planner):
+    more = 'order_before("terraform_data.a", "terraform_data.b") :- planned(_, "create").\n'
+    (project / ".planner" / "rules" / "back.dl").write_text(more)
+    assert planner("cut").out.startswith("Cycle: terraform_data.a, terraform_data.b\n")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
