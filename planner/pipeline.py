@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from planner.language.scope import Scope
     from planner.plan.model import Plan, ResourceChange
     from planner.plan.options import PlanOptions
+    from planner.plan.planning import BuildGraph
     from planner.policy.guard import PolicyGuard
     from planner.state.model import State
     from planner.walk.hooks import Hooks
@@ -210,8 +211,9 @@ def validate(options: Options) -> list[Diagnostic]:
     return [*override_warnings(session), *session.diagnostics, *validate_loaded(session)]
 
 
-def validate_loaded(session: Session) -> list[Diagnostic]:
-    """The same of a configuration that could be loaded, without what loading said."""
+def validate_loaded(session: Session, graph: Graph | None = None) -> list[Diagnostic]:
+    """The same of a configuration that could be loaded, without what loading said. `graph`: that of a plan without
+    limits, which has every vertex that validation looks at; without it one is built."""
     from planner.config.validate import check_module_arguments
     from planner.plan.validate_walk import validate_walk
     from planner.state.model import State
@@ -222,7 +224,7 @@ def validate_loaded(session: Session) -> list[Diagnostic]:
         return problems
     unlimited = evolve(session, options=evolve(session.options, targets=(), excludes=()))
     try:
-        graph = build("validate", unlimited, State())
+        graph = graph or build("validate", unlimited, State())
     except Failure as failure:
         return [*problems, *failure.diagnostics]
     provisioner_schema = SchemaTable(session.schemas).provisioner_schema
@@ -243,9 +245,6 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         return Planned(None, session, (error("plan.generate_config", "Option not supported yet", detail),))
     if session.config is None or session.failed:
         return Planned(None, session, session.diagnostics)
-    problems = [d for d in validate_loaded(session) if d.is_error]
-    if problems:
-        return Planned(None, session, (*override_warnings(session), *session.diagnostics, *problems))
     variables, found = load_values(session)
     # a value that does not fit is reported by the walk, which plans everything else
     stopping = [d for d in found if d.code not in UNFIT]
@@ -258,7 +257,9 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         session = read_state(session)
         if session.failed:
             return Planned(None, session, session.diagnostics)
-        made, found = _make_plan(session, hooks)
+        invalid, made, found = _make_valid_plan(session, hooks)
+    if invalid:
+        return Planned(None, session, (*override_warnings(session), *session.diagnostics, *invalid))
     # warnings of loading are said by loading and by planning: readers of the JSON lines expect both
     return Planned(
         made,
@@ -267,7 +268,37 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
     )
 
 
-def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagnostic]]:
+def _make_valid_plan(session: Session, hooks: Hooks) -> tuple[list[Diagnostic], Plan | None, list[Diagnostic]]:
+    """What is wrong with the configuration by itself; else the plan, and what there is to say of it. The graph of a
+    plan without limits serves both, which saves a third of the time of large configurations."""
+    options, invalid = session.options, list[Diagnostic]()
+    shares = options.mode != "destroy" and not options.targets and not options.excludes
+    validated = not shares
+
+    def build_graph(walk: str, state: State) -> Graph:
+        nonlocal validated, invalid
+        graph = build(walk, session, state)
+        if not validated:
+            validated, invalid = True, _errors(validate_loaded(session, graph))
+            if invalid:
+                raise Failure(invalid)
+        return remembered(session, graph)
+
+    if not shares:
+        invalid = _errors(validate_loaded(session))
+        if invalid:
+            return invalid, None, []
+    made, problems = _make_plan(session, hooks, build_graph)
+    if not validated:  # it did not come to a graph: what is wrong by itself is the cause
+        invalid = _errors(validate_loaded(session))
+    return invalid, made, problems
+
+
+def _errors(problems: Iterable[Diagnostic]) -> list[Diagnostic]:
+    return [d for d in problems if d.is_error]
+
+
+def _make_plan(session: Session, hooks: Hooks, build_graph: BuildGraph) -> tuple[Plan | None, list[Diagnostic]]:
     from planner.plan.planning import make_plan
 
     assert session.config is not None and session.state is not None
@@ -277,7 +308,7 @@ def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagno
         session.variables,
         session.schemas,
         plan_options(session),
-        lambda walk, state: remembered(session, build(walk, session, state)),
+        build_graph,
         hooks,
     )
     if made is not None and session.rules:

@@ -61,8 +61,13 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
         reduced(A, B) :- edge(A, B), not implied(A, B).
 
     On an acyclic graph this is the transitive reduction (Aho, Garey, Ullman 1972). Reach is kept as integer bitsets: an
-    edge is implied when a successor taken before, in topological order, reaches its end."""
+    edge is implied when a successor taken before, in topological order, reaches its end. A bitset is let go when the
+    last predecessor has read it, so that as many are alive as the graph is wide."""
     component, _members, successors = _condensed(edges, shared)
+    readers = [0] * len(successors)
+    for targets in successors:
+        for target in targets:
+            readers[target] += 1
     reach: list[int] = []
     kept: list[set[int]] = []
     for targets in successors:
@@ -71,6 +76,9 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
             if not seen >> target & 1:
                 direct.add(target)
                 seen |= reach[target] | 1 << target
+            readers[target] -= 1
+            if not readers[target]:
+                reach[target] = 0
         reach.append(seen)
         kept.append(direct)
     return {(a, b) for a, b in edges if (x := component[a]) == (y := component[b]) or y in kept[x]}
