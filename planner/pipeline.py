@@ -165,11 +165,17 @@ def graph_facts(
         declared = FactBuilder()
         from_config(declared, session.config, SchemaTable(session.schemas), imports)
         known = session.memory["facts", imports] = declared.build()
+    if walk != "validate":
+        of, with_state = session.memory.get(("facts of a state", imports), (None, None))
+        if of is not state:
+            recorded = FactBuilder(known)
+            from_state(recorded, state)
+            with_state = recorded.build()
+            session.memory["facts of a state", imports] = state, with_state
+        known = with_state
     facts = FactBuilder(known)
     targets, excludes = ([parse_target(text) for text in given] for given in (options.targets, options.excludes))
     from_command(facts, walk, targets, excludes)
-    if walk != "validate":
-        from_state(facts, state)
     from_changes(facts, changes, state, session.config)
     for node in asked_about:
         facts.add("asked_about", node, source=CommandLine(node))
@@ -368,8 +374,13 @@ def apply_facts(plan: Plan, session: Session, asked_about: Iterable[str] = ()) -
 
 
 def apply_graph(plan: Plan, session: Session) -> Graph:
-    """The graph of applying a plan. Raises Failure when it cannot be walked."""
-    return walkable(apply_facts(plan, session), session)
+    """The graph of applying a plan; the one that was checked while planning, if it was. Raises Failure when it cannot
+    be walked."""
+    checked, graph = session.memory.get("graph of applying", (None, None))
+    if checked is not plan.changes or graph is None:
+        graph = walkable(apply_facts(plan, session), session)
+        session.memory["graph of applying"] = plan.changes, graph
+    return graph  # type: ignore[no-any-return]
 
 
 @contextmanager

@@ -58,13 +58,15 @@ _NOTHING: set[Row] = set()
 class FactBuilder:
     """Collects facts: `builder.add("edge", "a", "b", source=span)`, then `builder.build()`.
 
-    With `base`, begins with its facts and leaves it as it is."""
+    With `base`, begins with its facts and leaves it as it is: of a relation that is not added to, the two share the
+    rows."""
 
-    __slots__ = ("_relations", "_sources")
+    __slots__ = ("_base", "_relations", "_sources")
 
     def __init__(self, base: FactBase | None = None) -> None:
-        self._relations: dict[str, set[Row]] = {n: set(r) for n, r in base._relations.items()} if base else {}
-        self._sources: dict[str, dict[Row, Any]] = {n: dict(s) for n, s in base._sources.items()} if base else {}
+        self._base = base if base is not None else FactBase({}, {})
+        self._relations: dict[str, set[Row]] = {}  # of what was added to, everything: also what the base has
+        self._sources: dict[str, dict[Row, Any]] = {}
 
     def add(self, predicate: str, *columns: Any, source: Any = None) -> None:
         """Assert a fact. Of several sources for one fact the first stays. Raises TypeError for a value that cannot be
@@ -75,15 +77,30 @@ class FactBuilder:
                 break
         relation = self._relations.get(predicate)
         if relation is None:
-            relation = self._relations[predicate] = set()
+            relation = self._own(predicate)
         relation.add(columns)
         if source is not None:
-            sources = self._sources.get(predicate)
-            if sources is None:
-                sources = self._sources[predicate] = {}
-            sources.setdefault(columns, source)
+            self._sources[predicate].setdefault(columns, source)
+
+    def extend(self, predicate: str, rows: Iterable[Row], source: Any) -> None:
+        """Assert many facts with one source; the columns are plain text and whole numbers."""
+        rows = list(rows)
+        relation = self._relations.get(predicate)
+        if relation is None:
+            relation = self._own(predicate)
+        relation.update(rows)
+        sources = self._sources[predicate]
+        sources.update([(row, source) for row in rows if row not in sources])
+
+    def _own(self, predicate: str) -> set[Row]:
+        base = self._base
+        relation = self._relations[predicate] = set(base._relations.get(predicate, ()))
+        self._sources[predicate] = dict(base._sources.get(predicate, {}))
+        return relation
 
     def build(self) -> FactBase:
         """The facts so far. The builder may go on; the fact base does not see it."""
-        relations = {name: set(rows) for name, rows in self._relations.items()}
-        return FactBase(relations, {name: dict(sources) for name, sources in self._sources.items()})
+        base = self._base
+        self._base = FactBase({**base._relations, **self._relations}, {**base._sources, **self._sources})
+        self._relations, self._sources = {}, {}
+        return self._base

@@ -48,8 +48,9 @@ def from_state(facts: FactBuilder, state: State) -> None:
             add("state_provider", address, resource.provider, source=entry)
             if instance.current is not None:
                 add("in_state", address, source=entry)
-                for dependency in instance.current.dependencies:
-                    add("state_depends_on", address, dependency, source=entry)
+                dependencies = instance.current.dependencies
+                if dependencies:
+                    facts.extend("state_depends_on", [(address, dependency) for dependency in dependencies], entry)
                 if instance.current.create_before_destroy:
                     add("state_create_before_destroy", address, source=entry)
             for deposed in instance.deposed:

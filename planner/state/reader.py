@@ -35,7 +35,7 @@ class StateReader:
     def __init__(self, where: str) -> None:
         self.where = where
         self.diagnostics: list[Diagnostic] = []
-        self._known: dict[tuple[Callable[[str], Any], str], str | None] = {}
+        self._known: dict[Callable[[str], Any], dict[str, str | None]] = {}
 
     def problem(self, code: str, summary: str, detail: str) -> None:
         self.diagnostics.append(error(code, summary, detail))
@@ -203,14 +203,12 @@ class StateReader:
         texts = raw.get("dependencies")
         if not texts:
             return ()
-        found = []
-        for text in _list(raw, "dependencies", place):
-            if not isinstance(text, str):
-                raise MalformedError(f"{place}.dependencies must hold addresses")
-            known = self.address(_config_resource, text)
-            if known is not None:
-                found.append(known)
-        return tuple(found)
+        texts = _list(raw, "dependencies", place)
+        if not all(text.__class__ is str for text in texts):
+            raise MalformedError(f"{place}.dependencies must hold addresses")
+        known = self._known.setdefault(_config_resource, {})
+        found = [known[text] if text in known else self.address(_config_resource, text) for text in texts]
+        return tuple(address for address in found if address is not None)
 
     def paths(self, raw: Any, place: str) -> tuple[Any, ...]:
         if not raw:
@@ -266,14 +264,15 @@ class StateReader:
 
     def address(self, parse: Callable[[str], Any], text: str) -> str | None:
         """The normal text of an address, parsed once per file; None (and a diagnostic) when it is none."""
-        if (parse, text) in self._known:
-            return self._known[(parse, text)]
+        known = self._known.setdefault(parse, {})
+        if text in known:
+            return known[text]
         normal: str | None = None
         try:
             normal = str(parse(text)) if text else ""
         except AddressError as e:
             self.invalid_address(text, e)
-        self._known[(parse, text)] = normal
+        known[text] = normal
         return normal
 
     def invalid_address(self, text: str, e: AddressError) -> None:
