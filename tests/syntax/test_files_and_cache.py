@@ -212,3 +212,22 @@ def test_files_import_no_parser_for_what_is_cached(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", "False", "False"]
     assert files.load_text(TEXT, "x.tf")[2] == []
+
+
+def test_only_the_file_that_was_touched_is_parsed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from planner.config.load import load_config
+
+    for n in range(100):
+        resources = (f'resource "terraform_data" "r{n}_{i}" {{\n  input = {i}\n}}\n' for i in range(10))
+        (tmp_path / f"{n}.tf").write_text("".join(resources))
+    parsed: list[str] = []
+    monkeypatch.setattr("planner.syntax.parse.parse_config", lambda s: parsed.append(s.filename) or parse_config(s))
+    for expected in (100, 0):
+        parsed.clear()
+        load_config(str(tmp_path))
+        assert len(parsed) == expected
+    with (tmp_path / "42.tf").open("a") as file:
+        file.write("locals {\n  more = 1\n}\n")
+    config, problems = load_config(str(tmp_path))
+    assert config is not None and not problems
+    assert [Path(name).name for name in parsed] == ["42.tf"] and "more" in config.root.locals
