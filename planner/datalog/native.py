@@ -37,19 +37,33 @@ def _condensed(edges: Relation, shared: Shared) -> Condensed:
     known = shared.get(id(edges))
     if known is not None:
         return known
-    from planner.datalog.strata import components
+    from planner.datalog.strata import numbered_components
 
-    graph: dict[Any, list[Any]] = {}
+    numbers: dict[Any, int] = {}
+    graph: list[list[int]] = []
     for a, b in edges:
-        graph.setdefault(a, []).append(b)
-        graph.setdefault(b, [])
-    members = components(graph)
-    component = {node: number for number, nodes in enumerate(members) for node in nodes}
-    successors: list[set[int]] = [set() for _ in members]
-    for a, targets in graph.items():
-        number = component[a]
-        successors[number].update(component[b] for b in targets)
-        successors[number].discard(number)
+        i = numbers.get(a)
+        if i is None:
+            i = numbers[a] = len(graph)
+            graph.append([])
+        j = numbers.get(b)
+        if j is None:
+            j = numbers[b] = len(graph)
+            graph.append([])
+        graph[i].append(j)
+    nodes = list(numbers)
+    numbered = numbered_components(graph)
+    component_of = [0] * len(graph)
+    for number, group in enumerate(numbered):
+        for i in group:
+            component_of[i] = number
+    successors: list[set[int]] = []
+    for number, group in enumerate(numbered):
+        found = {component_of[j] for i in group for j in graph[i]}
+        found.discard(number)
+        successors.append(found)
+    members = [[nodes[i] for i in group] for group in numbered]
+    component = dict(zip(nodes, component_of, strict=True))
     shared[id(edges)] = component, members, successors
     return component, members, successors
 
@@ -71,15 +85,17 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
     reach: list[int] = []
     kept: list[set[int]] = []
     for targets in successors:
-        seen, direct = 0, set()
+        seen, direct, highest = 0, set(), set[int]()
         for target in sorted(targets, reverse=True):
-            if not seen >> target & 1:
+            # most implied edges are implied by two steps, which costs less to see than a bit
+            if target not in highest and not seen >> target & 1:
                 direct.add(target)
-                seen |= reach[target] | 1 << target
+                seen |= reach[target]
+                highest = highest or successors[target]
             readers[target] -= 1
             if not readers[target]:
                 reach[target] = 0
-        reach.append(seen)
+        reach.append(seen | 1 << len(reach))  # each reaches itself
         kept.append(direct)
     return {(a, b) for a, b in edges if (x := component[a]) == (y := component[b]) or y in kept[x]}
 

@@ -21,38 +21,47 @@ N = TypeVar("N", bound=Hashable)
 
 def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
     """Strongly connected components; each stands behind those it points to. Order follows the mapping's."""
-    index: dict[N, int] = {}
-    low: dict[N, int] = {}
-    stack: list[N] = []
-    on_stack: set[N] = set()
-    found: list[list[N]] = []
-    for root in graph:
-        if root in index:
+    nodes = list(graph)
+    number = {node: i for i, node in enumerate(nodes)}
+    numbered = numbered_components([[number[other] for other in graph[node]] for node in nodes])
+    return [[nodes[i] for i in component] for component in numbered]
+
+
+def numbered_components(successors: list[list[int]]) -> list[list[int]]:
+    """The same of a graph whose nodes are numbers: `successors[n]` are those that n points to."""
+    index = [0] * len(successors)  # 0: not met yet
+    low = [0] * len(successors)
+    stack: list[int] = []
+    finished = bytearray(len(successors))
+    found: list[list[int]] = []
+    met = 0
+    for root in range(len(successors)):
+        if index[root]:
             continue
-        index[root] = low[root] = len(index)
+        met += 1
+        index[root] = low[root] = met
         stack.append(root)
-        on_stack.add(root)
-        work = [(root, iter(graph[root]))]
+        work = [(root, iter(successors[root]))]
         while work:
-            node, successors = work[-1]
-            for successor in successors:
-                if successor not in index:
-                    index[successor] = low[successor] = len(index)
-                    stack.append(successor)
-                    on_stack.add(successor)
-                    work.append((successor, iter(graph[successor])))
+            node, others = work[-1]
+            for other in others:
+                if not index[other]:
+                    met += 1
+                    index[other] = low[other] = met
+                    stack.append(other)
+                    work.append((other, iter(successors[other])))
                     break
-                if successor in on_stack:
-                    low[node] = min(low[node], index[successor])
+                if not finished[other] and index[other] < low[node]:
+                    low[node] = index[other]
             else:
                 work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if work and low[node] < low[work[-1][0]]:
+                    low[work[-1][0]] = low[node]
                 if low[node] == index[node]:
-                    component: list[N] = []
+                    component: list[int] = []
                     while True:
                         member = stack.pop()
-                        on_stack.discard(member)
+                        finished[member] = 1
                         component.append(member)
                         if member == node:
                             break
