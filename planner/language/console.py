@@ -12,7 +12,7 @@ from planner.language.paths import sensitive_structure, unknown_structure, witho
 from planner.language.render import type_text
 from planner.language.scope import Scope
 from planner.language.types import DYNAMIC, NUMBER, Type
-from planner.language.values import Null, Unknown, Value, type_of, unmark_deep
+from planner.language.values import Null, Unknown, Value, is_wholly_known, type_of, unmark_deep
 from planner.syntax.nodes import Expression, Traversal, Variable
 from planner.syntax.parse import parse_config
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
@@ -58,7 +58,7 @@ def _answer(text: str, scope: Scope) -> dict[str, Any]:
     t = type_of(plain)
     if t is NUMBER and plain.__class__ not in (Unknown, Null) and is_infinite(plain):
         return {"nonfinite": number_to_text(plain), "type": type_text(t)}
-    if scope.context.planning and unknown_structure(plain) is not False:
+    if scope.context.planning and not is_wholly_known(plain):
         t = _type_now(attributes["name"].expr, scope, source)
     result = {"type": type_text(t), "sensitive": sensitive_structure(value), "unknown": unknown_structure(plain)}
     if plain.__class__ is not Unknown:

@@ -12,6 +12,7 @@ from planner.datalog.suite import try_out
 from planner.datalog.terms import Assignment, value_of
 from planner.datalog.values import Row
 from planner.policy.facts import PolicyFacts
+from planner.policy.library import own_files
 from planner.policy.modal import LOST, VERDICTS
 from planner.policy.model import KINDS, Finding, Kind, Verdict
 from planner.policy.program import Policies
@@ -40,7 +41,9 @@ class _Judge:
         could = policies.could if any(facts.relation(name) for name in MAYBE) else {}
         self.could = could
         want = [*VERDICTS, *could.values()]
-        try_out(policies.modal_program, facts, want, ", ".join(name for name, _ in policies.files))
+        own = own_files(policies.files)
+        if own:
+            try_out(policies.modal_program, facts, want, ", ".join(own))
         self.database: Database = evaluate(policies.modal_program, facts, want)
         self.prover = Prover(policies.modal_program, self.database)
         self.curtain = Curtain(self.prover, facts)

@@ -66,6 +66,12 @@ def policy_files(words: Iterable[str]) -> Files:
     return tuple(found.items())
 
 
+def own_files(files: Files) -> list[str]:
+    """The names of the files that are not the library's, word for word."""
+    known = {(f"policies/{entry.name}.dl", entry.text) for entry in library()}
+    return [file[0] for file in files if file not in known]
+
+
 def _builtin(name: str, problems: list[Diagnostic]) -> dict[str, str]:
     entries = {entry.name: entry for entry in library()}
     if name == "all":
