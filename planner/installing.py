@@ -146,6 +146,7 @@ def _installer(net: Connections, source: Source, directory: Path, say: Say, prog
         placer(Path(net.config.cache)) if net.config.cache else None,
         net.config.may_break_lock,
         unmanaged(os.environ),
+        optional=frozenset(net.config.overrides),
         environ=os.environ,
     )
 

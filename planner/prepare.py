@@ -7,7 +7,14 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from planner.session import Options, load_configuration, load_variables, open_store, provider_addresses
+from planner.session import (
+    Options,
+    load_configuration,
+    load_variables,
+    open_store,
+    override_warnings,
+    provider_addresses,
+)
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 from planner.vocabulary.provider_address import BUILTIN
 
@@ -67,7 +74,7 @@ def init(
 
     choices = Choices(upgrade, tuple(plugin_dirs), lockfile)
     say = hooks.log if hooks is not None else (lambda text: None)
-    return problems + init_providers(session, state, choices, say, progress)
+    return [*override_warnings(session), *problems, *init_providers(session, state, choices, say, progress)]
 
 
 def _unsupported(backend_config: tuple[str, ...], from_module: str) -> list[Diagnostic]:

@@ -116,15 +116,16 @@ class Fetcher:
                 f"{shown(url)} neither ends like an archive ({', '.join(KINDS)}) nor says where the module is "
                 "(by a header X-Terraform-Get)"
             )
-        if source.startswith(("/", "./", "../")):
-            source = resolve(answer.url, source)
-        self.fetch_below(source, target, redirects + 1)
-
-    def fetch_below(self, source: str, target: Path, redirects: int = 0) -> None:
-        """A package, or the sub-directory of it that the address names after a double slash."""
         package, sub = split_subdirectory(source)
-        if not sub:
-            return self.fetch(package, target, redirects)
+        if package.startswith(("/", "./", "../")):
+            package = resolve(answer.url, package)
+        if sub:
+            self._part(package, sub, target, redirects + 1)
+        else:
+            self.fetch(package, target, redirects + 1)
+
+    def _part(self, package: str, sub: str, target: Path, redirects: int) -> None:
+        """A sub-directory of a package."""
         whole = target.with_name(f"{target.name}.whole")
         try:
             self.fetch(package, whole, redirects)
@@ -136,7 +137,6 @@ class Fetcher:
             if whole.is_symlink():
                 whole.unlink()
             shutil.rmtree(whole, ignore_errors=True)
-        return None
 
     def _netrc(self, url: str) -> dict[str, str]:
         """User name and password of a host from the URL or from the user's netrc file."""

@@ -49,7 +49,8 @@ class _Done:
 class Installer:
     """Installs below `placer.base`; with a `cache`, packages go there and are linked. `say` is told each step.
     `unmanaged` providers run elsewhere and are left alone; `recompute`: checksums in the lock file do not restrict
-    which package may be fetched (for `providers lock`)."""
+    which package may be fetched (for `providers lock`). `optional` providers are in development elsewhere: that one
+    cannot be had is only a warning."""
 
     source: Source
     placer: Placer
@@ -58,6 +59,7 @@ class Installer:
     may_break_lock: bool = False
     unmanaged: frozenset[str] = frozenset()
     recompute: bool = False
+    optional: frozenset[str] = frozenset()
     environ: Mapping[str, str] = field(factory=dict, repr=False)
 
     def install(self, locks: Locks, wanted: Mapping[str, Wanted], upgrade: bool = False) -> Installed:
@@ -72,17 +74,17 @@ class Installer:
         need: list[tuple[str, Version]] = []
         for address, (version, lines, found) in zip(asked, selections, strict=True):
             self._tell(lines)
-            problems += _with_hint(address, found, wanted)
+            problems += self._weighed(address, _with_hint(address, found, wanted))
             if version is not None:
                 need.append((address, version))
         done = self._each(need, lambda n: self._install(n[0], n[1], locks.get(n[0]), wanted[n[0]]))
         new = {a: one for a, one in locks.items() if a in wanted}
-        for one in done:
+        for (address, _), one in zip(need, done, strict=True):
             self._tell(one.lines)
-            problems += one.problems
+            problems += self._weighed(address, one.problems)
             if one.lock is not None:
                 new[one.lock.address] = one.lock
-        if any(one.signed for one in done):
+        if any(one.signed for one in done) and not self.recompute:
             self.say(
                 "\nSignatures are those of the providers' developers: they say who made a package, not what it does."
             )
@@ -100,6 +102,9 @@ class Installer:
     def _tell(self, lines: Iterable[str]) -> None:
         for line in lines:
             self.say(line)
+
+    def _weighed(self, address: str, found: Iterable[Diagnostic]) -> list[Diagnostic]:
+        return [evolve(d, severity="warning") if address in self.optional else d for d in found]
 
     def _builtin(self, address: str, wanted: Wanted) -> list[Diagnostic]:
         if address == BUILTIN and not wanted.texts:
@@ -184,13 +189,16 @@ class Installer:
     ) -> _Done:
         name = f"{display(address)} v{version}"
         package = self.source.package(address, version, self.placer.platform)
-        lines.append(f"- Installing {name}{' to the shared cache directory' if self.cache else ''}...")
+        if self.recompute:
+            lines.append(f"- Fetching {name} for {self.placer.platform}...")
+        else:
+            lines.append(f"- Installing {name}{' to the shared cache directory' if self.cache else ''}...")
         unchecked = self.may_break_lock and target is self.cache
         proof = target.place(package, () if self.recompute else prior, unchecked)
         content = content_hash(target.folder(address, version))
         local = proof.verified | {content}
         others = self._recordable(address, proof)
-        lines.append(f"- Installed {name} ({_how(proof)})")
+        lines.append(f"- {'Fetched' if self.recompute else 'Installed'} {name} ({_how(proof)})")
         problems: tuple[Diagnostic, ...] = ()
         if proof.expired:
             detail = f"The key {', '.join(proof.key_ids)} that signed {name} has expired. It was accepted all the same."

@@ -216,7 +216,7 @@ class Several:
     def versions(self, address: str) -> tuple[list[Version], list[str]]:
         found: dict[str, Version] = {}
         remarks: list[str] = []
-        kind = "not_found"
+        unknown = None
         asked = [(source, method) for source, method in self.sources if method.serves(address)]
         for source, _ in asked:
             try:
@@ -224,13 +224,15 @@ class Several:
             except InstallError as problem:
                 if problem.kind not in ("not_found", "unknown_provider"):
                     raise
-                kind = problem.kind if problem.kind == "unknown_provider" else kind
+                unknown = problem if problem.kind == "unknown_provider" else unknown
                 continue
             found |= {str(v): v for v in versions}
             remarks += more
         if not found:
+            if unknown is not None:
+                raise unknown
             where = ", ".join(str(source) for source, _ in asked) or "nowhere: the settings name no source for it"
-            raise InstallError(f"{address} was not found (looked at: {where})", kind)
+            raise InstallError(f"{address} was not found (looked at: {where})", "not_found")
         return sorted(found.values()), remarks
 
     def package(self, address: str, version: Version, platform: str) -> Package:

@@ -1,6 +1,7 @@
 """A world to install from, on this machine: a host with registries of providers and modules, mirrors and archives over
-TLS, with a certificate authority of its own. What it serves is in `files` (path -> Reply or bytes), and every request is
-noted, so that tests can spoil any part of it."""
+TLS, with a certificate authority of its own. What it serves is in `files` (by path), and every request is noted, so
+that tests can spoil any part of it.
+"""
 
 from __future__ import annotations
 
@@ -178,7 +179,7 @@ class World:
             def do_GET(self) -> None:
                 world._respond(self)
 
-            do_HEAD = do_GET
+            do_HEAD = do_GET  # noqa: N815 (the name that the library looks for)
 
             def log_message(self, *words: object) -> None: ...
 
