@@ -102,8 +102,15 @@ def write_manifest(manifest: Manifest, root_dir: str, data_dir: str = DATA_DIREC
     path = manifest_path(root_dir, data_dir)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(f"{path}.new", "wb") as file:
-        file.write(orjson.dumps({"Modules": records}))
+        file.write(_as_in_html(orjson.dumps({"Modules": records})))
     os.replace(f"{path}.new", path)
+
+
+def _as_in_html(text: bytes) -> bytes:
+    """JSON with the escapes that the ecosystem's encoder adds: the file has the same bytes whoever writes it."""
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character.encode(), f"\\u{ord(character):04x}".encode())
+    return text
 
 
 def install_modules(

@@ -25,7 +25,7 @@ class Signer:
 def signer(document: bytes, signature: bytes, keys: Iterable[str], environ: Mapping[str, str]) -> Signer:
     """Who of the owners of the (armoured) keys signed a document. Raises InstallError when nobody did.
 
-    A key that has expired is good enough unless OPENTOFU_ENFORCE_GPG_EXPIRATION is `true`."""
+    A key that has expired since it signed is good enough unless OPENTOFU_ENFORCE_GPG_EXPIRATION is `true`."""
     try:
         from pysequoia import Cert, Sig
     except ImportError:
@@ -41,8 +41,12 @@ def signer(document: bytes, signature: bytes, keys: Iterable[str], environ: Mapp
     valid = _valid_signer(document, given, certificates)
     for certificate in certificates:
         if certificate.fingerprint == valid:
-            return Signer(_key_id(certificate))
-    return _expired_signer(document, signature, certificates, environ)
+            expired = certificate.expiration is not None and certificate.expiration < datetime.now(UTC)
+            if expired and environ.get("OPENTOFU_ENFORCE_GPG_EXPIRATION") == "true":
+                raise InstallError(f"the signing key {_key_id(certificate)} has expired")
+            return Signer(_key_id(certificate), expired)
+    named = ", ".join(map(_key_id, certificates)) or "none"
+    raise InstallError(f"the signature of the checksums is wrong, or not by a key of the registry ({named})")
 
 
 def _valid_signer(document: bytes, given: Sig, certificates: list[Cert]) -> str:
@@ -53,20 +57,6 @@ def _valid_signer(document: bytes, given: Sig, certificates: list[Cert]) -> str:
     except Exception:  # the library has one kind for everything, with a stack as its text
         return ""
     return str(found[0].certificate) if found else ""
-
-
-def _expired_signer(document: bytes, signature: bytes, certificates: list[Cert], environ: Mapping[str, str]) -> Signer:
-    from planner.install.expired_keys import is_by_key_of
-
-    now = datetime.now(UTC)
-    for certificate in certificates:
-        over = certificate.expiration is not None and certificate.expiration < now and not certificate.is_revoked
-        if over and is_by_key_of(bytes(certificate), signature, document):
-            if environ.get("OPENTOFU_ENFORCE_GPG_EXPIRATION") == "true":
-                raise InstallError(f"the signing key {_key_id(certificate)} has expired")
-            return Signer(_key_id(certificate), expired=True)
-    named = ", ".join(map(_key_id, certificates)) or "none"
-    raise InstallError(f"the signature of the checksums is wrong, or not by a key of the registry ({named})")
 
 
 def _key_id(certificate: Cert) -> str:

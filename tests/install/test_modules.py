@@ -241,3 +241,13 @@ def test_one_package_for_several_calls_is_fetched_once(project: Project, world: 
     project.run("init")
     assert world.paths().count("/a/box.zip") == 1
     assert manifest(project)["b"]["Dir"] == ".terraform/modules/b/in"
+
+
+def test_the_manifest_has_the_ecosystems_bytes(project: Project, repository: Path) -> None:
+    project.write(call(f"git::file://{repository}?ref=v1&depth=1"))
+    project.run("init")
+    text = (project.work / ".terraform" / "modules" / "modules.json").read_text()
+    assert text == (
+        '{"Modules":[{"Key":"","Source":"","Dir":"."},'
+        f'{{"Key":"m","Source":"git::file://{repository}?ref=v1\\u0026depth=1","Dir":".terraform/modules/m"}}]}}'
+    )
