@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from planner import pipeline
-from planner.session import Options, Session, load_configuration, load_values
+from planner.session import Options, Session, load_configuration, load_values, selection_problems
 from planner.state.model import State
 from planner.vocabulary.address import AddressError, ResourceAddress, parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -21,6 +21,7 @@ def import_object(options: Options, address: str, id: str) -> list[Diagnostic]:
     """Read the object with this id and record it as the instance of an address. The configuration must declare it, and
     the state must not have it yet."""
     session = load_configuration(options)
+    session = evolve(session, diagnostics=(*session.diagnostics, *selection_problems(session)))
     if session.config is None or session.failed:
         return list(session.diagnostics)
     try:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve, field, frozen
 
 from planner.graph.answers import Answers
-from planner.prepare import get, init
+from planner.prepare import get, init, lock_providers, mirror_providers
 from planner.query import Asked, query
 from planner.questions import graph, why
 from planner.session import (
@@ -26,6 +26,7 @@ from planner.session import (
     load_values,
     open_store,
     override_warnings,
+    selection_problems,
 )
 from planner.shown import Shown, open_plan, outputs, plan_json, recorded_variables, show, state_json
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -54,6 +55,8 @@ __all__ = [
     "get",
     "graph",
     "init",
+    "lock_providers",
+    "mirror_providers",
     "open_plan",
     "outputs",
     "plan",
@@ -251,6 +254,9 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         return Planned(None, session, (error("plan.generate_config", "Option not supported yet", detail),))
     if session.config is None or session.failed:
         return Planned(None, session, session.diagnostics)
+    session = evolve(session, diagnostics=(*session.diagnostics, *selection_problems(session)))
+    if session.failed:
+        return Planned(None, session, (*override_warnings(session), *session.diagnostics))
     variables, found = load_values(session)
     # a value that does not fit is reported by the walk, which plans everything else
     stopping = [d for d in found if d.code not in UNFIT]

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
-from planner.session import Options, Session, load_configuration, load_variables, open_store, provider_addresses
+from planner.session import (
+    Options,
+    load_configuration,
+    load_variables,
+    open_store,
+    override_warnings,
+    provider_addresses,
+)
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.vocabulary.provider_address import BUILTIN
 
 if TYPE_CHECKING:
+    from planner.config.model import ModuleCall, ModulePath
+    from planner.config.modules_manifest import Manifest, ModuleRecord
+    from planner.config.reading import Problems
+    from planner.install.modules import ModuleInstaller
+    from planner.install.placing import Progress
+    from planner.installing import Say
     from planner.walk.hooks import Hooks
 
 
@@ -25,23 +40,41 @@ def init(
     lockfile: str = "",
     from_module: str = "",
     hooks: Hooks | None = None,
+    progress: Progress | None = None,
 ) -> list[Diagnostic]:
-    """Install modules, check the backend and that every provider can be had. Running it again is harmless."""
+    """Install modules, check the backend, select and install providers. Running it again is harmless. `progress` is
+    told about downloads (what, bytes done, bytes in all)."""
     problems = _unsupported(backend_config, from_module)
     if has_errors(problems):
         return problems
     if install_modules:
-        problems += get(options, upgrade=upgrade, hooks=hooks)
+        problems += get(options, upgrade=upgrade, hooks=hooks, progress=progress)
         if has_errors(problems):
             return problems
     session = load_configuration(options)
     problems += [d for d in session.diagnostics if d not in problems]
     if session.config is None or has_errors(problems):
         return problems
+    state = None
     if backend:
-        _, _, more = open_store(options, session.config, session.workspace, session.given)
+        _, store, more = open_store(options, session.config, session.workspace, session.given)
         problems += more
-    return problems + _providers(session)
+        if store is not None and not has_errors(problems):
+            state, more = store.read()
+            problems += more
+    if has_errors(problems):
+        return problems
+    from planner.provider.lock_file import NAME
+
+    if provider_addresses(session.config) <= {BUILTIN} and not os.path.exists(os.path.join(options.directory, NAME)):
+        sources = {resource.provider for resource in state.resources.values()} if state is not None else set()
+        if all(BUILTIN in source for source in sources):
+            return problems  # there is nothing to install, so nothing of it is loaded
+    from planner.installing import Choices, init_providers
+
+    choices = Choices(upgrade, tuple(plugin_dirs), lockfile)
+    say = hooks.log if hooks is not None else (lambda text: None)
+    return [*override_warnings(session), *problems, *init_providers(session, state, choices, say, progress)]
 
 
 def _unsupported(backend_config: tuple[str, ...], from_module: str) -> list[Diagnostic]:
@@ -55,7 +88,9 @@ def _unsupported(backend_config: tuple[str, ...], from_module: str) -> list[Diag
     return found
 
 
-def get(options: Options, *, upgrade: bool = False, hooks: Hooks | None = None) -> list[Diagnostic]:
+def get(
+    options: Options, *, upgrade: bool = False, hooks: Hooks | None = None, progress: Progress | None = None
+) -> list[Diagnostic]:
     """Install the modules that the configuration calls."""
     from planner.config.modules_manifest import install_modules
     from planner.state.workspace import current_workspace, data_directory
@@ -63,28 +98,84 @@ def get(options: Options, *, upgrade: bool = False, hooks: Hooks | None = None) 
     workspace, _, problems = current_workspace(options.directory, os.environ)
     given, more = load_variables(options)
     problems = [*problems, *more]
-    installed, found = install_modules(
-        options.directory,
-        variables=given,
-        workspace=workspace,
-        upgrade=upgrade,
-        data_dir=data_directory(os.environ),
-    )
-    if hooks is not None:
-        for record in installed:
-            hooks.log(f"- {record.key} in {record.directory}")
+    say = hooks.log if hooks is not None else (lambda text: None)
+    data_dir = data_directory(os.environ)
+    with _Fetching(options.directory, data_dir, upgrade, say, progress) as fetch:
+        installed, found = install_modules(
+            options.directory, variables=given, workspace=workspace, upgrade=upgrade, data_dir=data_dir, fetch=fetch
+        )
+    for record in installed:
+        say(f"- {record.key} in {record.directory}")
     return problems + found
 
 
-def _providers(session: Session) -> list[Diagnostic]:
-    """Whether every provider that the configuration uses can be started."""
-    from planner.vocabulary.diagnostic import Failure
+class _Fetching:
+    """Installs modules that are not local. What that takes is loaded with the first of them, and from then on other
+    processes that install into the same directory have to wait."""
 
-    assert session.config is not None
-    found: list[Diagnostic] = []
-    for source in sorted(provider_addresses(session.config)):
-        try:
-            session.schemas.provider(source)
-        except Failure as failure:
-            found += failure.diagnostics
-    return found
+    def __init__(self, directory: str, data_dir: str, upgrade: bool, say: Say, progress: Progress | None) -> None:
+        self.directory, self.data_dir, self.upgrade, self.say, self.progress = (
+            directory,
+            data_dir,
+            upgrade,
+            say,
+            progress,
+        )
+        self.installer: ModuleInstaller | None = None
+        self.others: Manifest = {}
+        self.lock = ExitStack()
+
+    def __enter__(self) -> _Fetching:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.lock.close()
+
+    def __call__(self, path: ModulePath, call: ModuleCall, problems: Problems) -> ModuleRecord | None:
+        from planner.config.modules_manifest import fits, module_key
+        from planner.vocabulary.diagnostic import Failure
+
+        if self.installer is None:
+            try:
+                self.installer = self._begin()
+            except Failure as failure:
+                problems.extend(failure.diagnostics)
+                return None
+        record = self.others.get(module_key(path))
+        if record is not None and fits(record, call, self.directory):
+            return record
+        return self.installer.install(path, call, problems)
+
+    def _begin(self) -> ModuleInstaller:
+        """Wait for others; what they have installed meanwhile need not be installed again. Raises Failure."""
+        from planner.config.modules_manifest import read_manifest
+        from planner.installing import lock_modules, module_installer
+
+        self.lock.enter_context(lock_modules(self.directory, self.data_dir, self.say))
+        if not self.upgrade:
+            self.others, _ = read_manifest(self.directory, self.data_dir)
+        return module_installer(self.directory, self.data_dir, self.say, self.progress)
+
+
+def lock_providers(
+    options: Options, addresses: tuple[str, ...], platforms: tuple[str, ...], say: Say, **more: Any
+) -> list[Diagnostic]:
+    """`providers lock`; see planner.installing."""
+    session = load_configuration(options)
+    if session.failed:
+        return list(session.diagnostics)
+    from planner.installing import lock_providers as lock
+
+    return [*session.diagnostics, *lock(session, addresses, platforms, say, **more)]
+
+
+def mirror_providers(
+    options: Options, target: str, platforms: tuple[str, ...], say: Say, **more: Any
+) -> list[Diagnostic]:
+    """`providers mirror`; see planner.installing."""
+    session = load_configuration(options)
+    if session.failed:
+        return list(session.diagnostics)
+    from planner.installing import mirror_providers as mirror
+
+    return [*session.diagnostics, *mirror(session, target, platforms, say, **more)]

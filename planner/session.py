@@ -206,6 +206,25 @@ def override_warnings(session: Session) -> list[Diagnostic]:
     return [warning("provider.overrides", "Provider development overrides are in effect", detail)]
 
 
+def selection_problems(session: Session) -> list[Diagnostic]:
+    """What is wrong with the dependency lock file: it must select every provider of the configuration."""
+    from planner.vocabulary.diagnostic import Failure
+    from planner.vocabulary.provider_address import BUILTIN
+
+    if session.config is None or (addresses := provider_addresses(session.config)) <= {BUILTIN}:
+        return []
+    from planner.provider.cli_config import load_cli_config
+    from planner.provider.lock_file import read_locks
+    from planner.provider.selections import unmanaged, unselected
+
+    try:
+        overridden = {*load_cli_config(os.environ).overrides, *unmanaged(os.environ)}
+        locks, problems = read_locks(session.options.directory)
+    except Failure as failure:
+        return failure.diagnostics
+    return [*problems, *unselected(addresses, provider_constraints(session.config), locks, overridden)]
+
+
 def provider_addresses(config: Config) -> set[str]:
     """The providers that a configuration uses or requires."""
     found = set()

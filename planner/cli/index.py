@@ -26,6 +26,8 @@ COMMANDS = {
     "policy check": "Judge a plan",
     "policy list": "Show the policies that come with planner",
     "providers": "Show which providers the configuration needs",
+    "providers lock": "Record checksums of the providers for several platforms",
+    "providers mirror": "Copy the providers into a directory for others to install from",
     "providers schema": "Show the schemas of the providers in use",
     "query": "Ask the derived relations a question",
     "refresh": "Update the state from the real objects",

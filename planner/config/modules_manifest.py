@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,8 @@ from attrs import frozen
 
 from planner.config.model import ModuleCall, ModulePath
 from planner.config.reading import Problems
-from planner.config.sources import SourceError, parse_module_source
+from planner.config.sources import SourceError, parse_module_source, split_subdirectory
+from planner.config.version_constraints import parse_constraints
 from planner.vocabulary.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ class ModuleRecord:
 
 
 Manifest = dict[str, ModuleRecord]
+
+Fetch = Callable[[ModulePath, ModuleCall, Problems], "ModuleRecord | None"]
+"""Installs a module that is not local: given the path and call, and where to report. None when it cannot be had."""
 
 
 def module_key(path: ModulePath) -> str:
@@ -97,8 +102,15 @@ def write_manifest(manifest: Manifest, root_dir: str, data_dir: str = DATA_DIREC
     path = manifest_path(root_dir, data_dir)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(f"{path}.new", "wb") as file:
-        file.write(orjson.dumps({"Modules": records}))
+        file.write(_as_in_html(orjson.dumps({"Modules": records})))
     os.replace(f"{path}.new", path)
+
+
+def _as_in_html(text: bytes) -> bytes:
+    """JSON with the escapes that the ecosystem's encoder adds: the file has the same bytes whoever writes it."""
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character.encode(), f"\\u{ord(character):04x}".encode())
+    return text
 
 
 def install_modules(
@@ -108,16 +120,18 @@ def install_modules(
     workspace: str = "default",
     upgrade: bool = False,
     data_dir: str = DATA_DIRECTORY,
+    fetch: Fetch | None = None,
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
     """What init does for modules: find every called module and record it. Gives the records new or changed.
 
-    Local modules only: another module is kept when it is already installed as called, else refused."""
+    `fetch` installs a module that is not local; without it such a module is kept when it is already installed as
+    called, else refused."""
     from planner.config.load import load_tree
 
     known, diagnostics = read_manifest(root_dir, data_dir)
     problems = Problems(diagnostics)
-    installer = _Installer({} if upgrade else known, root_dir)
-    if upgrade:
+    installer = _Installer({} if upgrade else known, root_dir, fetch)
+    if upgrade and fetch is None:
         installer.kept = known
     _, found = load_tree(root_dir, variables=variables, workspace=workspace, locate=installer.locate)
     problems.extend(found)
@@ -130,12 +144,24 @@ def install_modules(
     return installer.installed, problems
 
 
+def fits(record: ModuleRecord, call: ModuleCall, root_dir: str) -> bool:
+    """Whether what is installed is there, and what is called now."""
+    if record.source != call.source or not os.path.isdir(os.path.join(root_dir, record.directory)):
+        return False
+    try:
+        wanted = parse_constraints(call.version) if call.version else None
+        return wanted is None or record.version is None or wanted.allows(record.version)
+    except ValueError:
+        return False
+
+
 class _Installer:
     """Locates called modules while the tree is loaded, and remembers them."""
 
-    def __init__(self, known: Manifest, root_dir: str) -> None:
+    def __init__(self, known: Manifest, root_dir: str, fetch: Fetch | None) -> None:
         self.known = known
         self.kept: Manifest = known
+        self.fetch = fetch
         self.root_dir = root_dir
         self.manifest: Manifest = {"": ModuleRecord("", "", ".")}
         self.installed: list[ModuleRecord] = []
@@ -144,8 +170,17 @@ class _Installer:
         """The directory of a called module, None when it cannot be had (reported)."""
         key = module_key(path)
         record = self.known.get(key)
-        if record is not None and record.source == call.source and self._is_dir(record.directory):
+        if record is not None and fits(record, call, self.root_dir):
             self.manifest[key] = record
+            return record.directory
+        for inner in [k for k in self.known if k == key or k.startswith(f"{key}.")]:
+            del self.known[inner]  # what the former module called may be something else now
+        if call.source_kind != "local" and self.fetch is not None:
+            record = self.fetch(path, call, problems)
+            if record is None:
+                return None
+            self.manifest[key] = record
+            self.installed.append(record)
             return record.directory
         if call.source_kind != "local":
             record = self.kept.get(key)
@@ -161,6 +196,9 @@ class _Installer:
         directory = posixpath.normpath(posixpath.join(parent, call.source))
         if not self._is_dir(directory):
             detail = f"There is no directory {directory}, which module {call.name} names as its source."
+            outside = self._leaves_package(path, call)
+            if outside:
+                detail = f"{detail} It would be outside of the package {outside}, in which the calling module is."
             problems.error("missing_module", "Unreadable module directory", detail, call.span)
             return None
         directory = self._real(directory)
@@ -168,6 +206,20 @@ class _Installer:
         self.manifest[key] = record
         self.installed.append(record)
         return directory
+
+    def _leaves_package(self, path: ModulePath, call: ModuleCall) -> str:
+        """The source of the package that a local module of it would be outside of; "" when it would not."""
+        steps = [call.source]
+        for length in range(len(path) - 1, 0, -1):
+            record = self.manifest.get(module_key(path[:length]))
+            if record is None:
+                return ""
+            if not record.source.startswith(("./", "../")):
+                package, sub = split_subdirectory(record.source)
+                inside = posixpath.normpath(posixpath.join("*", sub, *reversed(steps)))
+                return "" if inside == "*" or inside.startswith("*/") else package
+            steps.append(record.source)
+        return ""
 
     def _is_dir(self, directory: str) -> bool:
         return os.path.isdir(os.path.join(self.root_dir, directory))

@@ -1,12 +1,12 @@
 """Where the program of a provider is on this machine.
 
-In this order: overrides for development, what an earlier `init` put below `.terraform/providers`, the mirror
-directories that the settings name (without any: the usual places), the cache of downloaded packages. Packages are
-directories HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, in mirrors also files
+Overrides for development come first. A provider that the lock file selects is then what `init` put below
+`.terraform/providers`, in that version and with one of the recorded checksums. Others are looked for there, in the
+mirror directories that the settings name (without any: the usual places) and in the cache of downloaded packages.
+Packages are directories HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, in mirrors also files
 HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip.
 
-Nothing is downloaded and no checksum is compared here: both belong to installing, which puts packages where this finds
-them.
+Nothing is downloaded here: that belongs to installing, which puts packages where this finds them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -24,6 +25,7 @@ from attrs import field, frozen
 from planner import assets
 from planner.config.version_constraints import Version, parse_constraints
 from planner.provider.cli_config import CliConfig, Mirror, home, load_cli_config
+from planner.provider.lock_file import Lock, read_locks
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386", "armv6l": "arm", "armv7l": "arm"}
@@ -63,6 +65,9 @@ class Locator:
         override = config.overrides.get(address)
         if override is not None:
             return Located(self._program(address, Path(override)), in_development=True)
+        lock = self._locks().get(address)
+        if lock is not None:
+            return self._selected(lock)
         seen: list[Version] = []
         for mirrors in self._places(config):
             packages = [p for m in mirrors if m.serves(address) for p in packages_in(Path(m.path), address)]
@@ -73,6 +78,22 @@ class Locator:
                 return Located(self._program(address, folder), chosen.version)
         raise Failure(self._missing(address, seen))
 
+    def _locks(self) -> Mapping[str, Lock]:
+        return read_locks(self.directory)[0]
+
+    def _selected(self, lock: Lock) -> Located:
+        """The program of the package that the lock file selects. Raises Failure when it is not installed or not it."""
+        base = Path(self.directory, self.data_directory, "providers")
+        folder = base.joinpath(*lock.address.split("/"), str(lock.version), own_platform())
+        cure = "Run `planner init`, which installs what is selected."
+        if not folder.is_dir():
+            detail = f"Version {lock.version} of {lock.address}, which the lock file selects, is not installed. {cure}"
+            raise Failure(error("provider.not_installed", "Provider not installed", detail))
+        if lock.hashes and content_hash_of(folder) not in lock.hashes:
+            detail = f"{folder} has none of the checksums in the lock file: it is not what was selected. {cure}"
+            raise Failure(error("provider.wrong_checksum", "Provider package has changed", detail))
+        return Located(self._program(lock.address, folder), lock.version)
+
     def _places(self, config: CliConfig) -> Iterator[tuple[Mirror, ...]]:
         """Where to look, one after the other; of what several mirrors have at once, the newest counts."""
         yield (Mirror(os.path.join(self.directory, self.data_directory, "providers")),)
@@ -81,15 +102,7 @@ class Locator:
             yield (Mirror(config.cache),)
 
     def _usual_mirrors(self) -> Iterator[Mirror]:
-        yield Mirror(os.path.join(self.directory, "terraform.d", "plugins"))
-        own = home(self.environ)
-        yield Mirror(str(own / ".terraform.d" / "plugins"))
-        data = self.environ.get("XDG_DATA_HOME")
-        if data:
-            yield Mirror(os.path.join(data, "opentofu", "plugins"))
-        yield Mirror(os.path.join(data or str(own / ".local" / "share"), "terraform", "plugins"))
-        for folder in (self.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":"):
-            yield Mirror(os.path.join(folder, "terraform", "plugins"))
+        return map(Mirror, usual_directories(self.directory, self.environ))
 
     def _newest(self, address: str, packages: Iterable[Package]) -> Package | None:
         wanted = [parse_constraints(text) for text in self.constraints.get(address, ())]
@@ -125,17 +138,65 @@ class Locator:
             detail = f"Of {address} there are the versions {versions} on this machine, but {wanted} is required."
         else:
             detail = (
-                f"{address} is not on this machine. Downloading providers is not supported yet: put its package into "
-                "a mirror directory, or run `tofu init` for this directory once."
+                f"{address} is not on this machine. Run `planner init`, which installs the providers that a "
+                "configuration needs."
             )
         return error("provider.not_found", "Provider not found", detail)
 
 
-def packages_in(base: Path, address: str) -> list[Package]:
-    """The packages for this platform that a directory has of a provider."""
+def usual_directories(directory: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """The mirror directories that are looked at when the settings say nothing, whether they exist or not."""
+    yield os.path.join(directory, "terraform.d", "plugins")
+    own = home(environ)
+    yield str(own / ".terraform.d" / "plugins")
+    data = environ.get("XDG_DATA_HOME")
+    if data:
+        yield os.path.join(data, "opentofu", "plugins")
+    yield os.path.join(data or str(own / ".local" / "share"), "terraform", "plugins")
+    for folder in (environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":"):
+        yield os.path.join(folder, "terraform", "plugins")
+
+
+def content_hash_of(folder: Path) -> str:
+    """The h1: checksum of an unpacked package. It is computed once for files of the same names, sizes and times, and
+    kept in the user's cache: programs of hundreds of megabytes are not read anew by every command. Raises Failure."""
+    real = folder.resolve()
+    found = []
+    for base, _, names in os.walk(real):
+        for name in names:
+            path = os.path.join(base, name)
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue
+            found.append((path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
+    identity = hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
+    cache = assets.cache_dir()
+    note = cache / "checksums" / identity if cache is not None else None
+    if note is not None and note.is_file():
+        return note.read_text()
+    from planner.install.hashes import content_hash
+    from planner.install.problem import InstallError
+
+    try:
+        value = content_hash(real)
+    except InstallError as problem:
+        detail = f"{folder}: {problem}."
+        raise Failure(error("provider.unusable_package", "Provider package cannot be used", detail)) from None
+    if note is not None:
+        with suppress(OSError):
+            note.parent.mkdir(mode=0o700, exist_ok=True)
+            fresh = note.with_name(f"{note.name}.{os.getpid()}")
+            fresh.write_text(value)
+            fresh.replace(note)
+    return value
+
+
+def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
+    """The packages for a platform (this one) that a directory has of a provider."""
     folder = base.joinpath(*address.split("/"))
     found = []
-    ours, name = f"{own_platform()}", address.rpartition("/")[2]
+    ours, name = platform or own_platform(), address.rpartition("/")[2]
     try:
         entries = sorted(folder.iterdir())
     except OSError:

@@ -253,10 +253,14 @@ def test_ephemeral_resources_are_refused_before_anything_is_done(project: Projec
 def test_a_provider_that_is_nowhere(project: Project) -> None:
     text = REQUIRED.replace(SOURCE, "example.com/no/where")
     (project.folder / "main.tf").write_text(text + 'resource "test_thing" "a" { name = "a" }\n')
-    for command in ("init", "plan", "validate"):
+    for command, title, detail in (
+        ("init", "Failed to query available provider packages", "example.com/no/where cannot be"),
+        ("plan", "Inconsistent dependency lock file", "- example.com/no/where is required, but"),
+        ("validate", "Provider not found", "example.com/no/where is not on this machine"),
+    ):
         ran = project.run(command, "-no-color", code=1)
-        assert "Error: Provider not found" in ran.stdout + ran.stderr
-        assert "example.com/no/where is not on this machine" in ran.stdout + ran.stderr
+        assert f"Error: {title}" in ran.stdout + ran.stderr
+        assert detail in ran.stdout + ran.stderr
 
 
 @pytest.mark.parametrize(("signals", "fail"), [(1, "slow-apply"), (2, "hang-apply")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.cli.download_line import DownloadLine
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON_LINES, VARIABLES, options
 from planner.cli.terminal import Terminal
@@ -25,6 +26,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner import pipeline
 
     view = open_view(arguments, terminal)
-    diagnostics = pipeline.get(settings, upgrade=arguments["update"], hooks=view.hooks)
+    line = DownloadLine(terminal)
+    diagnostics = pipeline.get(settings, upgrade=arguments["update"], hooks=view.hooks, progress=line)
+    line.clear()
     view.diagnostics(diagnostics)
     return int(has_errors(diagnostics))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.cli.download_line import DownloadLine
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
@@ -41,6 +42,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner import pipeline
 
     view = open_view(arguments, terminal)
+    line = DownloadLine(terminal)
     diagnostics = pipeline.init(
         settings,
         upgrade=arguments["upgrade"],
@@ -52,7 +54,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         lockfile=arguments["lockfile"],
         from_module=arguments["from-module"],
         hooks=view.hooks,
+        progress=line,
     )
+    line.clear()
     view.diagnostics(diagnostics)
     if has_errors(diagnostics):
         return 1

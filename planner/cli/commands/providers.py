@@ -34,7 +34,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def configured(module: ModuleConfig) -> dict[str, str]:
     """The providers of one module: full address -> version constraint ("" for none)."""
-    versions = {required.source: required.version or "" for required in module.required_providers.values()}
+    from planner.config.version_constraints import normal_constraints
+
+    versions = {
+        required.source: normal_constraints(required.version) if required.version else ""
+        for required in module.required_providers.values()
+    }
     for resource in module.resources.values():
         versions.setdefault(module.provider_source(resource.provider_name), "")
     for provider in module.providers.values():

@@ -1,0 +1,56 @@
+"""`providers lock`: checksums for other platforms into the lock file."""
+
+from __future__ import annotations
+
+from planner.cli.download_line import DownloadLine
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import JSON_LINES, VARIABLES, options
+from planner.cli.terminal import Terminal
+from planner.cli.view import open_view, usage_error_lines
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options] [PROVIDER...]"
+HELP = """Fetches the packages of the providers (all of the configuration, or those named) for each platform, from their
+registries whatever the settings say, and records their checksums in the dependency lock file."""
+FLAGS = (
+    Flag("fs-mirror", "string", "Take the packages from this mirror directory.", value="DIR"),
+    Flag("net-mirror", "string", "Take the packages from this network mirror.", value="URL"),
+    Flag("platform", "list", "A platform to lock for (this one). May be repeated.", value="OS_ARCH"),
+    *VARIABLES,
+    *JSON_LINES,
+)
+usage_error = usage_error_lines
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors."""
+    if arguments["fs-mirror"] and arguments["net-mirror"]:
+        raise UsageError(
+            "Options exclude each other", "Packages come from -fs-mirror or from -net-mirror, not from both."
+        )
+    platforms = checked_platforms(arguments["platform"])
+    from planner import pipeline
+
+    view = open_view(arguments, terminal)
+    line = DownloadLine(terminal)
+    diagnostics = pipeline.lock_providers(
+        options(arguments),
+        tuple(arguments.words),
+        platforms,
+        view.log,
+        fs_mirror=arguments["fs-mirror"],
+        net_mirror=arguments["net-mirror"],
+        progress=line,
+    )
+    line.clear()
+    view.diagnostics(diagnostics)
+    return int(has_errors(diagnostics))
+
+
+def checked_platforms(given: tuple[str, ...]) -> tuple[str, ...]:
+    """Platforms in the form OS_ARCH. Raises UsageError."""
+    for text in given:
+        system, _, machine = text.partition("_")
+        if not system.isalnum() or not machine.isalnum():
+            raise UsageError("Invalid target platform", f"{text!r} has not the form OS_ARCH, for example linux_amd64.")
+    return tuple(dict.fromkeys(given))

@@ -1,0 +1,38 @@
+"""`providers mirror`: the packages of all providers into a directory."""
+
+from __future__ import annotations
+
+from planner.cli.commands.providers_lock import checked_platforms
+from planner.cli.download_line import DownloadLine
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import JSON_LINES, VARIABLES, options
+from planner.cli.terminal import Terminal
+from planner.cli.view import open_view, usage_error_lines
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options] DIR"
+HELP = """Copies the packages of the providers that the configuration needs into a directory, which then serves as
+filesystem mirror, or published over https as network mirror."""
+FLAGS = (
+    Flag("platform", "list", "A platform to mirror for (this one). May be repeated.", value="OS_ARCH"),
+    *VARIABLES,
+    *JSON_LINES,
+)
+usage_error = usage_error_lines
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors."""
+    if len(arguments.words) != 1:
+        raise UsageError(
+            "No output directory", "providers mirror takes one directory, into which it copies the packages."
+        )
+    platforms = checked_platforms(arguments["platform"])
+    from planner import pipeline
+
+    view = open_view(arguments, terminal)
+    line = DownloadLine(terminal)
+    diagnostics = pipeline.mirror_providers(options(arguments), arguments.words[0], platforms, view.log, progress=line)
+    line.clear()
+    view.diagnostics(diagnostics)
+    return int(has_errors(diagnostics))

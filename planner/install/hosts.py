@@ -1,0 +1,110 @@
+"""Hosts and their services: where a host's registries are (`/.well-known/terraform.json`), and credentials for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from planner.install.problem import InstallError
+from planner.install.web import Web, host_of, resolve, status_text
+from planner.provider.cli_config import CliConfig, home
+
+PROVIDERS, MODULES = "providers.v1", "modules.v1"
+_DISCOVERY = "/.well-known/terraform.json"
+_LARGEST = 1 << 20
+_HELPER_TIMEOUT = 60.0
+
+
+class Hosts:
+    """Asks each host once."""
+
+    def __init__(self, config: CliConfig, web: Web, environ: Mapping[str, str]) -> None:
+        self.config, self.web, self.environ = config, web, environ
+        self._services: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        self._helped: dict[str, str] = {}
+
+    def service(self, host: str, name: str) -> str:
+        """The base URL of a service, ending in a slash. Raises InstallError; not_found: the host has no such thing."""
+        base, services = self._discover(host)
+        found = services.get(name)
+        if not isinstance(found, str):
+            kind = name.partition(".")[0]
+            others = any(key.startswith(f"{kind}.v") for key in services)
+            more = " in a version that this program knows" if others else ""
+            raise InstallError(f"the host {host} has no registry of {kind}{more}", "no_service")
+        url = resolve(base, found)
+        if urlsplit(url).scheme not in ("http", "https"):
+            raise InstallError(f"the host {host} names {found} as its registry, which is no URL with http or https")
+        return url if url.endswith("/") else f"{url}/"
+
+    def _discover(self, host: str) -> tuple[str, Mapping[str, Any]]:
+        if host in self.config.hosts:
+            return f"https://{host}{_DISCOVERY}", self.config.hosts[host]
+        if host not in self._services:
+            answer = self.web.get(
+                f"https://{host}{_DISCOVERY}", {"Accept": "application/json", **self.credentials(host)}
+            )
+            if answer.status == 404:
+                services: Any = {}
+            elif answer.status != 200:
+                raise InstallError(f"{host} answered {status_text(answer.status)} when asked for its services")
+            elif answer.media_type != "application/json" or len(answer.body) > _LARGEST:
+                raise InstallError(f"{host_of(answer.url)} has no JSON document about its services at {answer.url}")
+            else:
+                services = answer.json()
+            if not isinstance(services, dict):
+                raise InstallError(f"the document about the services of {host} is no JSON object")
+            self._services[host] = (answer.url, services)
+        return self._services[host]
+
+    def credentials(self, host: str) -> dict[str, str]:
+        """The headers that tell a host who asks."""
+        token = self.config.tokens.get(host) or self._from_helper(host)
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+    def credentials_for(self, url: str) -> dict[str, str]:
+        return self.credentials(host_of(url).lower())
+
+    def _from_helper(self, host: str) -> str:
+        if not self.config.helper:
+            return ""
+        if host not in self._helped:
+            self._helped[host] = _ask(self._program(), self.config.helper[1:], host)
+        return self._helped[host]
+
+    def _program(self) -> str:
+        name = f"terraform-credentials-{self.config.helper[0]}"
+        folders = [home(self.environ) / ".terraform.d" / "plugins"]
+        if self.environ.get("XDG_DATA_HOME"):
+            folders.append(home(self.environ).joinpath(self.environ["XDG_DATA_HOME"], "opentofu", "plugins"))
+        for folder in folders:
+            for found in sorted(folder.glob(f"{name}*")) if folder.is_dir() else []:
+                if (
+                    found.is_file()
+                    and (found.name == name or found.name[len(name)] in "_.")
+                    and os.access(found, os.X_OK)
+                ):
+                    return str(found)
+        return ""  # as if it were not configured
+
+
+def _ask(program: str, arguments: tuple[str, ...], host: str) -> str:
+    import json
+
+    if not program:
+        return ""
+    try:
+        done = subprocess.run(
+            [program, *arguments, "get", host], capture_output=True, timeout=_HELPER_TIMEOUT, check=False
+        )
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip()
+            raise InstallError(f"the credentials helper {program} failed: {said or f'exit code {done.returncode}'}")
+        answer = json.loads(done.stdout or b"{}")
+    except (OSError, ValueError, subprocess.TimeoutExpired) as problem:
+        raise InstallError(f"the credentials helper {program} cannot be used: {problem}") from None
+    token = answer.get("token") if isinstance(answer, dict) else None
+    return token if isinstance(token, str) else ""
