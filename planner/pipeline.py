@@ -26,6 +26,7 @@ from planner.session import (
     load_values,
     open_store,
     override_warnings,
+    store_of,
 )
 from planner.shown import Shown, open_plan, outputs, plan_json, show, state_json
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -123,6 +124,16 @@ def load_state(session: Session) -> Session:
 def open_backend(session: Session) -> Session:
     """The session with its backend and its store."""
     backend, store, problems = open_store(session.options, session.config, session.workspace, session.given)
+    return evolve(session, backend=backend, store=store, diagnostics=(*session.diagnostics, *problems))
+
+
+def planned_backend(session: Session, made: Plan) -> Session:
+    """The session with the backend that a saved plan was made with, whatever is set up now."""
+    from planner.state.local import open_backend
+
+    settings = {name: value for name, value in made.backend.items() if name != "type"}
+    backend, problems = open_backend(str(made.backend.get("type", "local")), settings)
+    store = store_of(session.options, backend, session.workspace) if backend is not None else None
     return evolve(session, backend=backend, store=store, diagnostics=(*session.diagnostics, *problems))
 
 
@@ -238,6 +249,9 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         return Planned(None, session, (error("plan.generate_config", "Option not supported yet", detail),))
     if session.config is None or session.failed:
         return Planned(None, session, session.diagnostics)
+    if not session.config.files and options.mode != "destroy":
+        detail = "Without configuration everything would be planned to be destroyed. Use destroy if that is meant."
+        return Planned(None, session, (error("plan.no_configuration", "No configuration files", detail),))
     problems = [d for d in validate_loaded(session) if d.is_error]
     if problems:
         return Planned(None, session, (*override_warnings(session), *session.diagnostics, *problems))
@@ -277,6 +291,8 @@ def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagno
     )
     if made is not None and session.rules:
         made = evolve(made, rules=session.rules)
+    if made is not None and session.backend is not None:
+        made = evolve(made, backend={"type": "local", **session.backend.settings})
     if made is not None and not made.errored and not has_errors(problems) and _may_have_cycle(made):
         try:
             apply_graph(made, session)
@@ -408,7 +424,7 @@ def _saved(options: Options, path: str) -> Planned:
         return Planned(None, session, tuple(problems))
     recorded = {name: value for name, value in made.variables.items() if value is not None}
     variables, found = check_plan_variables(recorded, session.config.root.variables, session.given)
-    session = load_state(evolve(session, variables=variables))
+    session = read_state(planned_backend(evolve(session, variables=variables), made))
     return Planned(made, session, (*override_warnings(session), *problems, *found, *session.diagnostics))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
-from planner.cli.view import open_view, usage_error_lines
+from planner.cli.view import failure_lines, open_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options]"
@@ -31,6 +31,7 @@ FLAGS = (
     *JSON_LINES,
 )
 usage_error = usage_error_lines
+failure = failure_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -38,20 +39,25 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "init takes at most one directory.")
     settings = options(arguments, directory=arguments.words[0] if arguments.words else ".")
+    _check(arguments)
     from planner import pipeline
+    from planner.cli.approval import ask
 
     view = open_view(arguments, terminal)
     diagnostics = pipeline.init(
         settings,
         upgrade=arguments["upgrade"],
         install_modules=arguments["get"],
-        backend=arguments["backend"],
+        backend=arguments["cloud" if "cloud" in arguments else "backend"],
         backend_config=arguments["backend-config"],
         reconfigure=arguments["reconfigure"],
+        migrate_state=arguments["migrate-state"],
+        force_copy=arguments["force-copy"],
         plugin_dirs=arguments["plugin-dir"],
         lockfile=arguments["lockfile"],
         from_module=arguments["from-module"],
         hooks=view.hooks,
+        ask=(lambda question, remark: ask(question, remark, terminal, True)) if settings.input else None,
     )
     view.diagnostics(diagnostics)
     if has_errors(diagnostics):
@@ -61,3 +67,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if not terminal.in_automation and not arguments["json"]:
         terminal.out("\nThe next step is usually `planner plan`, which shows what has to be done.")
     return 0
+
+
+def _check(arguments: Arguments) -> None:
+    """Flags that exclude each other. Raises UsageError."""
+    if "backend" in arguments and "cloud" in arguments:
+        raise UsageError("Conflicting options", "-backend and -cloud mean the same: use one of them.")
+    if arguments["reconfigure"] and arguments["migrate-state"]:
+        detail = "-reconfigure leaves states where they are, -migrate-state moves them: choose one."
+        raise UsageError("Conflicting options", detail)
