@@ -1,0 +1,27 @@
+"""`test`: known so that its absence is said clearly."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, Flag
+from planner.cli.options import VARIABLES
+from planner.cli.supported import not_supported
+from planner.cli.terminal import Terminal
+from planner.cli.view import failure_lines, usage_error_lines
+from planner.vocabulary.diagnostic import Failure
+
+USAGE = "[options]"
+HELP = "Test files (*.tftest.hcl, *.tofutest.hcl) are not run by this version of planner."
+FLAGS = (
+    Flag("json", "bool", "Print one JSON object a line, for programs."),
+    Flag("filter", "list", "", value="FILE"),
+    Flag("test-directory", "string", "", value="DIR"),
+    Flag("verbose", "bool", ""),
+    *VARIABLES,
+)
+usage_error = usage_error_lines
+failure = failure_lines
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """Never succeeds. Raises Failure."""
+    raise Failure(not_supported("test"))
