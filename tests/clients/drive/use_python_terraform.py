@@ -14,8 +14,6 @@ seen["plan"] = tf.plan()[0]
 seen["apply"] = tf.apply(skip_plan=True)[0]
 state = json.loads(pathlib.Path(root, "terraform.tfstate").read_text())
 seen["state"] = sorted({r["type"] for r in state["resources"]})
-    {r["type"] for r in json.loads(pathlib.Path(root, "terraform.tfstate").read_text())["resources"]}
-)
 seen["tfstate"] = len(tf.tfstate.resources)
 seen["outputs"] = tf.output()
 seen["plan again"] = tf.plan()[0]
