@@ -249,7 +249,7 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         return Planned(None, session, (error("plan.generate_config", "Option not supported yet", detail),))
     if session.config is None or session.failed:
         return Planned(None, session, session.diagnostics)
-    if not session.config.files and options.mode != "destroy":
+    if options.needs_configuration and not session.config.files and options.mode != "destroy":
         detail = "Without configuration everything would be planned to be destroyed. Use destroy if that is meant."
         return Planned(None, session, (error("plan.no_configuration", "No configuration files", detail),))
     problems = [d for d in validate_loaded(session) if d.is_error]

@@ -49,6 +49,8 @@ class Options:
     """codes of denials that may pass"""
     policy_reason: str = ""
     """why they may"""
+    needs_configuration: bool = False
+    """a directory without configuration is refused, unless everything is to be destroyed"""
     ask_variable: Callable[[str, str], str | None] | None = None
     """asks for the value of a variable (name, description); None: nobody is there, or gave none"""
 

@@ -54,7 +54,7 @@ def apply(arguments: Arguments, terminal: Terminal, mode: str) -> int:
     """What `apply`, `destroy` and `refresh` have in common: they differ in the mode of the plan."""
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "At most one plan file can be applied.")
-    settings = asking(options(arguments, mode), terminal)
+    settings = asking(options(arguments, mode, needs_configuration=True), terminal)
     path = arguments.words[0] if arguments.words else None
     if path is None and arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Nobody can be asked", "With -json, apply needs a plan file or -auto-approve.")

@@ -38,7 +38,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
     if arguments.words:
         raise UsageError("Too many words", "plan takes no directory; use -chdir=DIR before the command.")
-    settings = asking(options(arguments), terminal)
+    settings = asking(options(arguments, needs_configuration=True), terminal)
     from planner import pipeline
     from planner.cli.schema_lookup import SchemaLookup
 
