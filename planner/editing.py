@@ -75,13 +75,15 @@ def _edit(
     change: Callable[[State], tuple[State, list[str], list[Diagnostic]]],
     dry_run: bool = False,
     exactly: bool = False,
+    usual_backup: bool = False,
 ) -> tuple[list[str], list[Diagnostic]]:
     """Lock and read the state, change it, and write it if there is no error. Gives what `change` says that it did.
-    The former state is kept in a file of its own. `exactly`: with the serial and lineage that `change` gave it."""
+    The former state is kept in a file of its own, or (`usual_backup`) where plans keep it. `exactly`: with the serial
+    and lineage that `change` gave it."""
     from planner.pipeline import locked
     from planner.state.model import State
 
-    shown = stored_state(evolve(options, backup=options.backup or "-"))
+    shown = stored_state(options if usual_backup else evolve(options, backup=options.backup or "-"))
     store = shown.session.store
     if store is None or has_errors(shown.diagnostics):
         return [], list(shown.diagnostics)
@@ -96,7 +98,7 @@ def _edit(
         new, done, found = change(old or State())
         if has_errors(found) or dry_run or not done:
             return done, found
-        if options.backup is None and old is not None:
+        if options.backup is None and old is not None and not usual_backup:
             store.backup_path = f"{store.path}.{int(time.time())}.backup"
         _, more = store.put(new) if exactly else store.write(new)
     return done, [*problems, *found, *more]
@@ -275,7 +277,7 @@ def _mark(options: Options, text: str, tainted: bool, allow_missing: bool) -> li
         entries[at] = (found, resource, evolve(instance, current=evolve(current, tainted=tainted)))
         return _rebuilt(state, entries), [str(address)], []
 
-    _, problems = _edit(options, "taint" if tainted else "untaint", change)
+    _, problems = _edit(options, "taint" if tainted else "untaint", change, usual_backup=True)
     return problems
 
 

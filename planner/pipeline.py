@@ -27,6 +27,7 @@ from planner.session import (
     open_store,
     override_warnings,
     selection_problems,
+    store_of,
 )
 from planner.shown import Shown, open_plan, outputs, plan_json, recorded_variables, show, state_json
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -127,6 +128,16 @@ def load_state(session: Session) -> Session:
 def open_backend(session: Session) -> Session:
     """The session with its backend and its store."""
     backend, store, problems = open_store(session.options, session.config, session.workspace, session.given)
+    return evolve(session, backend=backend, store=store, diagnostics=(*session.diagnostics, *problems))
+
+
+def planned_backend(session: Session, made: Plan) -> Session:
+    """The session with the backend that a saved plan was made with, whatever is set up now."""
+    from planner.state.local import open_backend
+
+    settings = {name: value for name, value in made.backend.items() if name != "type"}
+    backend, problems = open_backend(str(made.backend.get("type", "local")), settings)
+    store = store_of(session.options, backend, session.workspace) if backend is not None else None
     return evolve(session, backend=backend, store=store, diagnostics=(*session.diagnostics, *problems))
 
 
@@ -254,6 +265,9 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         return Planned(None, session, (error("plan.generate_config", "Option not supported yet", detail),))
     if session.config is None or session.failed:
         return Planned(None, session, session.diagnostics)
+    if options.needs_configuration and not session.config.files and options.mode != "destroy":
+        detail = "Without configuration everything would be planned to be destroyed. Use destroy if that is meant."
+        return Planned(None, session, (error("plan.no_configuration", "No configuration files", detail),))
     session = evolve(session, diagnostics=(*session.diagnostics, *selection_problems(session)))
     if session.failed:
         return Planned(None, session, (*override_warnings(session), *session.diagnostics))
@@ -325,6 +339,8 @@ def _make_plan(session: Session, hooks: Hooks, build_graph: BuildGraph) -> tuple
     )
     if made is not None and session.rules:
         made = evolve(made, rules=session.rules)
+    if made is not None and session.backend is not None:
+        made = evolve(made, backend={"type": "local", **session.backend.settings})
     if made is not None and not made.errored and not has_errors(problems) and _may_have_cycle(made):
         try:
             apply_graph(made, session)
@@ -471,7 +487,7 @@ def _saved(options: Options, path: str) -> Planned:
     if made is None or session.config is None or has_errors(problems):
         return Planned(None, session, tuple(problems))
     _, found = recorded_variables(session, made)
-    session = load_state(session)
+    session = read_state(planned_backend(session, made))
     return Planned(made, session, (*override_warnings(session), *problems, *found, *session.diagnostics))
 
 

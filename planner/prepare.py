@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from planner.session import (
     Options,
+    Session,
     load_configuration,
     load_variables,
     open_store,
     override_warnings,
     provider_addresses,
 )
-from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.vocabulary.provider_address import BUILTIN
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from planner.install.modules import ModuleInstaller
     from planner.install.placing import Progress
     from planner.installing import Say
+    from planner.state.migrate import Ask
     from planner.walk.hooks import Hooks
 
 
@@ -36,18 +38,41 @@ def init(
     backend: bool = True,
     backend_config: tuple[str, ...] = (),
     reconfigure: bool = False,
+    migrate_state: bool = False,
+    force_copy: bool = False,
     plugin_dirs: Iterable[str] = (),
     lockfile: str = "",
     from_module: str = "",
     hooks: Hooks | None = None,
+    ask: Ask | None = None,
     progress: Progress | None = None,
 ) -> list[Diagnostic]:
-    """Install modules, check the backend, select and install providers. Running it again is harmless. `progress` is
-    told about downloads (what, bytes done, bytes in all)."""
-    problems = _unsupported(backend_config, from_module)
+    """Set up the backend, install modules, select and install providers. Running it again is harmless. `ask` answers
+    questions about states that have to move (None: they are not to be asked); `progress` is told about downloads (what,
+    bytes done, bytes in all)."""
+    from planner.backends import BackendInit, init_backend
+    from planner.module_copy import copy_module, has_configuration
+
+    say = hooks.log if hooks is not None else (lambda text: None)
+    problems: list[Diagnostic] = []
+    if from_module:
+        say(f'Copying configuration from "{from_module}"...')
+        problems += copy_module(from_module, options.directory)
+        if has_errors(problems):
+            return problems
+    if os.path.isdir(options.directory) and not has_configuration(options.directory):
+        say("There is no configuration in this directory yet, and nothing to prepare.")
+        return problems
+    root, found = root_alone(options)
+    if root.config is None:
+        return [*problems, *found]
+    if backend:
+        say("Initializing the backend...")
+        how = BackendInit(options, backend_config, reconfigure, migrate_state or force_copy, force_copy, ask, say)
+        problems += init_backend(how, root.config, root.workspace, root.given)
     if has_errors(problems):
         return problems
-    if install_modules:
+    if install_modules and (from_module or root.config.root.calls):
         problems += get(options, upgrade=upgrade, hooks=hooks, progress=progress)
         if has_errors(problems):
             return problems
@@ -73,19 +98,19 @@ def init(
     from planner.installing import Choices, init_providers
 
     choices = Choices(upgrade, tuple(plugin_dirs), lockfile)
-    say = hooks.log if hooks is not None else (lambda text: None)
     return [*override_warnings(session), *problems, *init_providers(session, state, choices, say, progress)]
 
 
-def _unsupported(backend_config: tuple[str, ...], from_module: str) -> list[Diagnostic]:
-    found = []
-    if backend_config:
-        detail = "Settings of the backend can only stand in the backend block yet, not in -backend-config."
-        found.append(error("init.backend_config", "Option not supported yet", detail))
-    if from_module:
-        detail = "Copying a module into the directory with -from-module is not supported yet."
-        found.append(error("init.from_module", "Option not supported yet", detail))
-    return found
+def root_alone(options: Options) -> tuple[Session, list[Diagnostic]]:
+    """The root module without those that it calls: enough to know the backend."""
+    from planner.config.load import load_root
+    from planner.state.workspace import current_workspace
+
+    workspace, _, problems = current_workspace(options.directory, os.environ)
+    given, more = load_variables(options)
+    config, found = load_root(options.directory, variables=given, workspace=workspace)
+    problems = [*problems, *more, *found]
+    return Session(options, None if has_errors(problems) else config, given, workspace=workspace), problems
 
 
 def get(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
@@ -48,6 +49,10 @@ class Options:
     """codes of denials that may pass"""
     policy_reason: str = ""
     """why they may"""
+    needs_configuration: bool = False
+    """a directory without configuration is refused, unless everything is to be destroyed"""
+    ask_variable: Callable[[str, str], str | None] | None = None
+    """asks for the value of a variable (name, description); None: nobody is there, or gave none"""
 
 
 @frozen(eq=False)
@@ -150,12 +155,19 @@ def load_rules(options: Options) -> tuple[tuple[tuple[str, str], ...], list[Diag
 
 
 def load_values(session: Session) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The values of the root variables."""
-    from planner.config.variables import root_variables
+    """The values of the root variables. Those without any are asked for, where questions are welcome."""
+    from planner.config.variables import RawValue, root_variables
 
     if session.config is None:
         return {}, []
-    return root_variables(session.config.root.variables, session.given)
+    given, declared = dict(session.given), session.config.root.variables
+    ask = session.options.ask_variable
+    for name in sorted(declared) if ask is not None else ():
+        if name not in given and declared[name].default is None:
+            answer = ask(name, declared[name].description or "") if ask is not None else None
+            if answer is not None:
+                given[name] = RawValue(name, "input", answer)
+    return root_variables(declared, given)
 
 
 def new_schemas(directory: str = ".", config: Config | None = None) -> Schemas:
@@ -250,19 +262,15 @@ def provider_constraints(config: Config) -> dict[str, tuple[str, ...]]:
 def open_store(
     options: Options, config: Config | None, workspace: str, given: RawVariables
 ) -> tuple[LocalBackend | None, StateStore | None, list[Diagnostic]]:
-    """The backend that the configuration names, and the store of the workspace in it."""
-    from planner.state.local import open_backend
+    """The backend that holds the state, and the store of the workspace in it."""
+    from planner.backends import current_backend
 
-    kind, settings, problems = "local", dict[str, Any](), list[Diagnostic]()
-    if config is not None and config.root.backend is not None:
-        from planner.config.backend import backend_settings
-
-        kind = config.root.backend.type
-        settings, problems = backend_settings(config, given, workspace)
-        if has_errors(problems):
-            return None, None, problems
-    backend, more = open_backend(kind, settings)
+    backend, problems = current_backend(options, config, workspace, given)
     if backend is None:
-        return None, None, [*problems, *more]
-    store = backend.store(workspace, options.state_path or "", options.state_out or "", options.backup or "")
-    return backend, store, [*problems, *more]
+        return None, None, problems
+    return backend, store_of(options, backend, workspace), problems
+
+
+def store_of(options: Options, backend: LocalBackend, workspace: str) -> StateStore:
+    """The store of a workspace, or the files that -state, -state-out and -backup name."""
+    return backend.store(workspace, options.state_path or "", options.state_out or "", options.backup or "")

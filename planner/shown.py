@@ -28,6 +28,7 @@ class Shown:
 
 def stored_state(options: Options) -> Shown:
     """The state of the selected workspace. The configuration only says where it is kept."""
+    from planner.config.load import load_root
     from planner.state.workspace import current_workspace
 
     workspace, _, problems = current_workspace(options.directory, os.environ)
@@ -36,9 +37,11 @@ def stored_state(options: Options) -> Shown:
     if options.state_path is None and _has_configuration(options.directory):
         loaded = load_configuration(options)
         config = loaded.config
-        if config is None and not os.path.exists(os.path.join(options.directory, "terraform.tfstate")):
-            return Shown(session, diagnostics=loaded.diagnostics)
         session = evolve(session, config=config, given=loaded.given, schemas=loaded.schemas)
+        if config is None:  # modules that are not installed do not matter here
+            config, found = load_root(options.directory, variables=loaded.given, workspace=workspace)
+            if config is None:
+                return Shown(session, diagnostics=(*problems, *found))
     backend, store, more = open_store(options, config, workspace, session.given)
     problems = [*problems, *more]
     state = None

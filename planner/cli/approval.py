@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import Failure, error
+
+if TYPE_CHECKING:
+    from planner.session import Options
 
 QUESTIONS = {
     "normal": ("Do you want to perform these actions?", "Everything described above will be done."),
@@ -48,3 +53,19 @@ def ask(question: str, remark: str, terminal: Terminal, may_ask: bool) -> str:
             error("cli.no_answer", "No answer", f'"{question}" was not answered: standard input is at its end.')
         )
     return answer.strip()
+
+
+def asking(settings: Options, terminal: Terminal) -> Options:
+    """The options, with a way to ask for variables that have no value, where questions are welcome."""
+    if not settings.input:
+        return settings
+    from attrs import evolve
+
+    def ask_variable(name: str, description: str) -> str | None:
+        remark = description or "It has no default, and no value was given."
+        try:
+            return ask(f"var.{name}", remark, terminal, True)
+        except (Failure, OSError):  # no answer: the missing value is reported like any other
+            return None
+
+    return evolve(settings, ask_variable=ask_variable)

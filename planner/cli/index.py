@@ -48,6 +48,7 @@ COMMANDS = {
     "state rm": "Forget objects without destroying them",
     "state show": "Show one resource instance of the state",
     "taint": "Mark an object for replacement",
+    "test": "Run test files (not in this version)",
     "untaint": "Take that mark away",
     "version": "Show the version",
     "why": "Explain an edge of the graph, an action or an unknown value",

@@ -49,7 +49,8 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
             break
         name, equals, directory = word.lstrip("-").partition("=")
         if name != "chdir":
-            return _usage_error(terminal, UsageError(f"Unknown global option {word}", "See planner -help."))
+            code = _usage_error(terminal, UsageError(f"Unknown global option {word}", "See planner -help."))
+            return code if words else 127
         if not equals or not directory:
             return _usage_error(terminal, UsageError("Option -chdir needs a directory", "Write -chdir=DIR."))
         try:
@@ -104,13 +105,22 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
         if any(word.lstrip("-") in ("no-color", "no-color=true") for word in words):
             terminal.set_colour(False)
         json_errors = getattr(module, "usage_error", None)
-        if json_errors is not None and any(word in ("-json", "--json", "-json=true") for word in words):
+        if json_errors is not None and _wants_json(words):
             return int(json_errors(problem, terminal))
         return _usage_error(terminal, problem, command)
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except Exception as problem:
+        from planner.vocabulary.diagnostic import Failure
+
+        json_failure = getattr(module, "failure", None)
+        if isinstance(problem, Failure) and json_failure is not None and _wants_json(words):
+            return int(json_failure(problem.diagnostics, terminal))
         return _failed(problem, terminal)
+
+
+def _wants_json(words: list[str]) -> bool:
+    return any(word in ("-json", "--json", "-json=true", "--json=true") for word in words)
 
 
 def _load(command: str) -> ModuleType:

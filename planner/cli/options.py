@@ -64,7 +64,9 @@ def may_ask(arguments: Arguments) -> bool:
     return bool(arguments.get("input", True)) and environment not in FALSE
 
 
-def options(arguments: Arguments, mode: str = "normal", directory: str = ".") -> Options:
+def options(
+    arguments: Arguments, mode: str = "normal", directory: str = ".", needs_configuration: bool = False
+) -> Options:
     """The pipeline's options from the flags that the command has. Raises UsageError, and Failure for bad addresses."""
     from planner.session import Options
 
@@ -104,6 +106,7 @@ def options(arguments: Arguments, mode: str = "normal", directory: str = ".") ->
         compact_warnings=arguments["compact-warnings"],
         suppress_forget_errors=bool(arguments.get("suppress-forget-errors")),
         input=may_ask(arguments),
+        needs_configuration=needs_configuration,
         rules=_rules(arguments, directory),
         policies=_policies(arguments, directory),
         policy_overrides=tuple(arguments.get("policy-override", ())),

@@ -202,6 +202,8 @@ def _handle_interrupts(view: View) -> None:
 
 def _open_view(arguments: Arguments, terminal: Terminal) -> View:
     if arguments.get("json"):
+        if arguments.get("json-into"):
+            raise UsageError("Conflicting options", "-json prints JSON lines and -json-into writes them: choose one.")
         return JsonView(terminal.stdout)
     view = HumanView(terminal, bool(arguments.get("show-sensitive")))
     path = arguments.get("json-into")
@@ -218,5 +220,10 @@ def usage_error_lines(problem: UsageError, terminal: Terminal) -> int:
     """A usage error of a command that was asked for JSON lines."""
     from planner.vocabulary.diagnostic import error
 
-    JsonView(terminal.stdout).diagnostics([error("cli.usage", problem.summary, problem.detail)])
+    return failure_lines([error("cli.usage", problem.summary, problem.detail)], terminal)
+
+
+def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
+    """What stopped a command that was asked for JSON lines before it had begun."""
+    JsonView(terminal.stdout).diagnostics(diagnostics)
     return 1

@@ -57,6 +57,14 @@ def load_config(
     return (None if problems.has_errors else config), problems
 
 
+def load_root(
+    root_dir: str = ".", *, variables: RawVariables | None = None, workspace: str = "default"
+) -> tuple[Config | None, list[Diagnostic]]:
+    """The root module alone, without what it calls: enough to know the backend. None when there are errors."""
+    config, problems = _Loader(root_dir, variables or {}, workspace, lambda *call: None).load_root()
+    return (None if any(d.is_error for d in problems) else config), problems
+
+
 def load_tree(
     root_dir: str,
     *,
@@ -129,6 +137,12 @@ class _Loader:
         errors = [d for d in problems if d.is_error and d.code != MALFORMED_TEMPLATE]
         found = [d for d in problems if d.code != MALFORMED_TEMPLATE] if errors else list(problems)
         return Config(root, self.files), found
+
+    def load_root(self) -> tuple[Config, list[Diagnostic]]:
+        """The root module, and nothing below it."""
+        problems = Problems()
+        root, _ = self._module((), ".", None, given_values(self.variables), problems)
+        return Config(root, self.files), problems
 
     # ------------------------------------------------------------ one module
 

@@ -20,6 +20,8 @@ from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 DEFAULT_PATH = "terraform.tfstate"
 DEFAULT_WORKSPACE_DIRECTORY = "terraform.tfstate.d"
 DEFAULT_WORKSPACE = "default"
+SETTINGS = {"local": ("path", "workspace_dir")}
+"""the backends that can be opened, and the names of their settings"""
 
 
 class StateStore:
@@ -145,6 +147,19 @@ class StateStore:
         self.current, self._read = state, True
         return state, []
 
+    def erase(self) -> list[Diagnostic]:
+        """Leave an empty file, after keeping what it held as the backup: the state is somewhere else now."""
+        try:
+            before = self._bytes(self.path)
+            if before and self.backup_path:
+                self._replace(self.backup_path, before)
+            if before:
+                self._replace(self.path, b"")
+        except OSError as e:
+            return [_problem("erase", self.path, e)]
+        self.current, self._read = None, False
+        return []
+
     def _end_journal(self) -> None:
         """The state file has everything: the journal is not needed any more."""
         if self.journal is not None:
@@ -256,7 +271,13 @@ class LocalBackend:
     path: str = DEFAULT_PATH
     workspace_directory: str = DEFAULT_WORKSPACE_DIRECTORY
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings that `open_backend` makes this backend from."""
+        return {"path": self.path, "workspace_dir": self.workspace_directory}
+
     def state_path(self, workspace: str = DEFAULT_WORKSPACE) -> str:
+        """Where the state of a workspace is."""
         if workspace in (DEFAULT_WORKSPACE, ""):
             return self.path
         return os.path.join(self.workspace_directory, workspace, DEFAULT_PATH)
@@ -290,7 +311,7 @@ class LocalBackend:
 
 def open_backend(type: str, settings: dict[str, Any]) -> tuple[LocalBackend | None, list[Diagnostic]]:
     """The backend of a type with the settings of its block (absent and None mean the default)."""
-    if type != "local":
+    if type not in SETTINGS:
         return None, [
             error(
                 "state.unsupported_backend",
@@ -300,7 +321,7 @@ def open_backend(type: str, settings: dict[str, Any]) -> tuple[LocalBackend | No
         ]
     found: list[Diagnostic] = []
     for name, value in settings.items():
-        if name not in ("path", "workspace_dir"):
+        if name not in SETTINGS[type]:
             found.append(
                 error("state.backend_setting", "Invalid backend configuration", f'"local" has no setting "{name}".')
             )

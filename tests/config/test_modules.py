@@ -229,7 +229,7 @@ terraform {
     assert config is not None, problems
     given, _ = collect_variables(str(tmp_path), [("var", "name=n")], {})
     assert backend_settings(config, given, "w") == ({"path": "states/n/w", "workspace_dir": None}, [])
-    settings, problems = backend_settings(config, given, "w", {"path": "other"})
+    settings, problems = backend_settings(config, given, "w", [("path", "other")])
     assert settings["path"] == "other"
     _, problems = backend_settings(config, {}, "w")
     assert codes(problems) == ["config.missing_variable", "config.static_unavailable"]

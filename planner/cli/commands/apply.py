@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.cli.approval import approved
+from planner.cli.approval import approved, asking
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import (
     DESTROY,
@@ -21,7 +21,7 @@ from planner.cli.options import (
 from planner.cli.summary import Counts
 from planner.cli.terminal import Terminal
 from planner.cli.verdicts import judge
-from planner.cli.view import View, open_view, usage_error_lines
+from planner.cli.view import View, failure_lines, open_view, usage_error_lines
 
 if TYPE_CHECKING:
     from planner.pipeline import Options, Planned
@@ -42,6 +42,7 @@ APPLY_FLAGS = (
 )
 FLAGS = (DESTROY, *APPLY_FLAGS)
 usage_error = usage_error_lines
+failure = failure_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -53,7 +54,7 @@ def apply(arguments: Arguments, terminal: Terminal, mode: str) -> int:
     """What `apply`, `destroy` and `refresh` have in common: they differ in the mode of the plan."""
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "At most one plan file can be applied.")
-    settings = options(arguments, mode)
+    settings = asking(options(arguments, mode, needs_configuration=True), terminal)
     path = arguments.words[0] if arguments.words else None
     if path is None and arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Nobody can be asked", "With -json, apply needs a plan file or -auto-approve.")

@@ -6,7 +6,7 @@ from planner.cli.download_line import DownloadLine
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
-from planner.cli.view import open_view, usage_error_lines
+from planner.cli.view import failure_lines, open_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options]"
@@ -32,6 +32,7 @@ FLAGS = (
     *JSON_LINES,
 )
 usage_error = usage_error_lines
+failure = failure_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -39,7 +40,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "init takes at most one directory.")
     settings = options(arguments, directory=arguments.words[0] if arguments.words else ".")
+    _check(arguments)
     from planner import pipeline
+    from planner.cli.approval import ask
 
     view = open_view(arguments, terminal)
     line = DownloadLine(terminal)
@@ -47,14 +50,17 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         settings,
         upgrade=arguments["upgrade"],
         install_modules=arguments["get"],
-        backend=arguments["backend"],
+        backend=arguments["cloud" if "cloud" in arguments else "backend"],
         backend_config=arguments["backend-config"],
         reconfigure=arguments["reconfigure"],
+        migrate_state=arguments["migrate-state"],
+        force_copy=arguments["force-copy"],
         plugin_dirs=arguments["plugin-dir"],
         lockfile=arguments["lockfile"],
         from_module=arguments["from-module"],
         hooks=view.hooks,
         progress=line,
+        ask=(lambda question, remark: ask(question, remark, terminal, True)) if settings.input else None,
     )
     line.clear()
     view.diagnostics(diagnostics)
@@ -65,3 +71,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if not terminal.in_automation and not arguments["json"]:
         terminal.out("\nThe next step is usually `planner plan`, which shows what has to be done.")
     return 0
+
+
+def _check(arguments: Arguments) -> None:
+    """Flags that exclude each other. Raises UsageError."""
+    if "backend" in arguments and "cloud" in arguments:
+        raise UsageError("Conflicting options", "-backend and -cloud mean the same: use one of them.")
+    if arguments["reconfigure"] and arguments["migrate-state"]:
+        detail = "-reconfigure leaves states where they are, -migrate-state moves them: choose one."
+        raise UsageError("Conflicting options", detail)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from planner.cli.approval import asking
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, INPUT, JSON_LINES, OPERATION, POLICY, SHOW_SENSITIVE, STATE, VARIABLES, options
 from planner.cli.terminal import Terminal
 from planner.cli.verdicts import judge
-from planner.cli.view import open_view, usage_error_lines
+from planner.cli.view import failure_lines, open_view, usage_error_lines
 
 USAGE = "[options]"
 HELP = """Compares the configuration with the state and the real objects, and shows what apply would do. Nothing is
@@ -30,13 +31,14 @@ FLAGS = (
     *JSON_LINES,
 )
 usage_error = usage_error_lines
+failure = failure_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
     if arguments.words:
         raise UsageError("Too many words", "plan takes no directory; use -chdir=DIR before the command.")
-    settings = options(arguments)
+    settings = asking(options(arguments, needs_configuration=True), terminal)
     from planner import pipeline
     from planner.cli.schema_lookup import SchemaLookup
 

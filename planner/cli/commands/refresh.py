@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.cli.approval import asking
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import INPUT, JSON_LINES, OPERATION, SHOW_SENSITIVE, STATE, VARIABLES, options
 from planner.cli.terminal import Terminal
-from planner.cli.view import View, open_view, usage_error_lines
+from planner.cli.view import View, failure_lines, open_view, usage_error_lines
 
 if TYPE_CHECKING:
     from planner.pipeline import Planned
@@ -18,13 +19,14 @@ HELP = """Reads all managed objects and records in the state what changed outsid
 only`, which shows the changes first and asks."""
 FLAGS = (INPUT, SHOW_SENSITIVE, *OPERATION, *STATE, *VARIABLES, *JSON_LINES)
 usage_error = usage_error_lines
+failure = failure_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
     if arguments.words:
         raise UsageError("Too many words", "refresh takes no directory; use -chdir=DIR before the command.")
-    settings = options(arguments, "refresh-only")
+    settings = asking(options(arguments, "refresh-only"), terminal)
     from planner import pipeline
 
     view = open_view(arguments, terminal)

@@ -49,6 +49,11 @@ def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal) -> 
     return int(failed)
 
 
+def failure(diagnostics: list[Diagnostic], terminal: Terminal) -> int:
+    """With -json, what stopped the command is in the document too."""
+    return report(diagnostics, True, terminal)
+
+
 def usage_error(problem: UsageError, terminal: Terminal) -> int:
     """With -json, a usage error is a diagnostic in the document too."""
     return report([error("cli.usage", problem.summary, problem.detail)], True, terminal)

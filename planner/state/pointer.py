@@ -1,0 +1,110 @@
+"""The backend that `init` has set up: `terraform.tfstate` in the data directory, in the ecosystem's format.
+
+The file is no state: it names a backend with its settings (those of the command line included) and a hash of what the
+backend block itself said, so that every other command can tell whether the block has changed since.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from planner.vocabulary.diagnostic import Diagnostic, error
+
+FILE = "terraform.tfstate"
+_FORMAT = 3
+
+
+@frozen
+class BackendPointer:
+    """A backend that was set up: its type, all its settings (None: not set), the hash of its block."""
+
+    type: str
+    settings: dict[str, Any] = field(factory=dict)
+    hash: int = 0
+
+
+def read_pointer(data_directory: str) -> tuple[BackendPointer | None, list[Diagnostic]]:
+    """The backend that was set up here; None when none was, or with an error."""
+    import json
+
+    path = os.path.join(data_directory, FILE)
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None, []
+    except OSError as problem:
+        return None, [_damaged(path, problem.strerror or str(problem))]
+    if not data.strip():
+        return None, []
+    try:
+        document = json.loads(data)
+        backend = document.get("backend") or {}
+        pointer = BackendPointer(
+            str(backend.get("type") or ""), dict(backend.get("config") or {}), int(backend.get("hash") or 0)
+        )
+    except (ValueError, TypeError, AttributeError) as problem:
+        return None, [_damaged(path, f"it is no description of a backend ({problem})")]
+    return (pointer if pointer.type else None), []
+
+
+def write_pointer(data_directory: str, pointer: BackendPointer | None) -> list[Diagnostic]:
+    """Remember the backend that is set up now, or that there is none."""
+    import json
+
+    path = os.path.join(data_directory, FILE)
+    document: dict[str, Any] = {"version": _FORMAT}
+    if pointer is not None:
+        settings = dict(sorted(pointer.settings.items()))
+        document["backend"] = {"type": pointer.type, "config": settings, "hash": pointer.hash}
+    try:
+        os.makedirs(data_directory, exist_ok=True)
+        with open(f"{path}.new", "w", encoding="utf-8") as file:
+            file.write(json.dumps(document, indent=4, ensure_ascii=False) + "\n")
+        os.replace(f"{path}.new", path)
+    except OSError as problem:
+        detail = f"{path}: {problem.strerror}. Other commands read it to find the state."
+        return [error("backend.unwritable_pointer", "Cannot remember the backend", detail)]
+    return []
+
+
+def settings_hash(type: str, settings: Mapping[str, Any]) -> int:
+    """The number that stands for a backend block: CRC-32 of its type and its settings (strings and None) by name.
+
+    It is the number that OpenTofu 1.12 computes (cty's hash of a tuple of the type and an object), so that a directory
+    prepared by either program is prepared for the other."""
+    members = "".join(f"{_quoted(settings[name])};" for name in sorted(settings))
+    return zlib.crc32(f"<{_quoted(type)};<{members}>;>".encode())
+
+
+_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"} | {
+    '"': '\\"',
+    "\\": "\\\\",
+}
+
+
+def _quoted(text: str | None) -> str:
+    """A string as a Go literal, `~` for null."""
+    if text is None:
+        return "~"
+    out = []
+    for letter in text:
+        if letter in _ESCAPES:
+            out.append(_ESCAPES[letter])
+        elif letter.isprintable():
+            out.append(letter)
+        elif ord(letter) < 0x80:
+            out.append(f"\\x{ord(letter):02x}")
+        else:
+            out.append(f"\\u{ord(letter):04x}" if ord(letter) < 0x10000 else f"\\U{ord(letter):08x}")
+    return f'"{"".join(out)}"'
+
+
+def _damaged(path: str, why: str) -> Diagnostic:
+    detail = f"{path}: {why}. Remove it and run init."
+    return error("backend.unreadable_pointer", "Cannot read which backend is set up", detail)
