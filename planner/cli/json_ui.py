@@ -56,9 +56,12 @@ class JsonLines:
         if type:
             more["type"] = type
         line.update((key, more[key]) for key in sorted(more))
-        data = dumps(line, escape_html=False).decode("utf-8")
+        self.text(dumps(line, escape_html=False).decode("utf-8"))
+
+    def text(self, line: str) -> None:
+        """A line that is JSON already."""
         with self._lock:
-            self._stream.write(data + "\n")
+            self._stream.write(line + "\n")
             self._stream.flush()
 
     def version(self) -> None:

@@ -15,6 +15,7 @@ from planner.cli.terminal import Terminal
 
 HELP = frozenset(("-h", "-help", "--help"))
 VERSION = frozenset(("-v", "-version", "--version"))
+JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 
 def run(argv: list[str]) -> int:
@@ -104,13 +105,24 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
         if any(word.lstrip("-") in ("no-color", "no-color=true") for word in words):
             terminal.set_colour(False)
         json_errors = getattr(module, "usage_error", None)
-        if json_errors is not None and any(word in ("-json", "--json", "-json=true") for word in words):
+        if json_errors is not None and any(word in JSON_WORDS for word in words):
             return int(json_errors(problem, terminal))
         return _usage_error(terminal, problem, command)
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except Exception as problem:
+        speaks_lines = any(flag.name == "json-into" for flag in getattr(module, "FLAGS", ()))
+        if speaks_lines and hasattr(module, "usage_error") and any(word in JSON_WORDS for word in words):
+            _ensure_json_view(terminal)
         return _failed(problem, terminal)
+
+
+def _ensure_json_view(terminal: Terminal) -> None:
+    """Problems that end the command are JSON lines too."""
+    if terminal.view is None:
+        from planner.cli.view import JsonView
+
+        terminal.view = JsonView(terminal.stdout)
 
 
 def _load(command: str) -> ModuleType:
@@ -125,7 +137,10 @@ def _failed(problem: Exception, terminal: Terminal) -> int:
     from planner.vocabulary.diagnostic import Failure, error
 
     if isinstance(problem, Failure):
-        show(problem.diagnostics, terminal)
+        if terminal.view is not None:
+            terminal.view.diagnostics(problem.diagnostics)
+        else:
+            show(problem.diagnostics, terminal)
         return 1
     if isinstance(problem, RecursionError) and not os.environ.get("PLANNER_DEBUG"):
         detail = "Something in the configuration or in the state is nested deeper than planner can follow."
