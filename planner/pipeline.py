@@ -28,7 +28,7 @@ from planner.session import (
     override_warnings,
 )
 from planner.shown import Shown, open_plan, outputs, plan_json, show, state_json
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 if TYPE_CHECKING:
     from planner.datalog.fact_base import FactBase
@@ -58,6 +58,7 @@ __all__ = [
     "plan",
     "plan_json",
     "query",
+    "refresh",
     "save_plan",
     "show",
     "state_json",
@@ -65,6 +66,7 @@ __all__ = [
     "why",
 ]
 
+VALUES_FROM_OUTSIDE = frozenset(("config.undeclared_value", "config.undeclared_values"))
 DESTROY_WALKS = {"plan": "plan-destroy", "apply": "destroy"}
 
 
@@ -233,13 +235,18 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
     from planner.plan.variables import UNFIT
 
     session = load_configuration(options)
+    loading = tuple(d for d in session.diagnostics if d.code not in VALUES_FROM_OUTSIDE)
     if options.generate_config_out:
-        detail = "Write the configuration of imported objects yourself: -generate-config-out is not supported yet."
-        return Planned(None, session, (error("plan.generate_config", "Option not supported yet", detail),))
+        from planner.plan.generation import check_output
+
+        problems = check_output(options.generate_config_out, options.mode)
+        if problems:
+            return Planned(None, session, tuple(problems))
     if session.config is None or session.failed:
         return Planned(None, session, session.diagnostics)
-    problems = [d for d in validate_loaded(session) if d.is_error]
-    if problems:
+    remarks = tuple(validate_loaded(session))
+    if has_errors(remarks):
+        problems = [d for d in remarks if d.is_error]
         return Planned(None, session, (*override_warnings(session), *session.diagnostics, *problems))
     variables, found = load_values(session)
     # a value that does not fit is reported by the walk, which plans everything else
@@ -254,11 +261,11 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         if session.failed:
             return Planned(None, session, session.diagnostics)
         made, found = _make_plan(session, hooks)
-    # warnings of loading are said by loading and by planning: readers of the JSON lines expect both
+    # warnings about the configuration are said by validating and by planning: readers of the JSON lines expect both
     return Planned(
         made,
         session,
-        (*override_warnings(session), *session.diagnostics, *session.diagnostics, *problems, *found),
+        (*override_warnings(session), *loading, *remarks, *session.diagnostics, *problems, *found),
     )
 
 
@@ -266,17 +273,29 @@ def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagno
     from planner.plan.planning import make_plan
 
     assert session.config is not None and session.state is not None
+    planned_options = plan_options(session)
+    out = session.options.generate_config_out
+    if out:
+        from planner.plan.generation import with_missing, write_generated
+
+        config, generated, problems = with_missing(session.config, out)
+        if problems:
+            return None, problems
+        session = evolve(session, config=config, memory={})
+        planned_options = evolve(planned_options, generated=generated, generate_to=out)
     made, problems = make_plan(
-        session.config,
+        config if out else session.config,
         session.state,
         session.variables,
         session.schemas,
-        plan_options(session),
+        planned_options,
         lambda walk, state: remembered(session, build(walk, session, state)),
         hooks,
     )
     if made is not None and session.rules:
         made = evolve(made, rules=session.rules)
+    if out and made is not None:
+        problems = [*problems, *write_generated(made, out)]
     if made is not None and not made.errored and not has_errors(problems) and _may_have_cycle(made):
         try:
             apply_graph(made, session)
@@ -376,7 +395,7 @@ def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
     """Do what a plan says (one just made, or the one in a file). The state is saved as far as it came, whatever
     happens."""
     if isinstance(planned, str):
-        planned = _saved(options, planned)
+        planned = saved(options, planned)
     session, made = planned.session, planned.plan
     if made is None or session.config is None or session.store is None or has_errors(planned.diagnostics):
         return Applied(None, diagnostics=planned.diagnostics)
@@ -399,15 +418,18 @@ def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
     return evolve(applied, diagnostics=(*applied.diagnostics, *problems))
 
 
-def _saved(options: Options, path: str) -> Planned:
+def saved(options: Options, path: str) -> Planned:
     """The plan in a file as one that was just made, with variables, store and the stored state."""
-    from planner.config.variables import check_plan_variables
+    from planner.config.variables import check_plan_variables, root_variables
 
     session, made, problems = open_plan(options, path)
     if made is None or session.config is None or has_errors(problems):
         return Planned(None, session, tuple(problems))
     recorded = {name: value for name, value in made.variables.items() if value is not None}
-    variables, found = check_plan_variables(recorded, session.config.root.variables, session.given)
+    declared = session.config.root.variables
+    variables, found = check_plan_variables(recorded, declared, session.given)
+    _, more = root_variables(declared, session.given)
+    found += [d for d in more if not d.is_error]
     session = load_state(evolve(session, variables=variables))
     return Planned(made, session, (*override_warnings(session), *problems, *found, *session.diagnostics))
 
@@ -443,6 +465,25 @@ def _apply(session: Session, made: Plan, hooks: Hooks, guard: PolicyGuard | None
     state, found = store.write(outcome.state)
     counts = Counts(outcome.add, outcome.change, outcome.remove, outcome.imports, outcome.forget)
     return Applied(state, counts, (*problems, *outcome.diagnostics, *found))
+
+
+def refresh(options: Options, hooks: Hooks) -> Applied:
+    """Plan, and record in the state only what looking at the real objects has shown."""
+    planned = plan(options, hooks, to_apply=True)
+    session, made = planned.session, planned.plan
+    if made is None or session.store is None or has_errors(planned.diagnostics):
+        return Applied(None, diagnostics=(*_nothing_to_refresh(session), *planned.diagnostics, *release(planned)))
+    state, problems = session.store.write(made.prior_state)
+    problems += release(planned)
+    return Applied(state, diagnostics=(*_nothing_to_refresh(session), *planned.diagnostics, *problems))
+
+
+def _nothing_to_refresh(session: Session) -> list[Diagnostic]:
+    """A warning when the state has no object to look at."""
+    if session.state is None or any(r.mode == "managed" for r in session.state.resources.values()):
+        return []
+    detail = "The state has no objects of resources, so there is nothing to look at."
+    return [warning("state.nothing_to_refresh", "Empty or non-existent state", detail)]
 
 
 # ---------------------------------------------------------------- console

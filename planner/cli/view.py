@@ -30,6 +30,9 @@ class View:
     def plan(self, plan: Plan, schema_of: SchemaOf) -> None:
         """The finished plan."""
 
+    def saved_plan(self, plan: Plan) -> None:
+        """The plan of a file, which is applied without asking."""
+
     def next_steps(self, path: str, generated: str) -> None:
         """Where the plan was saved ("" when it was not) and where configuration was generated."""
 
@@ -147,6 +150,9 @@ class JsonView(View):
     def plan(self, plan: Plan, schema_of: SchemaOf) -> None:
         self.lines.plan(plan)
 
+    def saved_plan(self, plan: Plan) -> None:
+        self.lines.planned_changes(change for change in plan.changes if change.action != "no-op")
+
     def finished(self, counts: Counts, destroyed: bool) -> None:
         if destroyed:
             self.lines.summary(counts.destroyed, counts, "destroy")
@@ -190,6 +196,10 @@ class BothViews(View):
     def plan(self, plan: Plan, schema_of: SchemaOf) -> None:
         for view in self.views:
             view.plan(plan, schema_of)
+
+    def saved_plan(self, plan: Plan) -> None:
+        for view in self.views:
+            view.saved_plan(plan)
 
     def next_steps(self, path: str, generated: str) -> None:
         for view in self.views:

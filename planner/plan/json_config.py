@@ -272,6 +272,8 @@ def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
     if isinstance(ref, BadReference):
         return []
     subject = subject_text(ref)
+    if isinstance(node, nodes.Traversal) and node.root == "tofu":
+        subject = "tofu" + subject.removeprefix("terraform")
     steps = [_step_text(step) for step in ref.rest]
     found = [subject + "".join(steps[:n]) for n in range(len(steps), -1, -1)]
     if ref.kind == "output":
