@@ -273,19 +273,19 @@ def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagno
     from planner.plan.planning import make_plan
 
     assert session.config is not None and session.state is not None
-    planned_options = plan_options(session)
+    config, state, planned_options = session.config, session.state, plan_options(session)
     out = session.options.generate_config_out
     if out:
         from planner.plan.generation import with_missing, write_generated
 
-        config, generated, problems = with_missing(session.config, out)
+        config, generated, problems = with_missing(config, out)
         if problems:
             return None, problems
         session = evolve(session, config=config, memory={})
         planned_options = evolve(planned_options, generated=generated, generate_to=out)
     made, problems = make_plan(
-        config if out else session.config,
-        session.state,
+        config,
+        state,
         session.variables,
         session.schemas,
         planned_options,

@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 
 from planner.cli import index
-from planner.cli.flags import UsageError, parse
+from planner.cli.flags import UsageError, deprecation_level, parse
 from planner.cli.terminal import Terminal
 
 HELP = frozenset(("-h", "-help", "--help"))
@@ -100,6 +100,7 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
             "error": arguments["consolidate-errors"],
         }
         terminal.concise = arguments["concise"]
+        terminal.deprecation = deprecation_level(arguments["deprecation"])
         return int(module.run(arguments, terminal))
     except UsageError as problem:
         if any(word.lstrip("-") in ("no-color", "no-color=true") for word in words):

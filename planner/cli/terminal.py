@@ -57,6 +57,8 @@ class Terminal:
         self.compact_warnings = False
         self.consolidate = {"warning": True, "error": False}
         self.concise = False
+        self.deprecation = "all"
+        """which warnings about deprecated parts of modules are shown: all, local (of local modules) or none"""
         self.owns_process = False
         """whether the command may handle the signals of the process"""
         self.view: View | None = None

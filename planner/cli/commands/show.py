@@ -64,8 +64,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     else:
         from planner.cli.render_state import StateText
 
-        text = StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"])
-        text.show(shown.state)
+        StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"]).show(shown.state)
     return finish(shown.diagnostics, terminal)
 
 

@@ -37,6 +37,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner import pipeline
     from planner.cli.render_state import StateText
     from planner.cli.schema_lookup import SchemaLookup
+    from planner.shown import Shown
 
     view = open_plain_view(arguments, terminal)
     shown = pipeline.show(options(arguments), None)
@@ -52,7 +53,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     text = StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"])
     for resource, instance in shown.state.instances():
         if resource.address + format_key(instance.key) == found[0] and instance.current is not None:
-            alone = evolve(shown, state=only(resource, instance))
+            alone = Shown(shown.session, state=only(resource, instance))
             view.document(text.object(resource, instance, "", instance.current), pipeline.state_json(alone))
             return view.finish(shown.diagnostics)
     detail = f"{found[0]} has only deposed objects."
