@@ -8,7 +8,7 @@ Each stage eats what the one before gave. Nothing here decides: rules do, and th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,7 @@ from planner.session import (
     store_of,
 )
 from planner.shown import Shown, open_plan, outputs, plan_json, recorded_variables, show, state_json
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 if TYPE_CHECKING:
     from planner.datalog.fact_base import FactBase
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from planner.language.scope import Scope
     from planner.plan.model import Plan, ResourceChange
     from planner.plan.options import PlanOptions
-    from planner.plan.planning import BuildGraph
     from planner.policy.guard import PolicyGuard
     from planner.state.model import State
     from planner.walk.hooks import Hooks
@@ -63,6 +62,7 @@ __all__ = [
     "plan",
     "plan_json",
     "query",
+    "refresh",
     "save_plan",
     "show",
     "state_json",
@@ -70,6 +70,7 @@ __all__ = [
     "why",
 ]
 
+VALUES_FROM_OUTSIDE = frozenset(("config.undeclared_value", "config.undeclared_values"))
 DESTROY_WALKS = {"plan": "plan-destroy", "apply": "destroy"}
 
 
@@ -260,9 +261,13 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
     from planner.plan.variables import UNFIT
 
     session = load_configuration(options)
+    loading = tuple(d for d in session.diagnostics if d.code not in VALUES_FROM_OUTSIDE)
     if options.generate_config_out:
-        detail = "Write the configuration of imported objects yourself: -generate-config-out is not supported yet."
-        return Planned(None, session, (error("plan.generate_config", "Option not supported yet", detail),))
+        from planner.plan.generation import check_output
+
+        problems = check_output(options.generate_config_out, options.mode)
+        if problems:
+            return Planned(None, session, tuple(problems))
     if session.config is None or session.failed:
         return Planned(None, session, session.diagnostics)
     if options.needs_configuration and not session.config.files and options.mode != "destroy":
@@ -283,64 +288,75 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         session = read_state(session)
         if session.failed:
             return Planned(None, session, session.diagnostics)
-        invalid, made, found = _make_valid_plan(session, hooks)
-    if invalid:
-        return Planned(None, session, (*override_warnings(session), *session.diagnostics, *invalid))
-    # warnings of loading are said by loading and by planning: readers of the JSON lines expect both
+        remarks, made, found = _make_valid_plan(session, hooks)
+    if has_errors(remarks):
+        return Planned(None, session, (*override_warnings(session), *session.diagnostics, *_errors(remarks)))
+    # warnings about the configuration are said by validating and by planning: readers of the JSON lines expect both
     return Planned(
         made,
         session,
-        (*override_warnings(session), *session.diagnostics, *session.diagnostics, *problems, *found),
+        (*override_warnings(session), *loading, *remarks, *session.diagnostics, *problems, *found),
     )
 
 
 def _make_valid_plan(session: Session, hooks: Hooks) -> tuple[list[Diagnostic], Plan | None, list[Diagnostic]]:
-    """What is wrong with the configuration by itself; else the plan, and what there is to say of it. The graph of a
-    plan without limits serves both, which saves a third of the time of large configurations."""
-    options, invalid = session.options, list[Diagnostic]()
-    shares = options.mode != "destroy" and not options.targets and not options.excludes
-    validated = not shares
+    """What there is to say of the configuration by itself; without errors there, the plan, and what there is to say of
+    it. The graph of a plan without limits serves both, which saves a third of the time of large configurations."""
+    options, found = session.options, list[list[Diagnostic]]()
 
-    def build_graph(walk: str, state: State) -> Graph:
-        nonlocal validated, invalid
+    def build_graph(session: Session, walk: str, state: State) -> Graph:
         graph = build(walk, session, state)
-        if not validated:
-            validated, invalid = True, _errors(validate_loaded(session, graph))
-            if invalid:
-                raise Failure(invalid)
+        if not found:
+            found.append(validate_loaded(session, graph))
+            if has_errors(found[0]):
+                raise Failure(found[0])
         return remembered(session, graph)
 
-    if not shares:
-        invalid = _errors(validate_loaded(session))
-        if invalid:
-            return invalid, None, []
+    if options.mode == "destroy" or options.targets or options.excludes or options.generate_config_out:
+        found.append(validate_loaded(session))
+        if has_errors(found[0]):
+            return found[0], None, []
     made, problems = _make_plan(session, hooks, build_graph)
-    if not validated:  # it did not come to a graph: what is wrong by itself is the cause
-        invalid = _errors(validate_loaded(session))
-    return invalid, made, problems
+    if not found:  # it did not come to a graph: what is wrong by itself is the cause
+        found.append(validate_loaded(session))
+    return found[0], made, problems
 
 
 def _errors(problems: Iterable[Diagnostic]) -> list[Diagnostic]:
     return [d for d in problems if d.is_error]
 
 
-def _make_plan(session: Session, hooks: Hooks, build_graph: BuildGraph) -> tuple[Plan | None, list[Diagnostic]]:
+def _make_plan(
+    session: Session, hooks: Hooks, build_graph: Callable[[Session, str, State], Graph]
+) -> tuple[Plan | None, list[Diagnostic]]:
     from planner.plan.planning import make_plan
 
     assert session.config is not None and session.state is not None
+    config, state, planned_options = session.config, session.state, plan_options(session)
+    out = session.options.generate_config_out
+    if out:
+        from planner.plan.generation import with_missing, write_generated
+
+        config, generated, problems = with_missing(config, out)
+        if problems:
+            return None, problems
+        session = evolve(session, config=config, memory={})
+        planned_options = evolve(planned_options, generated=generated, generate_to=out)
     made, problems = make_plan(
-        session.config,
-        session.state,
+        config,
+        state,
         session.variables,
         session.schemas,
-        plan_options(session),
-        build_graph,
+        planned_options,
+        lambda walk, state: build_graph(session, walk, state),
         hooks,
     )
     if made is not None and session.rules:
         made = evolve(made, rules=session.rules)
     if made is not None and session.backend is not None:
         made = evolve(made, backend={"type": "local", **session.backend.settings})
+    if out and made is not None:
+        problems = [*problems, *write_generated(made, out)]
     if made is not None and not made.errored and not has_errors(problems) and _may_have_cycle(made):
         try:
             apply_graph(made, session)
@@ -458,7 +474,7 @@ def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
     """Do what a plan says (one just made, or the one in a file). The state is saved as far as it came, whatever
     happens."""
     if isinstance(planned, str):
-        planned = _saved(options, planned)
+        planned = saved(options, planned)
     session, made = planned.session, planned.plan
     if made is None or session.config is None or session.store is None or has_errors(planned.diagnostics):
         return Applied(None, diagnostics=planned.diagnostics)
@@ -481,12 +497,16 @@ def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
     return evolve(applied, diagnostics=(*applied.diagnostics, *problems))
 
 
-def _saved(options: Options, path: str) -> Planned:
+def saved(options: Options, path: str) -> Planned:
     """The plan in a file as one that was just made, with variables, store and the stored state."""
+    from planner.config.variables import root_variables
+
     session, made, problems = open_plan(options, path)
     if made is None or session.config is None or has_errors(problems):
         return Planned(None, session, tuple(problems))
     _, found = recorded_variables(session, made)
+    _, more = root_variables(session.config.root.variables, session.given)
+    found += [d for d in more if not d.is_error]
     session = read_state(planned_backend(session, made))
     return Planned(made, session, (*override_warnings(session), *problems, *found, *session.diagnostics))
 
@@ -522,6 +542,25 @@ def _apply(session: Session, made: Plan, hooks: Hooks, guard: PolicyGuard | None
     state, found = store.write(outcome.state)
     counts = Counts(outcome.add, outcome.change, outcome.remove, outcome.imports, outcome.forget)
     return Applied(state, counts, (*problems, *outcome.diagnostics, *found))
+
+
+def refresh(options: Options, hooks: Hooks) -> Applied:
+    """Plan, and record in the state only what looking at the real objects has shown."""
+    planned = plan(options, hooks, to_apply=True)
+    session, made = planned.session, planned.plan
+    if made is None or session.store is None or has_errors(planned.diagnostics):
+        return Applied(None, diagnostics=(*_nothing_to_refresh(session), *planned.diagnostics, *release(planned)))
+    state, problems = session.store.write(made.prior_state)
+    problems += release(planned)
+    return Applied(state, diagnostics=(*_nothing_to_refresh(session), *planned.diagnostics, *problems))
+
+
+def _nothing_to_refresh(session: Session) -> list[Diagnostic]:
+    """A warning when the state has no object to look at."""
+    if session.state is None or any(r.mode == "managed" for r in session.state.resources.values()):
+        return []
+    detail = "The state has no objects of resources, so there is nothing to look at."
+    return [warning("state.nothing_to_refresh", "Empty or non-existent state", detail)]
 
 
 # ---------------------------------------------------------------- console

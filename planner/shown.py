@@ -120,6 +120,7 @@ def open_plan(options: Options, path: str) -> tuple[Session, Plan | None, list[D
         workspace=workspace,
         schemas=new_schemas(options.directory, config),
         rules=plan.rules,
+        diagnostics=tuple(d for d in found if not d.is_error),
     )
     return evolve(session, variables=recorded_variables(session, plan)[0]), plan, problems
 

@@ -43,11 +43,27 @@ def unsupported(type: str) -> AttributeDiagnostic | None:
 
 
 def provisioner_schema(type: str) -> BlockSchema | None:
-    """The schema of a provisioner's block without the meta-arguments; None when the type is not supported."""
-    if type not in KNOWN:
-        return None
+    """The schema of a provisioner's block without the meta-arguments; None when there is no such type."""
     from planner.language.schema import AttributeSchema, BlockSchema
 
+    if type == "file":
+        return BlockSchema(
+            {
+                "source": AttributeSchema(STRING, optional=True),
+                "content": AttributeSchema(STRING, optional=True),
+                "destination": AttributeSchema(STRING, required=True),
+            }
+        )
+    if type == "remote-exec":
+        return BlockSchema(
+            {
+                "inline": AttributeSchema(ListType(STRING), optional=True),
+                "script": AttributeSchema(STRING, optional=True),
+                "scripts": AttributeSchema(ListType(STRING), optional=True),
+            }
+        )
+    if type not in KNOWN:
+        return None
     return BlockSchema(
         {
             "command": AttributeSchema(STRING, required=True),

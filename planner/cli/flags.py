@@ -48,7 +48,7 @@ COMMON = (
     Flag("consolidate-warnings", "bool", "", True),
     Flag("consolidate-errors", "bool", ""),
     Flag("concise", "bool", ""),
-    Flag("deprecation", "string", ""),
+    Flag("deprecation", "string", "", value="module:LEVEL"),
 )
 """Flags of every command."""
 
@@ -138,6 +138,14 @@ def _value(flag: Flag, text: str) -> Any:
             )
         return seconds
     return text
+
+
+def deprecation_level(text: str) -> str:
+    """all, local or none, from the value of -deprecation: `module:LEVEL`. Raises UsageError."""
+    kind, _, level = text.partition(":")
+    if text and (kind != "module" or level not in ("all", "local", "none")):
+        raise UsageError("Option -deprecation is module:all, module:local or module:none", f"It was given {text!r}.")
+    return level or "all"
 
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}

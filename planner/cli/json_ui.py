@@ -56,9 +56,12 @@ class JsonLines:
         if type:
             more["type"] = type
         line.update((key, more[key]) for key in sorted(more))
-        data = dumps(line, escape_html=False).decode("utf-8")
+        self.text(dumps(line, escape_html=False).decode("utf-8"))
+
+    def text(self, line: str) -> None:
+        """A line that is JSON already."""
         with self._lock:
-            self._stream.write(data + "\n")
+            self._stream.write(line + "\n")
             self._stream.flush()
 
     def version(self) -> None:
@@ -82,18 +85,23 @@ class JsonLines:
             if change.action != "no-op" or plan.mode == "refresh-only":
                 data = change_json(change)
                 self.message(f"{change.address}: Drift detected ({data['action']})", "resource_drift", change=data)
-        for change in plan.changes:
-            moved = change.address != change.previous_address
-            if change.mode != "managed" and change.action == "delete":
-                continue
-            if change.action != "no-op" or moved or change.importing is not None:
-                data = change_json(change)
-                self.message(f"{change.address}: Plan to {data['action']}", "planned_change", change=data)
+        self.planned_changes(
+            change
+            for change in plan.changes
+            if change.action != "no-op" or change.address != change.previous_address or change.importing is not None
+        )
         counts = Counts.of_plan(plan)
         self.summary(counts.planned, counts, "plan")
         if plan.outputs:
             outputs = {o.name: {"sensitive": o.sensitive, "action": ACTIONS[o.action]} for o in plan.outputs}
             self.message(f"Outputs: {len(outputs)}", "outputs", outputs=dict(sorted(outputs.items())))
+
+    def planned_changes(self, changes: Iterable[ResourceChange]) -> None:
+        """What is planned, one line for each; that data is no longer read is not worth one."""
+        for change in changes:
+            if change.mode == "managed" or change.action != "delete":
+                data = change_json(change)
+                self.message(f"{change.address}: Plan to {data['action']}", "planned_change", change=data)
 
     def summary(self, text: str, counts: Counts, operation: str) -> None:
         """`operation` is plan, apply or destroy."""

@@ -10,11 +10,12 @@ import sys
 from types import ModuleType
 
 from planner.cli import index
-from planner.cli.flags import UsageError, parse
+from planner.cli.flags import UsageError, deprecation_level, parse
 from planner.cli.terminal import Terminal
 
 HELP = frozenset(("-h", "-help", "--help"))
 VERSION = frozenset(("-v", "-version", "--version"))
+JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 
 def run(argv: list[str]) -> int:
@@ -100,27 +101,30 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
             "error": arguments["consolidate-errors"],
         }
         terminal.concise = arguments["concise"]
+        terminal.deprecation = deprecation_level(arguments["deprecation"])
         return int(module.run(arguments, terminal))
     except UsageError as problem:
         if any(word.lstrip("-") in ("no-color", "no-color=true") for word in words):
             terminal.set_colour(False)
         json_errors = getattr(module, "usage_error", None)
-        if json_errors is not None and _wants_json(words):
+        if json_errors is not None and any(word in JSON_WORDS for word in words):
             return int(json_errors(problem, terminal))
         return _usage_error(terminal, problem, command)
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except Exception as problem:
-        from planner.vocabulary.diagnostic import Failure
-
-        json_failure = getattr(module, "failure", None)
-        if isinstance(problem, Failure) and json_failure is not None and _wants_json(words):
-            return int(json_failure(problem.diagnostics, terminal))
+        speaks_lines = any(flag.name == "json-into" for flag in getattr(module, "FLAGS", ()))
+        if speaks_lines and hasattr(module, "usage_error") and any(word in JSON_WORDS for word in words):
+            _ensure_json_view(terminal)
         return _failed(problem, terminal)
 
 
-def _wants_json(words: list[str]) -> bool:
-    return any(word in ("-json", "--json", "-json=true", "--json=true") for word in words)
+def _ensure_json_view(terminal: Terminal) -> None:
+    """Problems that end the command are JSON lines too."""
+    if terminal.view is None:
+        from planner.cli.view import JsonView
+
+        terminal.view = JsonView(terminal.stdout)
 
 
 def _load(command: str) -> ModuleType:
@@ -135,7 +139,10 @@ def _failed(problem: Exception, terminal: Terminal) -> int:
     from planner.vocabulary.diagnostic import Failure, error
 
     if isinstance(problem, Failure):
-        show(problem.diagnostics, terminal)
+        if terminal.view is not None:
+            terminal.view.diagnostics(problem.diagnostics)
+        else:
+            show(problem.diagnostics, terminal)
         return 1
     if isinstance(problem, RecursionError) and not os.environ.get("PLANNER_DEBUG"):
         detail = "Something in the configuration or in the state is nested deeper than planner can follow."

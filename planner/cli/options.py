@@ -53,6 +53,10 @@ JSON_LINES = (
     Flag("json", "bool", "Print one JSON object a line, for programs."),
     Flag("json-into", "string", "Print text, and write the JSON lines to this file too.", value="FILE"),
 )
+JSON_DOCUMENT = (
+    JSON,
+    Flag("json-into", "string", "Print text, and write the JSON to this file too.", value="FILE"),
+)
 SHOW_SENSITIVE = Flag("show-sensitive", "bool", "Show sensitive values.")
 
 

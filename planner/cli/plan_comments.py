@@ -34,12 +34,12 @@ def change_comment(change: ResourceChange, drift: bool, paint: Paint) -> list[st
     if moved and change.action != "no-op":
         lines.append(f"  # (moved from {change.previous_address})")
     if change.importing is not None:
+        if change.generated_config:
+            lines.append("  # (config will be generated)")
         if change.importing.id:
             lines.append(f'  # (imported from "{change.importing.id}")')
         else:
             lines.append("  # (will be imported first)")
-        if change.generated_config:
-            lines.append("  # (config will be generated)")
         if change.action in REPLACEMENTS:
             lines.append(f"  # {paint('Warning: this will destroy the imported resource', 'yellow')}")
     return lines

@@ -17,10 +17,18 @@ from planner.vocabulary.diagnostic import Diagnostic
 TYPED = "<query>"
 """the name of what was typed as a word of the command line: a caret shows the place, as there is no editor to go to"""
 
+DEPRECATIONS = {
+    "all": frozenset[str](),
+    "local": frozenset(("plan.deprecated_remote_variable",)),
+    "none": frozenset(("plan.deprecated_variable", "plan.deprecated_remote_variable")),
+}
+"""level of -deprecation -> codes of the warnings that are left out"""
+
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> None:
     """Print diagnostics: errors on standard error, warnings on standard output, repeated ones together."""
-    shown = sort_diagnostics(diagnostics)
+    left_out = DEPRECATIONS[terminal.deprecation]
+    shown = [d for d in sort_diagnostics(diagnostics) if d.code not in left_out]
     for severity, wanted in terminal.consolidate.items():
         if wanted:
             shown = consolidate(shown, severity)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from planner.cli.view import View
 
 DEFAULT_WIDTH = 78
 """columns assumed when a stream is no terminal"""
@@ -54,8 +57,12 @@ class Terminal:
         self.compact_warnings = False
         self.consolidate = {"warning": True, "error": False}
         self.concise = False
+        self.deprecation = "all"
+        """which warnings about deprecated parts of modules are shown: all, local (of local modules) or none"""
         self.owns_process = False
         """whether the command may handle the signals of the process"""
+        self.view: View | None = None
+        """where problems that end the command are told, once the command has chosen"""
         self.set_colour(colour)
 
     def set_colour(self, wanted: bool) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.summary import Counts
 from planner.cli.terminal import Terminal, wrap
-from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.walk.hooks import HookGroup, Hooks
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ class View:
     def plan(self, plan: Plan, schema_of: SchemaOf) -> None:
         """The finished plan."""
 
+    def saved_plan(self, plan: Plan) -> None:
+        """The plan of a file, which is applied without asking."""
+
     def next_steps(self, path: str, generated: str) -> None:
         """Where the plan was saved ("" when it was not) and where configuration was generated."""
 
@@ -40,6 +44,20 @@ class View:
 
     def log(self, text: str) -> None:
         """A remark."""
+
+    def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
+        """A line of a command that neither plans nor applies: `text` for people (None: nothing), `message` (else the
+        text without its last full stop) with more fields for programs."""
+
+    def document(self, text: str, data: Any) -> None:
+        """Text for people, and the JSON document of the same for programs."""
+
+    def finish(self, diagnostics: Iterable[Diagnostic]) -> int:
+        """The end of a command: its problems, and the exit code: 1 when there is an error among them."""
+        found = list(diagnostics)
+        if found:
+            self.diagnostics(found)
+        return int(has_errors(found))
 
     def verdict(self, verdict: Verdict) -> None:
         """What policies say; denials and warnings follow as diagnostics."""
@@ -103,6 +121,13 @@ class HumanView(View):
     def log(self, text: str) -> None:
         self.terminal.out(text)
 
+    def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
+        if text is not None:
+            self.terminal.out(text)
+
+    def document(self, text: str, data: Any) -> None:
+        self.terminal.out(text)
+
     def verdict(self, verdict: Verdict) -> None:
         from planner.cli.verdicts import counted
 
@@ -125,6 +150,9 @@ class JsonView(View):
     def plan(self, plan: Plan, schema_of: SchemaOf) -> None:
         self.lines.plan(plan)
 
+    def saved_plan(self, plan: Plan) -> None:
+        self.lines.planned_changes(change for change in plan.changes if change.action != "no-op")
+
     def finished(self, counts: Counts, destroyed: bool) -> None:
         if destroyed:
             self.lines.summary(counts.destroyed, counts, "destroy")
@@ -136,6 +164,15 @@ class JsonView(View):
 
     def log(self, text: str) -> None:
         self.lines.log(text)
+
+    def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
+        if message or text:
+            self.lines.message(message or str(text).removesuffix("."), level=level, **more)
+
+    def document(self, text: str, data: Any) -> None:
+        from planner.vocabulary.exact_json import dumps
+
+        self.lines.text(dumps(data).decode("utf-8"))
 
     def verdict(self, verdict: Verdict) -> None:
         levels = {"deny": "error", "overridden": "warn", "warn": "warn", "undecided": "warn"}
@@ -160,6 +197,10 @@ class BothViews(View):
         for view in self.views:
             view.plan(plan, schema_of)
 
+    def saved_plan(self, plan: Plan) -> None:
+        for view in self.views:
+            view.saved_plan(plan)
+
     def next_steps(self, path: str, generated: str) -> None:
         for view in self.views:
             view.next_steps(path, generated)
@@ -176,14 +217,23 @@ class BothViews(View):
         for view in self.views:
             view.log(text)
 
+    def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
+        for view in self.views:
+            view.say(text, message, level, **more)
+
+    def document(self, text: str, data: Any) -> None:
+        for view in self.views:
+            view.document(text, data)
+
     def verdict(self, verdict: Verdict) -> None:
         for view in self.views:
             view.verdict(verdict)
 
 
 def open_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view that the flags -json and -json-into ask for. Raises UsageError when the file cannot be written."""
-    view = _open_view(arguments, terminal)
+    """The view that the flags -json and -json-into ask for, of a command that walks: the first interrupt stops the
+    walk. Raises UsageError when the file cannot be written."""
+    view = open_plain_view(arguments, terminal)
     if terminal.owns_process:
         _handle_interrupts(view)
     return view
@@ -200,20 +250,37 @@ def _handle_interrupts(view: View) -> None:
     signals.STOP.listen(lambda: threading.Thread(target=view.hooks.stopping, daemon=True).start())
 
 
-def _open_view(arguments: Arguments, terminal: Terminal) -> View:
+def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
+    """The view that the flags ask for, of a command that does not walk. Failures that end the command go there too.
+    Raises UsageError when the file cannot be written."""
+    terminal.view = view = _made_view(arguments, terminal)
+    return view
+
+
+def _made_view(arguments: Arguments, terminal: Terminal) -> View:
+    stream = open_json_into(arguments)
     if arguments.get("json"):
         if arguments.get("json-into"):
             raise UsageError("Conflicting options", "-json prints JSON lines and -json-into writes them: choose one.")
         return JsonView(terminal.stdout)
     view = HumanView(terminal, bool(arguments.get("show-sensitive")))
+    return view if stream is None else BothViews(view, JsonView(stream))
+
+
+def open_json_into(arguments: Arguments) -> TextIO | None:
+    """The file of -json-into, emptied; readable by its owner only when it is new. None without the flag. Raises
+    UsageError when it cannot be written, or when -json is given too."""
     path = arguments.get("json-into")
     if not path:
-        return view
+        return None
     try:
-        stream = open(path, "w", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115 (open until we exit)
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     except OSError as problem:
         raise UsageError("Cannot write the file of -json-into", f"{path}: {problem.strerror}.") from None
-    return BothViews(view, JsonView(stream))
+    if arguments.get("json"):
+        os.close(number)
+        raise UsageError("Conflicting options", "JSON goes either to standard output or to a file, not to both.")
+    return open(number, "w", encoding="utf-8", errors="surrogateescape")
 
 
 def usage_error_lines(problem: UsageError, terminal: Terminal) -> int:

@@ -11,6 +11,7 @@ from attrs import frozen
 from planner.config.model import CheckRule, Config, Expr
 from planner.language.convert import ConversionError, convert
 from planner.language.evaluate import try_evaluate
+from planner.language.operands import operand_values
 from planner.language.scope import Scope
 from planner.language.types import BOOL, STRING
 from planner.language.values import EPHEMERAL, SENSITIVE, Null, Unknown, Value, unmark, unmark_deep
@@ -53,7 +54,8 @@ def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity
     if value.__class__ is Unknown:
         if kind == "assertion":
             detail = "The condition depends on values that are only known after apply; it is checked again then."
-            problems.append(warning("plan.assertion_unknown", f"{_TITLES[kind]} known after apply", detail, span))
+            title = f"{_TITLES[kind]} known after apply"
+            problems.append(warning("plan.assertion_unknown", title, detail, span, values=operands(rule, scope)))
         return RuleResult("unknown", "", tuple(problems))
     held = _truth(value, span, "Invalid condition result", problems)
     if held is None:
@@ -61,7 +63,8 @@ def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity
     if held:
         return RuleResult("pass", "", tuple(problems))
     detail = message or "This condition does not hold, and its error message is not usable either."
-    problems.append(Diagnostic(severity, "plan.condition_failed", f"{_TITLES[kind]} failed", detail, span))
+    title = f"{_TITLES[kind]} failed"
+    problems.append(Diagnostic(severity, "plan.condition_failed", title, detail, span, values=operands(rule, scope)))
     return RuleResult("fail", message, tuple(problems))
 
 
@@ -96,8 +99,14 @@ def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult
     message = message or "The value is not valid, and the error message is not usable either."
     place = f"{rule.span.filename}:{rule.span.start_position.line},{rule.span.start_position.column}"
     detail = f"{message}\n\nThis was checked by the validation rule at {place}."
-    problems.append(error("plan.validation_failed", "Invalid value for variable", detail, subject))
+    title = "Invalid value for variable"
+    problems.append(error("plan.validation_failed", title, detail, subject, values=operands(rule, scope)))
     return RuleResult("fail", message, tuple(problems))
+
+
+def operands(rule: CheckRule, scope: Scope) -> tuple[tuple[str, str], ...]:
+    """What the names in a condition stand for."""
+    return operand_values(rule.condition.node, scope, rule.condition.source)
 
 
 def _truth(value: Value, span: Span, summary: str, problems: list[Diagnostic]) -> bool | None:

@@ -28,6 +28,7 @@ from planner.syntax.body import BlockSchema as BlockHeader
 from planner.syntax.body import Body, BodySchema
 from planner.syntax.references import variables
 from planner.vocabulary.address import format_key
+from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.exact_json import loads
 from planner.vocabulary.span import Source
 
@@ -52,6 +53,23 @@ def config_json(config: Config, schema_of: SchemaOf, provisioners: ProvisionerSc
         }
     out["root_module"] = writer.module(config.root)
     return out
+
+
+def module_json(config: Config) -> dict[str, Any]:
+    """One module by itself as `show -json -module` prints it: nothing that a schema or a called module would have to
+    tell, so no expressions."""
+    writer = _ModuleWriter(_no_schema, lambda type: None, config)
+    out: dict[str, Any] = {}
+    if writer.providers.shown:
+        out["provider_config"] = {
+            key: _without_empty(entry.fields()) for key, entry in sorted(writer.providers.shown.items())
+        }
+    out["root_module"] = writer.module(config.root)
+    return out
+
+
+def _no_schema(provider: str) -> Any:
+    raise Failure(error("show.no_schema", "No schema", f"The schema of {provider} is not read for a single module."))
 
 
 class _Writer:
@@ -181,6 +199,46 @@ class _Writer:
         return made
 
 
+class _ModuleWriter(_Writer):
+    """Writes a module whose providers and called modules may not be there."""
+
+    def module(self, module: ModuleConfig) -> dict[str, Any]:
+        return _without_empty(
+            {
+                "outputs": {name: self.output(module.outputs[name]) for name in sorted(module.outputs)},
+                "resources": self.resources(module),
+                "module_calls": {name: self.uninstalled(module.calls[name]) for name in sorted(module.calls)},
+                "variables": {name: _variable(module.variables[name]) for name in sorted(module.variables)},
+            }
+        )
+
+    def output(self, output: OutputDecl) -> dict[str, Any]:
+        out = super().output(output)
+        del out["expression"]
+        return out
+
+    def uninstalled(self, call: ModuleCall) -> dict[str, Any]:
+        out = _without_empty({"source": call.source, "version_constraint": call.version or ""})
+        if call.depends_on:
+            out["depends_on"] = _named(call.depends_on)
+        return out
+
+    def resource(self, resource: ResourceDecl, module: ModuleConfig) -> dict[str, Any]:
+        local = str(resource.provider) if resource.provider else resource.provider_name
+        out: dict[str, Any] = {
+            "address": resource.key,
+            "mode": resource.mode,
+            "type": resource.type,
+            "name": resource.name,
+            "provider_config_key": self.providers.resolve(local, module.path),
+        }
+        if resource.provisioners:
+            out["provisioners"] = [self.provisioner(p) for p in resource.provisioners]
+        if resource.depends_on:
+            out["depends_on"] = _named(resource.depends_on)
+        return out
+
+
 # ---------------------------------------------------------------- expressions
 
 
@@ -214,6 +272,8 @@ def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
     if isinstance(ref, BadReference):
         return []
     subject = subject_text(ref)
+    if isinstance(node, nodes.Traversal) and node.root == "tofu":
+        subject = "tofu" + subject.removeprefix("terraform")
     steps = [_step_text(step) for step in ref.rest]
     found = [subject + "".join(steps[:n]) for n in range(len(steps), -1, -1)]
     if ref.kind == "output":

@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.config.model import Config
 from planner.language.paths import sensitive_structure, unknown_structure
-from planner.language.types import type_to_json
+from planner.language.types import DYNAMIC, type_to_json
 from planner.language.values import Null, Unknown, Value, is_wholly_known, type_of, unmark, unmark_deep
 from planner.plan.json_checks import checks_json, plan_groups
 from planner.plan.json_config import config_json
@@ -171,7 +171,8 @@ def _planned_output(output: OutputChange) -> dict[str, Any]:
     out: dict[str, Any] = {"sensitive": output.sensitive}
     if is_wholly_known(output.after):
         value, _ = unmark_deep(output.after)
-        out["type"] = type_to_json(type_of(value))
+        # a plan file keeps no type of null
+        out["type"] = type_to_json(DYNAMIC if value.__class__ is Null else type_of(value))
         out["value"] = plain(value)
     return out
 
@@ -195,6 +196,6 @@ def _variables(plan: Plan, config: Config) -> dict[str, Any]:
     """Values as they were given, and the defaults of the others."""
     values = {name: value for name, value in plan.variables.items() if value is not None}
     for name, declared in config.root.variables.items():
-        if name not in plan.variables and declared.default is not None:
+        if name not in values and declared.default is not None:
             values[name] = declared.default
     return {name: {"value": plain(values[name])} for name in sorted(values)}

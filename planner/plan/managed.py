@@ -16,6 +16,7 @@ from planner.language.paths import apply_marks, get, marked_paths
 from planner.language.schema import BlockSchema
 from planner.language.values import EPHEMERAL, Null, Value, type_of, unmark_deep
 from planner.plan.decide import Facts, rows
+from planner.plan.generation import generate
 from planner.plan.ignore import ignore_changes
 from planner.plan.instance import Instance
 from planner.plan.lifecycle import decided, keeps_object
@@ -45,8 +46,11 @@ def plan_managed(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     importing = walk.imports.target(it.address)
     if importing is not None and walk.record.refreshed.instance(it.resource_address, it.key) is not None:
         importing = None  # it is managed already
+    generated = ""
     if importing is not None:
         current: RemoteObject | None = import_object(walk, it, importing.id)
+        if it.resource_address in walk.options.generated and current is not None:
+            generated = generate(it, current.value, walk.options.generate_to)
     else:
         current, problems = read_current(walk, it)
         if current is not None:
@@ -54,9 +58,14 @@ def plan_managed(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     assert it.objects is not None
     if walk.options.mode == "refresh-only":
         return problems + _without_plan(walk, it, current)
-    change, planned, destruction = _plan(walk, it, current, problems)
+    try:
+        change, planned, destruction = _plan(walk, it, current, problems)
+    except Failure:
+        if generated and current is not None:  # what was generated is written all the same: it only needs mending
+            walk.record.add(_nothing_but(walk, it, current, generated))
+        raise
     if importing is not None:
-        change = evolve(change, importing=Importing(importing.id))
+        change = evolve(change, importing=Importing(importing.id), generated_config=generated or None)
     walk.record.add(change)
     problems += destruction
     if has_errors(destruction):
@@ -68,6 +77,28 @@ def plan_managed(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
 
 
 # ---------------------------------------------------------------- the object as it will be
+
+
+def _nothing_but(walk: PlanWalk, it: Instance, current: RemoteObject, generated: str) -> ResourceChange:
+    """A change that only carries generated configuration that does not do."""
+    value = without_write_only(current.value, it.schema.block)
+    return ResourceChange(
+        it.address,
+        walk.record.moves.previous_address(it.address),
+        it.module_text,
+        it.mode,
+        it.type,
+        it.name,
+        it.key,
+        "",
+        it.configuration,
+        "no-op",
+        "",
+        value,
+        value,
+        generated_config=generated,
+        provider_key=it.provider_key,
+    )
 
 
 def _without_plan(walk: PlanWalk, it: Instance, current: RemoteObject | None) -> list[Diagnostic]:

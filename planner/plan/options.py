@@ -24,6 +24,10 @@ class PlanOptions:
     stop: StopSignal = field(factory=StopSignal)
     sequential: bool = False
     """one thing at a time on one thread, for debugging"""
+    generate_to: str = ""
+    """the file for generated configuration"""
+    generated: frozenset[str] = frozenset()
+    """resources whose configuration is generated from the imported object"""
     before_destroy: bool = False
     """the walk only refreshes the state for a plan that destroys: failed conditions are warnings"""
 

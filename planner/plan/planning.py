@@ -86,7 +86,7 @@ def _warnings(config: Config, variables: Mapping[str, RootVariable], options: Pl
         if decl.deprecated and given is not None and given.raw is not None:
             detail = f"{name} is deprecated: {decl.deprecated}"
             summary = "Deprecated variable used from the root module"
-            found.append(warning("plan.deprecated_variable", summary, detail, decl.span))
+            found.append(warning("plan.deprecated_root_variable", summary, detail, decl.span))
     if options.targets or options.excludes:
         detail = (
             "-target and -exclude leave things out, so the result need not be all that the configuration asks for. "

@@ -12,6 +12,7 @@ from attrs import field, frozen
 
 from planner.config.model import Expr
 from planner.language.evaluate import try_evaluate
+from planner.language.operands import operand_values
 from planner.language.scope import Scope
 from planner.language.types import DYNAMIC, NUMBER, STRING, MapType, ObjectType, SetType, TupleType, friendly_name
 from planner.language.values import (
@@ -94,7 +95,7 @@ def expand(block: Repeatable, scope: Scope, what: str) -> Expansion:
     if block.count is not None:
         count, problems = _count(block.count, scope)
         if count.__class__ is Unknown:
-            problems = [*problems, _unknown("count", block.count, what)]
+            problems = [*problems, _unknown("count", block.count, scope, what)]
         _raise(problems)
         return Expansion("count", {i: Repetition(count_index=i) for i in range(count)})
     if block.enabled is not None:
@@ -120,7 +121,7 @@ def for_each_items(expr: Expr, scope: Scope, what: str, allow_tuple: bool = Fals
     """Keys and values of a for_each argument, in order; of a set the items are both. Raises Failure."""
     value, problems = _for_each(expr, scope, allow_tuple)
     if value.__class__ is Unknown and not has_errors(problems):
-        problems = [*problems, _unknown("for_each", expr, what)]
+        problems = [*problems, _unknown("for_each", expr, scope, what)]
     _raise(problems)
     if value.__class__ is tuple:
         return list(enumerate(value))
@@ -146,15 +147,17 @@ def _count(expr: Expr, scope: Scope) -> tuple[Value, list[Diagnostic]]:
         return None, [error("plan.value_type", "Incorrect value type", f"count must be a number: {bad}.", expr.span)]
     value, marks = unmark(value)
     if EPHEMERAL in marks:
-        return None, [_invalid("count", expr, "it is ephemeral, but the number of instances is stored and shown")]
+        return None, [
+            _invalid("count", expr, scope, "it is ephemeral, but the number of instances is stored and shown")
+        ]
     if value.__class__ is Null:
-        return None, [_invalid("count", expr, "it is null, but a whole number is required")]
+        return None, [_invalid("count", expr, scope, "it is null, but a whole number is required")]
     if value.__class__ is Unknown:
         return Unknown(NUMBER), problems
     if value.__class__ is not int:
-        return None, [_invalid("count", expr, "it must be a whole number")]
+        return None, [_invalid("count", expr, scope, "it must be a whole number")]
     if value < 0:
-        return None, [_invalid("count", expr, "it must not be negative")]
+        return None, [_invalid("count", expr, scope, "it must not be negative")]
     return value, problems
 
 
@@ -165,18 +168,19 @@ def _enabled(expr: Expr, scope: Scope) -> bool:
     value, problems = try_evaluate(expr.node, scope, expr.source)
     value, marks = unmark(value)
     if SENSITIVE in marks:
-        problems.append(_invalid("enabled", expr, "it is sensitive, but whether an instance exists shows it"))
+        reason = "it is sensitive, but whether an instance exists shows it"
+        problems.append(_invalid("enabled", expr, scope, reason, secret=True))
     if EPHEMERAL in marks:
-        problems.append(_invalid("enabled", expr, "it is ephemeral"))
+        problems.append(_invalid("enabled", expr, scope, "it is ephemeral"))
     if value.__class__ is Null:
-        problems.append(_invalid("enabled", expr, "it is null, but true or false is required"))
+        problems.append(_invalid("enabled", expr, scope, "it is null, but true or false is required"))
     if value.__class__ is Unknown and not has_errors(problems):
-        problems.append(_unknown("enabled", expr, ""))
+        problems.append(_unknown("enabled", expr, scope, ""))
     _raise(problems)
     try:
         return convert(value, BOOL) is True
     except ConversionError as bad:
-        raise Failure(_invalid("enabled", expr, str(bad))) from None
+        raise Failure(_invalid("enabled", expr, scope, str(bad))) from None
 
 
 def _for_each(expr: Expr, scope: Scope, allow_tuple: bool = False) -> tuple[Value, list[Diagnostic]]:
@@ -188,54 +192,56 @@ def _for_each(expr: Expr, scope: Scope, allow_tuple: bool = False) -> tuple[Valu
     type_ = type_of(value)
     found: Value = value
     if isinstance(type_, SetType):
-        found, more = _set(expr, value, type_)
+        found, more = _set(expr, scope, value, type_)
         problems += more
     elif not (
         type_ is DYNAMIC or isinstance(type_, (MapType, ObjectType)) or (allow_tuple and type_.__class__ is TupleType)
     ):
         wanted = "a map, a set of strings or a tuple" if allow_tuple else "a map or a set of strings"
-        problems.append(_invalid("for_each", expr, f"it must be {wanted}, not {friendly_name(type_)}"))
+        problems.append(_invalid("for_each", expr, scope, f"it must be {wanted}, not {friendly_name(type_)}"))
         found = None
     if value.__class__ is Null:
-        problems.append(_invalid("for_each", expr, "it is null"))
+        problems.append(_invalid("for_each", expr, scope, "it is null"))
         found = None
     for mark, word in ((SENSITIVE, "sensitive"), (EPHEMERAL, "ephemeral")):
         if mark in marks:
             detail = f"it is {word}, but its keys name the instances and are stored and shown"
-            problems.append(_invalid("for_each", expr, detail))
+            problems.append(_invalid("for_each", expr, scope, detail, secret=True))
             found = None
     return (None if has_errors(problems) else found), problems
 
 
-def _set(expr: Expr, value: Value, type_: SetType) -> tuple[Value, list[Diagnostic]]:
+def _set(expr: Expr, scope: Scope, value: Value, type_: SetType) -> tuple[Value, list[Diagnostic]]:
     if type_.element is not STRING and type_.element is not DYNAMIC:
         name = friendly_name(type_.element)
-        return None, [_invalid("for_each", expr, f"a set must be one of strings, but this one is of {name}")]
+        return None, [_invalid("for_each", expr, scope, f"a set must be one of strings, but this one is of {name}")]
     if value.__class__ is Null:
         return value, []
     if not is_wholly_known(value):
         return Unknown(type_), []
     if any(unmark_deep(item)[0].__class__ is Null for item in value.items):
-        return None, [_invalid("for_each", expr, "a set must not contain null")]
+        return None, [_invalid("for_each", expr, scope, "a set must not contain null")]
     return value, []
 
 
 # ---------------------------------------------------------------- messages
 
 
-def _invalid(argument: str, expr: Expr, reason: str) -> Diagnostic:
+def _invalid(argument: str, expr: Expr, scope: Scope, reason: str, secret: bool = False) -> Diagnostic:
     detail = f"The value of {argument} does not fit: {reason}."
-    return error(f"plan.invalid_{argument}", f"Invalid {argument} argument", detail, expr.span)
+    values = operand_values(expr.node, scope, expr.source, secret=secret)
+    return error(f"plan.invalid_{argument}", f"Invalid {argument} argument", detail, expr.span, values=values)
 
 
-def _unknown(argument: str, expr: Expr, what: str) -> Diagnostic:
+def _unknown(argument: str, expr: Expr, scope: Scope, what: str) -> Diagnostic:
     known = "the keys" if argument == "for_each" else "the value"
     detail = (
         f"It depends on values that are only known after apply, so the instances cannot be planned. Let {known} depend "
         "on what is known before"
     )
     detail += f", or plan everything else first with -exclude={what}." if what else "."
-    return error(f"plan.unknown_{argument}", f"Invalid {argument} argument", detail, expr.span)
+    values = operand_values(expr.node, scope, expr.source, unknown=True)
+    return error(f"plan.unknown_{argument}", f"Invalid {argument} argument", detail, expr.span, values=values)
 
 
 def _raise(problems: list[Diagnostic]) -> None:

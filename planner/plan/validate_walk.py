@@ -40,7 +40,7 @@ from planner.plan.repetition import (
 from planner.plan.schemas import Schemas
 from planner.plan.static_references import traversal_problems
 from planner.plan.triggers import watched
-from planner.plan.variables import check_validations, evaluate_local
+from planner.plan.variables import check_validations, deprecated_argument, evaluate_local
 from planner.provider.interface import ResourceSchema
 from planner.syntax.nodes import GetAttr, GetIndex, Traversal
 from planner.vocabulary.address import join, parse_module
@@ -138,10 +138,7 @@ class ValidateWalk:
             value = Unknown(decl.constraint.type) if value is None else value
             subject = argument.expr_span if argument is not None else decl.span
             problems += check_validations(module, decl, value, subject)
-        if decl.deprecated and argument is not None:
-            detail = f"The author of the module says about {decl.name}: {decl.deprecated}"
-            summary = "Variable marked as deprecated by the module author"
-            problems.append(warning("plan.deprecated_variable", summary, detail, argument.expr_span))
+        problems += deprecated_argument(module.config, decl.name)
         return [d for d in problems if d.code != "plan.unknown_message"]
 
     def local(self, node: Node) -> list[Diagnostic]:

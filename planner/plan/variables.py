@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.config.model import Config, Expr, VariableDecl
+from planner.config.model import Config, Expr, ModuleConfig, VariableDecl
 from planner.config.reading import Problems
 from planner.config.references import Ref, parse_reference
 from planner.config.variables import RootVariable, finalize
@@ -65,11 +65,19 @@ def validate_variable(module: ModuleInstance, name: str, checks: CheckState, con
         value = module.variables.get(name, Unknown(decl.constraint.type))
         subject = argument.expr_span if argument is not None else decl.span
         problems += check_validations(module, decl, value, subject, checks, config_address)
-    if decl.deprecated and argument is not None:
-        detail = f"The author of the module says about {name}: {decl.deprecated}"
-        summary = "Variable marked as deprecated by the module author"
-        problems.append(warning("plan.deprecated_variable", summary, detail, argument.expr_span))
-    return problems
+    return problems + deprecated_argument(module.config, name)
+
+
+def deprecated_argument(module: ModuleConfig, name: str) -> list[Diagnostic]:
+    """A warning when the call of a module gives a value to a variable that is deprecated; its code tells variables of
+    local modules from those of others."""
+    decl, call = module.variables[name], module.call
+    argument = call.inputs.get(name) if call is not None else None
+    if not decl.deprecated or argument is None or call is None:
+        return []
+    code = "plan.deprecated_variable" if call.source_kind == "local" else "plan.deprecated_remote_variable"
+    detail = f"The author of the module says about {name}: {decl.deprecated}"
+    return [warning(code, "Variable marked as deprecated by the module author", detail, argument.expr_span)]
 
 
 def check_validations(

@@ -72,6 +72,14 @@ class Played(types.SimpleNamespace):
         hooks.refresh_start("terraform_data.old")
         return types.SimpleNamespace(plan=self.planned, session=self.session, diagnostics=self.problems)
 
+    def saved(self, options, path):
+        self.note("saved", path)
+        return types.SimpleNamespace(plan=self.planned, session=self.session, diagnostics=self.problems)
+
+    def refresh(self, options, hooks):
+        self.note("refresh", options)
+        return types.SimpleNamespace(state=self.state, diagnostics=self.problems)
+
     def release(self, planned):
         return []
 
@@ -281,8 +289,8 @@ def test_apply_without_changes_does_not_ask(planner, played):
 def test_apply_a_saved_plan(planner, played):
     ran = planner("apply", "-input=false", "-parallelism=2", "p.bin", "-state=S", "-no-color")
     assert ran.code == 0
-    ((name, (options, plan)),) = played.calls
-    assert (name, plan, options.state_path) == ("apply", "p.bin", "S")
+    (_, (path,)), (name, (options, saved)) = played.calls
+    assert (name, path, saved.plan, options.state_path) == ("apply", "p.bin", CHANGES, "S")
     assert planner("apply", "a", "b").code == 1
 
 
@@ -331,8 +339,8 @@ def test_destroy(planner, played):
 def test_refresh_records_without_asking(planner, played):
     ran = planner("refresh")
     assert ran.code == 0
-    assert [name for name, _ in played.calls] == ["plan", "apply"]
-    assert played.calls[0][1][0].mode == "refresh-only"
+    assert [name for name, _ in played.calls] == ["refresh"]
+    assert played.calls[0][1][0].mode == "normal"
 
 
 # ---------------------------------------------------------------- show, output, state

@@ -21,7 +21,7 @@ from planner.cli.options import (
 from planner.cli.summary import Counts
 from planner.cli.terminal import Terminal
 from planner.cli.verdicts import judge
-from planner.cli.view import View, failure_lines, open_view, usage_error_lines
+from planner.cli.view import View, open_view, usage_error_lines
 
 if TYPE_CHECKING:
     from planner.pipeline import Options, Planned
@@ -42,7 +42,6 @@ APPLY_FLAGS = (
 )
 FLAGS = (DESTROY, *APPLY_FLAGS)
 usage_error = usage_error_lines
-failure = failure_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -62,7 +61,13 @@ def apply(arguments: Arguments, terminal: Terminal, mode: str) -> int:
 
     view = open_view(arguments, terminal)
     if path is not None:
-        return carry_out(settings, path, view, destroyed=False)
+        saved = pipeline.saved(settings, path)
+        if any(d.is_error for d in saved.diagnostics):
+            return view.finish(saved.diagnostics)
+        view.diagnostics(saved.diagnostics)
+        if saved.plan is not None and not saved.plan.errored:
+            view.saved_plan(saved.plan)
+        return carry_out(settings, saved, view, destroyed=False)
     planned = pipeline.plan(settings, view.hooks, to_apply=True)
     try:
         return _approve_and_carry_out(settings, planned, view, arguments, terminal)
@@ -78,7 +83,7 @@ def _approve_and_carry_out(
 
     if planned.plan is not None:
         view.plan(planned.plan, SchemaLookup(planned.session.schemas).resource_schema)
-    problems = list(planned.diagnostics)
+    problems = list(dict.fromkeys(planned.diagnostics))
     if settings.policies and planned.plan is not None and not any(d.is_error for d in problems):
         planned, found = judge(planned, view)
         problems += found
@@ -93,8 +98,8 @@ def _approve_and_carry_out(
     return carry_out(settings, planned, view, destroys)
 
 
-def carry_out(settings: Options, planned: Planned | str, view: View, destroyed: bool) -> int:
-    """Apply a plan (or the plan in a file) and tell how it ended."""
+def carry_out(settings: Options, planned: Planned, view: View, destroyed: bool) -> int:
+    """Apply a plan and tell how it ended."""
     from planner import pipeline
 
     applied = pipeline.apply(settings, planned, view.hooks)

@@ -9,8 +9,9 @@ from typing import Any
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import LOCK, VARIABLES, options
+from planner.cli.options import INPUT, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
+from planner.cli.view import View, open_plain_view
 from planner.vocabulary.diagnostic import Failure, has_errors
 
 USAGE = "[options]"
@@ -20,6 +21,8 @@ configuration and the state. Nothing is changed. `exit` or the end of the input 
 With -json, every line of input is an object {"expr": TEXT}, and every answer is one line of JSON."""
 FLAGS = (
     Flag("json", "bool", "Read and write JSON lines."),
+    Flag("json-into", "string", "Print text, and write the JSON lines to this file too.", value="FILE"),
+    INPUT,
     Flag("state", "string", "Read the state from this file.", value="FILE"),
     *LOCK,
     *VARIABLES,
@@ -34,19 +37,24 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the values cannot be had or, reading from a pipe, at the first expression that fails."""
     if arguments.words:
         raise UsageError("Too many words", "console takes no directory; use -chdir=DIR before the command.")
+    if arguments["json"] and arguments["json-into"]:
+        raise UsageError("Conflicting options", "JSON goes either to standard output or to a file, not to both.")
     settings = options(arguments)
     from planner import pipeline
 
     scope, diagnostics = pipeline.console_scope(settings, planning=arguments["json"])
     if scope is None or (arguments["json"] and has_errors(diagnostics)):
         return finish(diagnostics, terminal)
-    if diagnostics:
-        finish(diagnostics, terminal)
     if arguments["json"]:
+        if diagnostics:
+            finish(diagnostics, terminal)
         return _json_lines(scope, terminal)
+    view = open_plain_view(arguments, terminal)
+    if diagnostics:
+        view.diagnostics(diagnostics)
     if terminal.interactive:
-        return _ask(scope, terminal)
-    return _pipe(scope, terminal)
+        return _ask(scope, terminal, view)
+    return _pipe(scope, terminal, view)
 
 
 def _json_lines(scope: Any, terminal: Terminal) -> int:
@@ -68,20 +76,20 @@ def _json_lines(scope: Any, terminal: Terminal) -> int:
     return 0
 
 
-def _pipe(scope: Any, terminal: Terminal) -> int:
+def _pipe(scope: Any, terminal: Terminal, view: View) -> int:
     for text in statements(terminal.stdin.readline, lambda depth: None):
         if text.strip() == "exit":
             return 0
         try:
             result = evaluated(text, scope)
         except Failure as problem:
-            finish(problem.diagnostics, terminal)
+            view.diagnostics(problem.diagnostics)
             return 1
-        terminal.out(result)
+        view.say(result, result)
     return 0
 
 
-def _ask(scope: Any, terminal: Terminal) -> int:
+def _ask(scope: Any, terminal: Terminal, view: View) -> int:
     with suppress(ImportError):
         import readline  # noqa: F401 (importing it gives input() a history and line editing)
     prompt = ["> "]
@@ -102,10 +110,10 @@ def _ask(scope: Any, terminal: Terminal) -> int:
         try:
             result = evaluated(text, scope)
         except Failure as problem:
-            finish(problem.diagnostics, terminal)
+            view.diagnostics(problem.diagnostics)
             continue
         if result:
-            terminal.out(result)
+            view.say(result, result)
     sys.stdout.flush()
     return 0
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from planner.cli.approval import ask
-from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import INPUT, VARIABLES, may_ask, options
+from planner.cli.options import INPUT, JSON_LINES, VARIABLES, may_ask, options
 from planner.cli.terminal import Terminal
+from planner.cli.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] LOCK_ID"
 HELP = "Removes the lock of the state that has this id. Only do this when its holder is surely gone."
-FLAGS = (Flag("force", "bool", "Do not ask."), INPUT, *VARIABLES)
+FLAGS = (Flag("force", "bool", "Do not ask."), INPUT, *VARIABLES, *JSON_LINES)
+usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -20,13 +21,14 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("One lock id is needed", "The message of the failed command names it.")
     from planner.editing import force_unlock
 
+    view = open_plain_view(arguments, terminal)
     settings = options(arguments)
     if not arguments["force"]:
         remark = "Whoever still holds it would no longer be protected. Only 'yes' will be accepted to confirm."
         if ask("Do you really want to remove the lock?", remark, terminal, may_ask(arguments)) != "yes":
-            terminal.out("force-unlock cancelled.")
+            view.say("force-unlock cancelled.")
             return 1
     diagnostics = force_unlock(settings, arguments.words[0])
     if not has_errors(diagnostics):
-        terminal.out("The state has been successfully unlocked.")
-    return finish(diagnostics, terminal)
+        view.say("The state has been successfully unlocked.")
+    return view.finish(diagnostics)

@@ -6,7 +6,7 @@ from planner.cli.download_line import DownloadLine
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON_LINES, VARIABLES, options
 from planner.cli.terminal import Terminal
-from planner.cli.view import failure_lines, open_view, usage_error_lines
+from planner.cli.view import open_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options]"
@@ -18,7 +18,6 @@ FLAGS = (
     *JSON_LINES,
 )
 usage_error = usage_error_lines
-failure = failure_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, JSON_LINES, STATE, VARIABLES, options
 from planner.cli.terminal import Terminal
-from planner.cli.view import failure_lines, open_view, usage_error_lines
+from planner.cli.view import open_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] ADDRESS ID"
@@ -21,7 +21,6 @@ FLAGS = (
     *JSON_LINES,
 )
 usage_error = usage_error_lines
-failure = failure_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON, SHOW_SENSITIVE, VARIABLES, options
+from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, options
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 USAGE = "[options] [NAME]"
 HELP = "Shows the output values of the root module as the state holds them: all, or the one that is named."
 FLAGS = (
-    JSON,
     Flag("raw", "bool", "Print a string, number or bool as it is, without a line break."),
     Flag("state", "string", "Read the state from this file.", value="FILE"),
     SHOW_SENSITIVE,
     *VARIABLES,
+    *JSON_DOCUMENT,
 )
 
 
@@ -34,13 +34,18 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["raw"] and not name:
         raise UsageError("Option -raw needs a name", "Only a single output can be printed raw.")
     import planner.pipeline as pipeline
+    from planner.cli.view import open_json_into
 
+    stream = open_json_into(arguments)
     outputs, diagnostics = pipeline.outputs(options(arguments))
     from planner.cli.render_diagnostics import show
 
     if has_errors(diagnostics):
         show(diagnostics, terminal)
         return 1
+    if stream is not None:
+        with stream:
+            print(_json(outputs, name), file=stream)
     if arguments["json"]:
         terminal.out(_json(outputs, name))
     elif name and outputs:

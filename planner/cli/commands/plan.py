@@ -7,7 +7,7 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, INPUT, JSON_LINES, OPERATION, POLICY, SHOW_SENSITIVE, STATE, VARIABLES, options
 from planner.cli.terminal import Terminal
 from planner.cli.verdicts import judge
-from planner.cli.view import failure_lines, open_view, usage_error_lines
+from planner.cli.view import open_view, usage_error_lines
 
 USAGE = "[options]"
 HELP = """Compares the configuration with the state and the real objects, and shows what apply would do. Nothing is
@@ -31,7 +31,6 @@ FLAGS = (
     *JSON_LINES,
 )
 usage_error = usage_error_lines
-failure = failure_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

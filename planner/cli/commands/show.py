@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON, SHOW_SENSITIVE, VARIABLES, options
+from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, options
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [FILE]"
-HELP = "Shows the state of the selected workspace, or a plan file or state file that is named."
+HELP = """Shows the state of the selected workspace, or a plan file or state file that is named.
+
+With -json also the configuration (-config), or one module by itself (-module=DIR), whose providers and modules need
+not be installed."""
 FLAGS = (
-    JSON,
     Flag("plan", "string", "Show this plan file.", value="FILE"),
     Flag("state", "bool", "Show the state of the selected workspace (as without a file)."),
+    Flag("config", "bool", "Show the configuration. Needs -json."),
+    Flag("module", "string", "Show the module in this directory alone. Needs -json.", value="DIR"),
     SHOW_SENSITIVE,
     *VARIABLES,
+    *JSON_DOCUMENT,
 )
 
 
@@ -24,20 +29,29 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "show takes at most one file.")
     path = arguments["plan"] or (arguments.words[0] if arguments.words else None)
-    if arguments["plan"] and (arguments.words or arguments["state"]):
-        raise UsageError("Conflicting options", "Either a plan or a state is shown, not both.")
+    chosen = [name for name in ("state", "plan", "config", "module") if arguments[name]]
+    if len(chosen) > 1 or (chosen and arguments.words):
+        raise UsageError("Conflicting options", "Only one of a state, a plan, a configuration and a module is shown.")
+    if chosen in (["config"], ["module"]):
+        return _show_configuration(arguments, terminal)
     settings = options(arguments)
     from planner import pipeline
+    from planner.cli.view import open_json_into
 
+    stream = open_json_into(arguments)
     shown = pipeline.show(settings, path)
     if has_errors(shown.diagnostics):
         return finish(shown.diagnostics, terminal)
-    if arguments["json"]:
+    if arguments["json"] or stream is not None:
         from planner.vocabulary.exact_json import dumps
 
         document = pipeline.plan_json(shown) if shown.plan is not None else pipeline.state_json(shown)
-        terminal.out(dumps(document).decode("utf-8"))
-        return 0
+        text = dumps(document).decode("utf-8")
+        if stream is None:
+            terminal.out(text)
+            return 0
+        with stream:
+            print(text, file=stream)
     from planner.cli.schema_lookup import SchemaLookup
 
     lookup = SchemaLookup(shown.session.schemas)
@@ -50,6 +64,21 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     else:
         from planner.cli.render_state import StateText
 
-        text = StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"])
-        text.show(shown.state)
+        StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"]).show(shown.state)
     return finish(shown.diagnostics, terminal)
+
+
+def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
+    """The configuration, or one module of it, as JSON."""
+    if not arguments["json"] or arguments["json-into"]:
+        raise UsageError("Option -json is needed", "There is only a JSON form of a configuration.")
+    from planner.cli.view import open_json_into
+    from planner.shown_configuration import configuration_json, module_json
+    from planner.vocabulary.exact_json import dumps
+
+    open_json_into(arguments)
+    made = module_json(arguments["module"]) if arguments["module"] else configuration_json(options(arguments))
+    document, problems = made
+    if document is not None:
+        terminal.out(dumps(document).decode("utf-8"))
+    return finish([d for d in problems if d.is_error], terminal)

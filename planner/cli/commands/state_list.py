@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag
-from planner.cli.options import VARIABLES, options
+from planner.cli.options import JSON_LINES, VARIABLES, options
 from planner.cli.terminal import Terminal
+from planner.cli.view import open_plain_view, usage_error_lines
 from planner.state.model import State
 from planner.vocabulary.address import (
     Address,
@@ -24,21 +24,24 @@ FLAGS = (
     Flag("state", "string", "Read the state from this file.", value="FILE"),
     Flag("id", "string", "Only instances whose id attribute is this.", value="ID"),
     *VARIABLES,
+    *JSON_LINES,
 )
+usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no state or an address is not in it."""
     from planner import pipeline
 
+    view = open_plain_view(arguments, terminal)
     shown = pipeline.show(options(arguments), None)
     if has_errors(shown.diagnostics):
-        return finish(shown.diagnostics, terminal)
+        return view.finish(shown.diagnostics)
     if shown.state is None:
-        return finish([no_state()], terminal)
+        return view.finish([no_state()])
     for address in instances(shown.state, arguments.words, arguments["id"]):
-        terminal.out(address)
-    return finish(shown.diagnostics, terminal)
+        view.say(address, type="resource_address")
+    return view.finish(shown.diagnostics)
 
 
 def no_state() -> Diagnostic:

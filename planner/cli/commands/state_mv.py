@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import LOCK, VARIABLES, options
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
+from planner.cli.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] FROM TO"
@@ -20,7 +20,9 @@ FLAGS = (
     Flag("ignore-remote-version", "bool", ""),
     *LOCK,
     *VARIABLES,
+    *JSON_LINES,
 )
+usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -30,13 +32,14 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     dry = arguments["dry-run"]
     from planner.editing import state_mv
 
+    view = open_plain_view(arguments, terminal)
     old, new = arguments.words
     moved, diagnostics = state_mv(options(arguments), old, new, dry_run=dry)
     for before, after in moved:
-        terminal.out(f'{"Would move" if dry else "Move"} "{before}" to "{after}"')
+        view.say(f'{"Would move" if dry else "Move"} "{before}" to "{after}"')
     if not has_errors(diagnostics):
         if dry:
-            terminal.out("" if moved else "Would have moved nothing.")
+            view.say("" if moved else "Would have moved nothing.")
         else:
-            terminal.out(f"Successfully moved {len(moved)} object(s)." if moved else "No matching objects found.")
-    return finish(diagnostics, terminal)
+            view.say(f"Successfully moved {len(moved)} object(s)." if moved else "No matching objects found.")
+    return view.finish(diagnostics)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import LOCK, VARIABLES, options
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
+from planner.cli.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import Failure, error
 
 USAGE = "[options] FILE"
@@ -18,13 +18,16 @@ FLAGS = (
     Flag("ignore-remote-version", "bool", ""),
     *LOCK,
     *VARIABLES,
+    *JSON_LINES,
 )
+usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the state was refused."""
     if len(arguments.words) != 1:
         raise UsageError("One file is needed", 'Write the path of a state file, or "-".')
+    view = open_plain_view(arguments, terminal)
     path = arguments.words[0]
     try:
         if path == "-":
@@ -36,4 +39,4 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise Failure(error("state.read", "Cannot read the file", f"{path}: {problem.strerror}.")) from None
     from planner.editing import state_push
 
-    return finish(state_push(options(arguments), data, force=arguments["force"]), terminal)
+    return view.finish(state_push(options(arguments), data, force=arguments["force"]))

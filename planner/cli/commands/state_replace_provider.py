@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from planner.cli.approval import ask
-from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import INPUT, LOCK, VARIABLES, may_ask, options
+from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, options
 from planner.cli.terminal import Terminal
+from planner.cli.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] FROM TO"
@@ -19,7 +19,9 @@ FLAGS = (
     INPUT,
     *LOCK,
     *VARIABLES,
+    *JSON_LINES,
 )
+usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -28,23 +30,24 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Two providers are needed", "Write the old provider and the new one.")
     from planner.editing import state_replace_provider
 
+    view = open_plain_view(arguments, terminal)
     settings = options(arguments)
     old, new = arguments.words
     affected, diagnostics = state_replace_provider(settings, old, new, dry_run=True)
     if has_errors(diagnostics):
-        return finish(diagnostics, terminal)
+        return view.finish(diagnostics)
     if not affected:
-        terminal.out("No matching resources found.")
+        view.say("No matching resources found.")
         return 0
-    terminal.out(f"{len(affected)} resources change their provider:")
-    for address in affected:
-        terminal.out(f"  {address}")
+    text = "\n  ".join([f"{len(affected)} resources change their provider:", *affected])
+    message = f"{len(affected)} resources change their provider from {old} to {new}"
+    view.say(text, message, type="replace_provider", resources=affected, **{"from": old, "to": new})
     if not arguments["auto-approve"]:
         remark = "Only 'yes' will be accepted to continue."
         if ask("Do you want to make these changes?", remark, terminal, may_ask(arguments)) != "yes":
-            terminal.out("Cancelled replacing providers.")
+            view.say("Cancelled replacing providers.")
             return 1
     affected, diagnostics = state_replace_provider(settings, old, new, dry_run=False)
     if not has_errors(diagnostics):
-        terminal.out(f"Successfully replaced provider for {len(affected)} resources.")
-    return finish(diagnostics, terminal)
+        view.say(f"Successfully replaced provider for {len(affected)} resources.")
+    return view.finish(diagnostics)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import LOCK, VARIABLES, options
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
+from planner.cli.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] ADDRESS..."
@@ -17,7 +17,9 @@ FLAGS = (
     Flag("ignore-remote-version", "bool", ""),
     *LOCK,
     *VARIABLES,
+    *JSON_LINES,
 )
+usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -27,11 +29,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     dry = arguments["dry-run"]
     from planner.editing import state_rm
 
+    view = open_plain_view(arguments, terminal)
     removed, diagnostics = state_rm(options(arguments), arguments.words, dry_run=dry)
     for address in removed:
-        terminal.out(f"{'Would remove' if dry else 'Removed'} {address}")
+        view.say(f"{'Would remove' if dry else 'Removed'} {address}")
     if not has_errors(diagnostics) and not dry:
-        terminal.out(f"Successfully removed {len(removed)} resource instance(s).")
+        view.say(f"Successfully removed {len(removed)} resource instance(s).")
     elif not has_errors(diagnostics) and not removed:
-        terminal.out("Would have removed nothing.")
-    return finish(diagnostics, terminal)
+        view.say("Would have removed nothing.")
+    return view.finish(diagnostics)

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from planner.cli.commands.state_list import instances, no_state
-from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import SHOW_SENSITIVE, VARIABLES, options
+from planner.cli.options import JSON_LINES, SHOW_SENSITIVE, VARIABLES, options
 from planner.cli.terminal import Terminal
+from planner.cli.view import open_plain_view, usage_error_lines
+from planner.state.model import InstanceState, ResourceState, State
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import error, has_errors
 
 USAGE = "[options] ADDRESS"
 HELP = "Shows the attributes of one resource instance. `planner state list` lists the addresses."
-FLAGS = (Flag("state", "string", "Read the state from this file.", value="FILE"), SHOW_SENSITIVE, *VARIABLES)
+FLAGS = (
+    Flag("state", "string", "Read the state from this file.", value="FILE"),
+    SHOW_SENSITIVE,
+    *VARIABLES,
+    *JSON_LINES,
+)
+usage_error = usage_error_lines
+
+
+def only(resource: ResourceState, instance: InstanceState) -> State:
+    """A state of one instance, without what it has deposed."""
+    alone = evolve(resource, instances={instance.key: evolve(instance, deposed={})})
+    return State(resources={resource.address: alone})
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -22,21 +37,24 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner import pipeline
     from planner.cli.render_state import StateText
     from planner.cli.schema_lookup import SchemaLookup
+    from planner.shown import Shown
 
+    view = open_plain_view(arguments, terminal)
     shown = pipeline.show(options(arguments), None)
     if has_errors(shown.diagnostics):
-        return finish(shown.diagnostics, terminal)
+        return view.finish(shown.diagnostics)
     if shown.state is None:
-        return finish([no_state()], terminal)
+        return view.finish([no_state()])
     found = instances(shown.state, arguments.words)
     if found != arguments.words:
         detail = f"{arguments.words[0]} stands for several instances: {', '.join(found)}."
-        return finish([error("state.not_an_instance", "Not a single instance", detail)], terminal)
+        return view.finish([error("state.not_an_instance", "Not a single instance", detail)])
     lookup = SchemaLookup(shown.session.schemas)
     text = StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"])
     for resource, instance in shown.state.instances():
         if resource.address + format_key(instance.key) == found[0] and instance.current is not None:
-            terminal.out(text.object(resource, instance, "", instance.current))
-            return finish(shown.diagnostics, terminal)
+            alone = Shown(shown.session, state=only(resource, instance))
+            view.document(text.object(resource, instance, "", instance.current), pipeline.state_json(alone))
+            return view.finish(shown.diagnostics)
     detail = f"{found[0]} has only deposed objects."
-    return finish([error("state.no_current_object", "No current object", detail)], terminal)
+    return view.finish([error("state.no_current_object", "No current object", detail)])

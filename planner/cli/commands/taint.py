@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import STATE, VARIABLES, options
+from planner.cli.options import JSON_LINES, STATE, VARIABLES, options
 from planner.cli.terminal import Terminal
+from planner.cli.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 USAGE = "[options] ADDRESS"
@@ -19,7 +19,9 @@ FLAGS = (
     Flag("ignore-remote-version", "bool", ""),
     *STATE,
     *VARIABLES,
+    *JSON_LINES,
 )
+usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -33,8 +35,10 @@ def mark(arguments: Arguments, terminal: Terminal, change: Callable[..., list[Di
     """What taint and untaint have in common."""
     if len(arguments.words) != 1:
         raise UsageError("One address is needed", "Write the address of a resource instance.")
+    view = open_plain_view(arguments, terminal)
     address = arguments.words[0]
     diagnostics = change(options(arguments), address, allow_missing=arguments["allow-missing"])
     if not has_errors(diagnostics) and not diagnostics:
-        terminal.out(sentence.format(address))
-    return finish(diagnostics, terminal)
+        text = sentence.format(address)
+        view.say(text, text)
+    return view.finish(diagnostics)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import VARIABLES
 from planner.cli.terminal import Terminal
-from planner.cli.view import failure_lines, usage_error_lines
+from planner.cli.view import usage_error_lines
 from planner.vocabulary.diagnostic import Failure, error
 
 USAGE = "[options]"
@@ -18,7 +18,6 @@ FLAGS = (
     *VARIABLES,
 )
 usage_error = usage_error_lines
-failure = failure_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

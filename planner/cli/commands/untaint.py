@@ -6,7 +6,9 @@ from planner.cli.commands.taint import FLAGS as FLAGS
 from planner.cli.commands.taint import mark
 from planner.cli.flags import Arguments
 from planner.cli.terminal import Terminal
+from planner.cli.view import usage_error_lines
 
+usage_error = usage_error_lines
 USAGE = "[options] ADDRESS"
 HELP = "Takes the mark of damage from a resource instance, so that it is not replaced."
 

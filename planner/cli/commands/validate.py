@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON, VARIABLES, options
+from planner.cli.options import JSON_DOCUMENT, VARIABLES, options
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 
@@ -11,10 +11,10 @@ USAGE = "[options]"
 HELP = """Checks that the configuration is well-formed and consistent in itself. Modules must be installed first
 (init)."""
 FLAGS = (
-    JSON,
     Flag("test-directory", "string", "", value="DIR"),
     Flag("no-tests", "bool", ""),
     *VARIABLES,
+    *JSON_DOCUMENT,
 )
 
 
@@ -24,18 +24,29 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Too many words", "validate takes at most one directory.")
     settings = options(arguments, directory=arguments.words[0] if arguments.words else ".")
     from planner import pipeline
+    from planner.cli.view import open_json_into
 
-    return report(pipeline.validate(settings), arguments["json"], terminal)
+    stream = open_json_into(arguments)
+    found = pipeline.validate(settings)
+    if stream is not None:
+        with stream:
+            print(document(found), file=stream)
+    return report(found, arguments["json"], terminal)
+
+
+def document(diagnostics: list[Diagnostic]) -> str:
+    """What -json prints."""
+    from planner.cli.diagnostics_json import validate_json
+    from planner.vocabulary.exact_json import dumps
+
+    return dumps(validate_json(diagnostics), indent=True).decode("utf-8")
 
 
 def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal) -> int:
     """Print what was found and give the exit code."""
     failed = has_errors(diagnostics)
     if as_json:
-        from planner.cli.diagnostics_json import validate_json
-        from planner.vocabulary.exact_json import dumps
-
-        terminal.out(dumps(validate_json(diagnostics), indent=True).decode("utf-8"))
+        terminal.out(document(diagnostics))
         return int(failed)
     from planner.cli.render_diagnostics import show
 

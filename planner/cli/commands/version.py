@@ -13,7 +13,11 @@ USAGE = "[options]"
 HELP = """Shows the version of planner, the version it is compatible with, and the providers that are locked here.
 
 Clients that go by the name on the first line see another one when PLANNER_VERSION_NAME holds it."""
-FLAGS = (Flag("json", "bool", "Print JSON."),)
+FLAGS = (
+    Flag("json", "bool", "Print JSON."),
+    Flag("v", "bool", "", True),
+    Flag("version", "bool", "", True),
+)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import LOCK, VARIABLES, options
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
+from planner.cli.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] NAME"
 HELP = "Deletes a workspace. One whose state still holds objects is kept, unless -force is given."
-FLAGS = (Flag("force", "bool", "Delete it even when it manages objects; they go on existing."), *LOCK, *VARIABLES)
+FORCE = Flag("force", "bool", "Delete it even when it manages objects; they go on existing.")
+FLAGS = (FORCE, *LOCK, *VARIABLES, *JSON_LINES)
+usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -20,7 +22,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     name = arguments.words[0]
     from planner.workspaces import workspace_delete
 
+    view = open_plain_view(arguments, terminal)
     diagnostics = workspace_delete(options(arguments), name, force=arguments["force"])
     if not has_errors(diagnostics):
-        terminal.out(terminal.paint(f'Deleted workspace "{name}"!', "green"))
-    return finish(diagnostics, terminal)
+        view.say(terminal.paint(f'Deleted workspace "{name}"!', "green"), f'Deleted workspace "{name}"')
+    return view.finish(diagnostics)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import LOCK, VARIABLES, options
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
+from planner.cli.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] NAME"
 HELP = "Creates a workspace, whose state is its own, and selects it."
-FLAGS = (Flag("state", "string", "Begin with a copy of this state file.", value="FILE"), *LOCK, *VARIABLES)
+COPY = Flag("state", "string", "Begin with a copy of this state file.", value="FILE")
+FLAGS = (COPY, *LOCK, *VARIABLES, *JSON_LINES)
+usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -20,9 +22,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     name = arguments.words[0]
     from planner.workspaces import workspace_new
 
+    view = open_plain_view(arguments, terminal)
     diagnostics = workspace_new(options(arguments), name)
     if not has_errors(diagnostics):
-        title = f'Created and switched to workspace "{name}"!'
-        terminal.out(terminal.paint(title, "bold", "green"))
-        terminal.out("\nIts state is empty: a plan does not see the objects of other workspaces.")
-    return finish(diagnostics, terminal)
+        title = f'Created and switched to workspace "{name}"'
+        remark = "Its state is empty: a plan does not see the objects of other workspaces."
+        view.say(f"{terminal.paint(f'{title}!', 'bold', 'green')}\n\n{remark}", f"{title}. {remark}")
+    return view.finish(diagnostics)

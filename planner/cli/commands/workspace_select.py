@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import LOCK, VARIABLES, options
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
+from planner.cli.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] NAME"
 HELP = "Selects a workspace."
-FLAGS = (Flag("or-create", "bool", "Create the workspace when it does not exist."), *LOCK, *VARIABLES)
+CREATE = Flag("or-create", "bool", "Create the workspace when it does not exist.")
+FLAGS = (CREATE, *LOCK, *VARIABLES, *JSON_LINES)
+usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -20,7 +22,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     name = arguments.words[0]
     from planner.workspaces import workspace_select
 
+    view = open_plain_view(arguments, terminal)
     changed, diagnostics = workspace_select(options(arguments), name, create=arguments["or-create"])
     if changed and not has_errors(diagnostics):
-        terminal.out(terminal.paint(f'Switched to workspace "{name}".', "green"))
-    return finish(diagnostics, terminal)
+        text = f'Switched to workspace "{name}"'
+        view.say(terminal.paint(f"{text}.", "green"), text)
+    return view.finish(diagnostics)
