@@ -1,0 +1,48 @@
+"""A fleet and the surveys of its units as facts for rules/batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from planner.batch.model import Fleet, Place, Survey
+from planner.datalog.fact_base import FactBuilder
+from planner.facts.sources import source_json
+
+
+def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey]) -> FactBuilder:
+    """What is known before anything is planned, each fact with the place that says so."""
+    facts = FactBuilder()
+    real = os.path.realpath(fleet.root)
+    for name, unit in fleet.units.items():
+        facts.add("unit", name, unit.folder, source=unit.place)
+        for tag in unit.tags:
+            facts.add("tag", name, tag, source=unit.place)
+        for group in unit.groups:
+            facts.add("group", name, group, source=unit.place)
+        for given in unit.inputs:
+            for other, output, place in given.mentions:
+                facts.add("takes_output", name, given.variable, other, output, source=place)
+        for other, place in unit.after:
+            facts.add("declared_after", name, other, source=place)
+        found = surveys.get(name)
+        if found is None:
+            continue
+        if found.state:
+            facts.add("writes_state", name, found.state, source=Place(unit.folder, 1, 1, "the unit's backend"))
+        for read in found.remote:
+            if read.state:
+                facts.add("reads_state", name, read.object, read.state, source=read.place)
+            else:
+                facts.add("reads_some_state", name, read.object, source=read.place)
+        for file in found.files:
+            facts.add("reads_file", name, os.path.relpath(os.path.realpath(file), real))
+        if fleet.file:
+            facts.add("reads_file", name, os.path.relpath(os.path.realpath(fleet.file), real))
+    return facts
+
+
+def fleet_source(source: Any) -> dict[str, Any]:
+    """The source of a leaf in the proof format."""
+    return source.to_json() if isinstance(source, Place) else source_json(source)
