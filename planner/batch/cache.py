@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from planner.batch.model import Request, Result, Survey, from_json, to_json
+from planner.batch.model import Place, RemoteRead, Request, Result, Survey, to_json
 from planner.batch.reads import Comparison
 from planner.batch.record import FOLDER, safe_name
 
@@ -130,8 +130,10 @@ class Cache:
 
 
 def _survey(data: dict[str, Any]) -> Survey:
-    found: Survey = from_json(Survey, {**data, "reads": []}) if data["remote"] or data["problems"] else None  # type: ignore[assignment]
-    return found or Survey(data["unit"], data["state"], (), tuple(data["files"]))
+    """Faster than cattrs, like _result."""
+    remote = tuple(RemoteRead(r["object"], r["state"], Place(**r["place"])) for r in data["remote"])
+    place = Place(**data["state_place"]) if data["state_place"] else None
+    return Survey(data["unit"], data["state"], remote, tuple(data["files"]), tuple(data["problems"]), place)
 
 
 def _result(data: dict[str, Any]) -> Result:

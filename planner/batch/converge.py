@@ -2,7 +2,7 @@
 
 At once: each unit is planned and applied as soon as everything before it is done, so nothing is ever planned on unknown
 inputs. By waves: first everything is planned, unknown inputs and all; then, wave by wave, units that were incomplete
-are planned again on what is real by now, the plans are shown, and those that are approved are applied, exactly as shown.
+are planned again on what is real by now, the plans are shown, and what is approved is applied, exactly as shown.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey]) -> FactBuilder:
         if found is None:
             continue
         if found.state:
-            facts.add("writes_state", name, found.state, source=Place(unit.folder, 1, 1, "the unit's backend"))
+            facts.add("writes_state", name, found.state, source=found.state_place or unit.place)
         for read in found.remote:
             if read.state:
                 facts.add("reads_state", name, read.object, read.state, source=read.place)

@@ -100,6 +100,8 @@ class Survey:
     remote: tuple[RemoteRead, ...] = ()
     files: tuple[str, ...] = ()
     problems: tuple[dict[str, Any], ...] = ()
+    state_place: Place | None = None
+    """the backend block, if there is one"""
     reads: Reads = field(factory=list, eq=False)
 
 

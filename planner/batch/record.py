@@ -5,8 +5,9 @@
     plans/        a plan file for each unit with a complete plan that has changes
     logs/         what each unit's run printed
 
-Events: {"event": "started", "unit", "attempt", "command"}, {"event": "finished", "unit", "outcome", "done"}, {"event":
-"died", "unit", "attempt"}, {"event": "resumed", "kept", "in_flight"}, {"event": "ended", "exit"}; each has "at", the time. A line that was cut off by a crash is the last one, and counts for nothing.
+Events: {"event": "started", "unit", "attempt", "command"}, {"event": "finished", "unit", "outcome", "done"},
+{"event": "died", "unit", "attempt"}, {"event": "resumed", "kept", "in_flight"}, {"event": "ended", "exit"}; each has
+"at", the time. A line that was cut off by a crash is the last one, and counts for nothing.
 """
 
 from __future__ import annotations

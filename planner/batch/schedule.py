@@ -38,7 +38,7 @@ class Schedule:
     """One pass over some units.
 
     `prepare(unit, decision)` makes the request of a unit that is to be run, `known(unit, request)` finds the result
-    from before that still stands (None: there is none), `open_executor` makes the executor when something is to be run."""
+    from before that still stands (None: there is none), `open_executor` makes the executor when one is needed."""
 
     def __init__(
         self,

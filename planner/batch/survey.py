@@ -15,6 +15,7 @@ from planner.provider import remote_state
 from planner.session import Session
 from planner.syntax.body import BodySchema
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.span import Span
 
 _REMOTE = BodySchema({"backend": False, "config": False, "workspace": False})
 _PROVIDER = "terraform.io/builtin/terraform"
@@ -38,7 +39,9 @@ def survey(unit: str, session: Session, folder: str) -> Survey:
     remote = tuple(_remote_reads(config, session, folder))
     files = [os.path.abspath(name) for name in config.files]
     files += [os.path.abspath(raw.span.filename) for raw in session.given.values() if raw.span is not None]
-    return Survey(unit, state, remote, tuple(sorted(set(files))), described(problems))
+    backend = config.root.backend
+    place = _place(backend.span, folder) if backend is not None else None
+    return Survey(unit, state, remote, tuple(sorted(set(files))), described(problems), place)
 
 
 def described(problems: list[Diagnostic]) -> tuple[dict[str, Any], ...]:
@@ -86,11 +89,15 @@ def _module(
         at = content.attributes.get("config")
         span = at.span if at is not None else decl.span
         address = f"{path}.{key}" if path else key
-        found.append(RemoteRead(address, state, Place.of(span, os.path.normpath(os.path.join(folder, span.filename)))))
+        found.append(RemoteRead(address, state, _place(span, folder)))
     for name in sorted(module.children):
         child = module.children[name]
         inner = f"{path}.module.{name}" if path else f"module.{name}"
         _module(child, inner, _given(child, scope), session, folder, found)
+
+
+def _place(span: Span, folder: str) -> Place:
+    return Place.of(span, os.path.normpath(os.path.join(folder, span.filename)))
 
 
 def _given(child: ModuleConfig, outer: StaticScope) -> Given:
