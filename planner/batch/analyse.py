@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from planner.batch.facts import fleet_facts
+from planner.batch.facts import file_facts, fleet_facts
 from planner.batch.model import Fleet, Request, Survey, Unit
 from planner.batch.rules import Files, batch_program
 from planner.batch.selectors import Selection, select
@@ -44,7 +44,7 @@ def environment() -> tuple[tuple[str, str], ...]:
     return tuple(sorted((k, v) for k, v in os.environ.items() if k.startswith(ENVIRONMENT)))
 
 
-def survey_request(fleet: Fleet, unit: Unit) -> Request:
+def survey_request(fleet: Fleet, unit: Unit, surroundings: tuple[tuple[str, str], ...]) -> Request:
     return Request(
         unit.name,
         os.path.join(fleet.root, unit.folder),
@@ -52,7 +52,7 @@ def survey_request(fleet: Fleet, unit: Unit) -> Request:
         workspace=unit.workspace,
         variables=unit.variables,
         var_files=unit.var_files,
-        environment=environment(),
+        environment=surroundings,
     )
 
 
@@ -68,8 +68,9 @@ def analyse(
     broken rules."""
     facts = fleet_facts(fleet, surveys)
     facts.add("command", command)
-    select(facts, fleet, selection)
     program = batch_program(own)
+    if select(facts, fleet, selection) or "reads_file" in want or own:
+        file_facts(facts, fleet, surveys)
     database = evaluate(program, facts.build(), {*WANT, *want})
     edges: dict[str, list[str]] = {name: [] for name in fleet.units}
     for dependent, dependency in database.sorted("edge"):

@@ -155,7 +155,7 @@ def planned(
     program = batch_program(own)
     contents = contents_needed(program, want)
     if not contents:
-        found = analysed(options)
+        found = analysed(options, want)
         if has_errors(found.diagnostics):
             return None, None, list(found.diagnostics)
         return evaluate(program, found.database.facts, want), None, list(found.diagnostics)

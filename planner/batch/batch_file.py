@@ -134,19 +134,17 @@ class _Reader:
         if not folders:
             detail = f"No folder that {pattern} matches is a root module."
             self.problems.warning("no_units", "Pattern without units", detail, block.header_span)
+        like = Unit(
+            pattern,
+            pattern,
+            self._texts(found.get("tags")),
+            variables=self._variables(found.get("variables")),
+            var_files=self._texts(found.get("var_files")),
+            workspace=self._text(found.get("workspace")),
+            place=self._place(block.header_span),
+        )
         for folder in folders:
-            self.found[folder] = Unit(
-                folder,
-                folder,
-                self._texts(found.get("tags")),
-                (),
-                self._variables(found.get("variables")),
-                self._texts(found.get("var_files")),
-                (),
-                (),
-                self._text(found.get("workspace")),
-                self._place(block.header_span),
-            )
+            self.found[folder] = evolve(like, name=folder, folder=folder)
 
     def _group(self, block: Block, name: str) -> None:
         found = read(block.body, _GROUP, self.problems).attributes

@@ -28,7 +28,10 @@ class Cache:
         self.path = os.path.join(self.folder, FILE)
         self.comparison = Comparison()
         self.stamp = _stamp()
-        self.entries: dict[str, dict[str, Any]] = {"surveys": {}, "results": {}, "folders": {}}
+        self.entries: dict[str, dict[str, Any]] = {"surveys": {}, "results": {}}
+        self.files: list[list[Any]] = []
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._same: dict[int, bool] = {}
         self.is_used, self.is_changed = is_used, False
         self._load()
 
@@ -39,7 +42,7 @@ class Cache:
         except (OSError, orjson.JSONDecodeError):
             return
         if isinstance(found, dict) and found.get("stamp") == self.stamp:
-            self.entries.update(found["entries"])
+            self.entries, self.files = found["entries"], found["files"]
 
     def save(self) -> None:
         """Write what is new. A cache that cannot be written is none."""
@@ -47,26 +50,58 @@ class Cache:
             return
         try:
             os.makedirs(self.folder, exist_ok=True)
+            self.files = self._compact()
+            self._numbers, self._same = {}, {}
             beside = f"{self.path}.{os.getpid()}.tmp"
             with open(beside, "wb") as file:
-                file.write(orjson.dumps({"stamp": self.stamp, "entries": self.entries}))
+                file.write(orjson.dumps({"stamp": self.stamp, "entries": self.entries, "files": self.files}))
             os.replace(beside, self.path)
         except OSError:
             return
+
+    def _compact(self) -> list[list[Any]]:
+        """What was looked at by anything that is kept; the numbers of the others are given anew."""
+        numbers: dict[int, int] = {}
+        for table in self.entries.values():
+            for known in table.values():
+                known["reads"] = [numbers.setdefault(number, len(numbers)) for number in known["reads"]]
+        return [self.files[number] for number in numbers]
+
+    def _number(self, entry: list[Any]) -> int:
+        """The number of something that was looked at; many look at the same."""
+        if not self._numbers:
+            self._numbers = {tuple(known): number for number, known in enumerate(self.files)}
+        key = tuple(entry)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.files)
+            self.files.append(entry)
+        return number
+
+    def _holds(self, reads: list[int]) -> bool:
+        """Whether everything that was looked at is as it was."""
+        same = self._same
+        for number in reads:
+            known = same.get(number)
+            if known is None:
+                known = same[number] = self.comparison.changed([self.files[number]]) is None
+            if not known:
+                return False
+        return True
 
     # ---------------------------------------------------------------- surveys
 
     def survey(self, request: Request) -> Survey | None:
         """The survey of a unit, if nothing that it looked at has changed."""
         known = self.entries["surveys"].get(request.unit) if self.is_used else None
-        if known is None or known["key"] != _key(request) or self.comparison.changed(known["reads"]):
+        if known is None or known["key"] != _key(request) or not self._holds(known["reads"]):
             return None
         return _survey(known["survey"])
 
     def keep_survey(self, request: Request, survey: Survey) -> None:
         if survey.reads:
             data = to_json(survey)
-            reads = data.pop("reads")
+            reads = [self._number(entry) for entry in data.pop("reads")]
             self.entries["surveys"][request.unit] = {"key": _key(request), "survey": data, "reads": reads}
             self.is_changed = True
 
@@ -77,7 +112,7 @@ class Cache:
         known = self.entries["results"].get(request.unit) if self.is_used else None
         if known is None or known["key"] != _key(request) or not set(request.facts) <= set(known["facts"]):
             return None
-        if self.comparison.changed(known["reads"]):
+        if not self._holds(known["reads"]):
             return None
         found: dict[str, Any] = known
         return found
@@ -102,7 +137,7 @@ class Cache:
             self.forget(request.unit)
             return
         data = to_json(result)
-        reads, facts = data.pop("reads"), data.pop("facts")
+        reads, facts = [self._number(entry) for entry in data.pop("reads")], data.pop("facts")
         for name in ("text", "seconds", "cpu", "memory"):
             data.pop(name)
         self.entries["results"][request.unit] = {

@@ -111,7 +111,9 @@ def resume(
     if has_errors(problems):
         return Report(command, analysis, diagnostics=problems)
     in_flight = record.in_flight()
-    kept = {u: d for u, d in record.finished().items() if d.outcome in KEPT[command] and u not in in_flight}
+    kept = {
+        u: d for u, d in record.finished().items() if d.outcome in KEPT[command] and d.result and u not in in_flight
+    }
     record.add("resumed", kept=len(kept), in_flight=in_flight)
     began(record.name, in_flight)
     run = Run(batch, analysis, record, listener, {u: d for u, d in kept.items() if u in analysis.selected})

@@ -96,8 +96,8 @@ def root_modules(folder: str, pattern: str = "**") -> list[str]:
     if pattern != "**":
         from glob import glob
 
-        found = glob(os.path.join(folder, pattern), recursive=True)
-        return sorted(os.path.relpath(path, folder) for path in found if os.path.isdir(path) and is_module(path))
+        found = glob(pattern, root_dir=folder, recursive=True)
+        return sorted(os.path.normpath(path) for path in found if is_module(os.path.join(folder, path)))
     modules = []
     for path, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -14,7 +14,6 @@ from planner.facts.sources import source_json
 def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey]) -> FactBuilder:
     """What is known before anything is planned, each fact with the place that says so."""
     facts = FactBuilder()
-    real = os.path.realpath(fleet.root)
     for name, unit in fleet.units.items():
         facts.add("unit", name, unit.folder, source=unit.place)
         for tag in unit.tags:
@@ -36,11 +35,19 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey]) -> FactBuilder:
                 facts.add("reads_state", name, read.object, read.state, source=read.place)
             else:
                 facts.add("reads_some_state", name, read.object, source=read.place)
-        for file in found.files:
-            facts.add("reads_file", name, os.path.relpath(os.path.realpath(file), real))
-        if fleet.file:
-            facts.add("reads_file", name, os.path.relpath(os.path.realpath(fleet.file), real))
     return facts
+
+
+def file_facts(facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey]) -> None:
+    """Which files units read, for those who ask."""
+    real = os.path.realpath(fleet.root)
+    common = [fleet.file] if fleet.file else []
+    shown: dict[str, str] = {}
+    for name, found in surveys.items():
+        for file in (*found.files, *common):
+            if file not in shown:
+                shown[file] = os.path.relpath(os.path.realpath(file), real)
+            facts.add("reads_file", name, shown[file])
 
 
 def fleet_source(source: Any) -> dict[str, Any]:

@@ -168,14 +168,15 @@ class Done:
 
 
 def to_json(record: Any) -> dict[str, Any]:
-    """A record of this module as plain data. Lists and dicts in it are plain already."""
+    """A record of this module as plain data. What is no record in it is plain already."""
     return {field.name: _plain(getattr(record, field.name)) for field in attrs.fields(type(record))}
 
 
 def _plain(value: Any) -> Any:
-    if type(value) is tuple:
-        return [_plain(item) for item in value]
-    return to_json(value) if attrs.has(type(value)) else value
+    kind = type(value)
+    if kind is tuple and value and hasattr(value[0], "__attrs_attrs__"):
+        return [to_json(item) for item in value]
+    return to_json(value) if hasattr(kind, "__attrs_attrs__") else value
 
 
 def from_json(kind: Any, data: dict[str, Any]) -> Any:

@@ -143,8 +143,10 @@ class Record:
         from attrs import evolve
 
         result = done.result
-        if result is not None:
-            if result.text and not done.reused:
+        if done.reused:
+            result = None  # the cache has it
+        elif result is not None:
+            if result.text:
                 with open(
                     os.path.join(self.path, "logs", f"{safe_name(done.unit)}.txt"), "w", encoding="utf-8"
                 ) as file:

@@ -110,7 +110,7 @@ class Batch:
         found: dict[str, Survey] = {}
         missing: list[Request] = []
         for unit in self.fleet.units.values():
-            request = survey_request(self.fleet, unit)
+            request = survey_request(self.fleet, unit, self.environment)
             known = self.cache.survey(request)
             if known is None:
                 missing.append(request)

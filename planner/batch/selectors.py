@@ -31,8 +31,8 @@ class Selection:
     excludes: tuple[str, ...] = ()
 
 
-def select(facts: FactBuilder, fleet: Fleet, selection: Selection) -> None:
-    """Add the facts of a selection. Raises Failure for a word that names nothing."""
+def select(facts: FactBuilder, fleet: Fleet, selection: Selection) -> bool:
+    """Add the facts of a selection; whether it asks about changes. Raises Failure for a word that names nothing."""
     if not selection.selectors:
         facts.add("asks_all", source=CommandLine("all units"))
     revisions = {selection.changed} - {""}
@@ -53,6 +53,7 @@ def select(facts: FactBuilder, fleet: Fleet, selection: Selection) -> None:
     for revision in sorted(revisions):
         for file in changed_files(fleet.root, revision):
             facts.add("changed_file", file, source=CommandLine(f"git diff {revision}"))
+    return bool(revisions)
 
 
 def _selector(facts: FactBuilder, fleet: Fleet, word: str) -> set[str]:

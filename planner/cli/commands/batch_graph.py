@@ -10,8 +10,8 @@ from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [WORDS...]"
-HELP = f"""Prints the graph of the units in the DOT language, after transitive reduction; with -json all edges, the waves,
-and why each unit is in.
+HELP = f"""Prints the graph of the units in the DOT language, after transitive reduction; with -json all edges, the
+waves, and why each unit is in.
 
 {WORDS}"""
 FLAGS = (JSON, *SELECT)

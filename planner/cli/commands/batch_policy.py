@@ -10,8 +10,8 @@ from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [WORDS...]"
-HELP = f"""Judges the plans of all units together by rules that derive deny(code, unit, message) or warn(code, unit, message)
-from the relations of planner batch query:
+HELP = f"""Judges the plans of all units together by rules that derive deny(code, unit, message) or warn(code, unit,
+message) from the relations of planner batch query:
   deny("bucket", U, M) :- planned(U, A, "input.bucket", N), planned(V, B, "input.bucket", N), U < V,
     M = "owns the bucket " ++ N ++ ", and so does " ++ V.
 

@@ -8,8 +8,8 @@ from planner.cli.options import JSON
 from planner.cli.terminal import Terminal
 
 USAGE = "[options] UNIT OTHER | UNIT"
-HELP = """Explains why UNIT waits for OTHER: the chain of units in between, and for each edge the rule, and the line of a
-file that says so. With -not, why it does not.
+HELP = """Explains why UNIT waits for OTHER: the chain of units in between, and for each edge the rule, and the line of
+a file that says so. With -not, why it does not.
 
 With one word: why the selection (-tag, -group, -changed, -exclude, -select) has the unit in it."""
 FLAGS = (
