@@ -56,6 +56,15 @@ def processes(workers: int) -> Executor:
     return ProcessPoolExecutor(workers, context, _begin)
 
 
+def warm_up(text: str) -> None:
+    """Let the server of processes load what it needs while this process still finds out what there is to do."""
+    if text in ("", "processes"):
+        from multiprocessing import forkserver
+
+        forkserver.set_forkserver_preload([PRELOAD])
+        forkserver.ensure_running()
+
+
 def dask(address: str) -> Executor:
     """The workers of a Dask cluster. Raises Failure."""
     try:

@@ -54,7 +54,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
         tuple(arguments["group"]),
         arguments["changed"],
         tuple(arguments["exclude"]),
-        arguments.get("executor", ""),
+        arguments.get("executor", "inline"),
         arguments.get("workers", 0),
         not arguments.get("no-cache", False),
         arguments.get("refresh", True),
