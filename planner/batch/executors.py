@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from concurrent.futures import Executor, Future
 from types import FrameType
 from typing import Any
@@ -19,6 +20,8 @@ from planner.vocabulary.diagnostic import Failure, error
 PRELOAD = "planner.batch.preload"
 GRACE = 60.0
 """seconds that a unit in work has to come to its end after this process is gone"""
+FAREWELL = 0.5
+"""seconds that a result has to get out of a process that is to end"""
 _busy = threading.Lock()
 
 
@@ -116,14 +119,23 @@ def _begin() -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """The first signal lets the unit in work come to an end, and nothing begins after it."""
+    """An interrupt lets the unit in work come to an end, and nothing begins after it; a second one ends at once. The
+    pool says SIGTERM when it is given up: an idle process ends, another one after its unit."""
     from planner.signals import STOP
 
-    if number == signal.SIGTERM and not _busy.locked():
-        os._exit(143)
-    if STOP.requested:
+    if number == signal.SIGTERM:
+        if not _busy.locked():
+            os._exit(143)
+        threading.Thread(target=_end_when_idle, daemon=True).start()
+    elif STOP.requested:
         os._exit(130)
     STOP.request()
+
+
+def _end_when_idle() -> None:
+    with _busy:
+        time.sleep(FAREWELL)
+        os._exit(143)
 
 
 def _end_with_parent() -> None:

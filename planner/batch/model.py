@@ -121,6 +121,8 @@ class Request:
     """the state that the unit writes"""
     upstream: tuple[tuple[str, str, bool], ...] = ()
     pending_states: tuple[tuple[str, str], ...] = ()
+    foreign_states: tuple[str, ...] = ()
+    """states of other units, of which the unit sees the outputs alone"""
     environment: tuple[tuple[str, str], ...] = ()
     rules: tuple[str, ...] = ()
     refresh: bool = True

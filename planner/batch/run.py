@@ -256,6 +256,7 @@ class Run:
             states.get(unit, ""),
             tuple((other, states.get(other, ""), other in pending) for other in taken),
             tuple(sorted((states[other], f"unit.{other}") for other in pending if states.get(other))),
+            tuple(sorted(states[other] for other in analysis.edges[unit] if states.get(other))),
             self.batch.environment,
             (),
             options.refresh,

@@ -48,7 +48,7 @@ def run_unit(request: Request) -> Result:
             detail = f"{type(problem).__name__}: {problem}. This is a mistake in planner: please report it."
             result = _failed(request, [error("batch.internal", "Internal error", detail)])
         looked_at = dict(paths)
-    reads = entries(looked_at, {state for _, state, _ in request.upstream}) or []
+    reads = entries(looked_at, request.foreign_states) or []
     _tidy()
     return evolve(
         result,
