@@ -98,7 +98,7 @@ def test_destroy_goes_the_other_way(tmp_path: Path) -> None:
 
 def test_destroy_stops_below_a_failure(tmp_path: Path) -> None:
     chain(tmp_path, "a", "b")
-    more = 'resource "terraform_data" "fails" {\n  provisioner "local-exec" {\n    when = destroy\n    command = "exit 3"\n  }\n}\n'
+    more = FAILS.replace("command", "when = destroy\n    command")
     write(tmp_path, {"b/main.tf": unit({"up": "a"}, more=more)})
     assert batch(tmp_path, "apply", "-auto-approve").code == 0
     ran = batch(tmp_path, "destroy", "-auto-approve", "-json")

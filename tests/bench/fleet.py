@@ -43,7 +43,9 @@ def _unit(name: str, upstream: list[str], resources: int) -> str:
         value = f"terraform_data.r{i - 1}.id" if i % 4 else f'"${{local.prefix}}-{i}"'
         if i < len(reads):
             value = reads[i]
-        parts.append(f'resource "terraform_data" "r{i}" {{\n  input = {{\n    name = {value}\n    tier = "t{i}"\n  }}\n}}\n')
+        parts.append(
+            f'resource "terraform_data" "r{i}" {{\n  input = {{\n    name = {value}\n    tier = "t{i}"\n  }}\n}}\n'
+        )
     parts.append(f'output "id" {{\n  value = terraform_data.r{resources - 1}.id\n}}\n')
     parts.append('output "name" {\n  value = local.prefix\n}\n')
     return "\n".join(parts)
