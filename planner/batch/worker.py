@@ -122,7 +122,7 @@ def _tidy() -> None:
     """Look for garbage now and then: what a unit leaves in circles would add up over thousands."""
     global _since_tidy
     _since_tidy += 1
-    if _since_tidy >= 20:
+    if _since_tidy >= 50:
         _since_tidy = 0
         gc.collect()
 
@@ -163,7 +163,8 @@ def _inputs(request: Request) -> dict[str, Any]:
     from planner.syntax.parse import parse_expression
     from planner.vocabulary.span import Source
 
-    units = {name: _outputs(name, state, pending) for name, state, pending in request.upstream}
+    only_checked = request.command == "validate"
+    units = {name: _outputs(name, state, pending or only_checked) for name, state, pending in request.upstream}
     found: dict[str, Any] = {}
     for entries_, scope in ((request.variables, MappingScope({})), (request.inputs, MappingScope({"unit": units}))):
         for name, text in entries_:

@@ -21,10 +21,10 @@ The relations that questions need most:
   waits_for(U, V)                    directly or through others
   reads_state(U, Object, State), writes_state(U, State)
   takes_output(U, Variable, V, Output), reads_file(U, File)
-  status(U, Outcome)                 changes, incomplete, unchanged, failed, ...
+  status(U, Outcome)                 changes, incomplete, unchanged, ...
   change(U, Address, Action)         what the plan does to an instance
   kind_of(U, Address, Mode, Type), because(U, Address, Reason)
-  planned(U, Address, Path, Value)   a value after apply; also prior, configured
+  planned(U, Address, Path, Value)   a value after apply; also prior
   unknown_after(U, Address, Path)    a value that is known only after apply
 
 Sensitive values are not among these. WORDS are those of planner batch plan."""
