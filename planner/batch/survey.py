@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from planner.batch.model import Place, RemoteRead, Survey
+from planner.config.load import load_tree
 from planner.config.model import Config, Expr, ModuleConfig, VariableDecl
 from planner.config.reading import Problems, expr_of
 from planner.config.static import Given, StaticScope
@@ -29,7 +30,9 @@ def survey(unit: str, session: Session, folder: str) -> Survey:
 
     config, problems = session.config, list(session.diagnostics)
     if config is None:
-        return Survey(unit, "", problems=described(problems))
+        # what is wrong is said when it is planned; what can be read still says who waits for whom
+        config, _ = load_tree(".", variables=session.given, workspace=session.workspace, locate=lambda *_: None)
+        problems = []
     kind, settings = "local", dict[str, Any]()
     if config.root.backend is not None:
         kind = config.root.backend.type

@@ -1,4 +1,4 @@
-"""Many units: each is planned once, and after a change only what it touches. For the large numbers: tests/bench/fleet.py."""
+"""Many units: each is planned once, and after a change only what it touches. Large fleets: tests/bench/fleet.py."""
 
 from __future__ import annotations
 
