@@ -31,6 +31,8 @@ _ALONE = threading.RLock()
 HIDDEN = "(sensitive)"
 """what stands in facts in the place of sensitive values"""
 NOT_INSTALLED = "config.module_not_installed"
+OWN_RULES = os.path.join(".planner", "rules")
+"""where a unit has rules of its own"""
 MODES = {"destroy": "destroy"}
 
 
@@ -150,7 +152,7 @@ def _options(request: Request) -> Options:
         lock=request.lock,
         lock_timeout=request.lock_timeout,
         input=False,
-        rules=request.rules,
+        rules=request.rules or ((OWN_RULES,) if os.path.isdir(OWN_RULES) else ()),
         inputs=_inputs(request),
         pending_states=dict(request.pending_states),
     )
