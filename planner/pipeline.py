@@ -392,6 +392,7 @@ def plan_options(session: Session) -> PlanOptions:
         options.parallelism,
         session.workspace,
         stop=STOP,
+        pending_states=options.pending_states,
     )
 
 

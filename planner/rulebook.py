@@ -51,12 +51,19 @@ def _policy() -> Program:
     return policies.program
 
 
+def _batch() -> Program:
+    from planner.batch.rules import batch_program
+
+    return batch_program()
+
+
 PROGRAMS: dict[str, Callable[[], Program]] = {
     "graph": _graph,
     "decisions": _decisions,
     "moves": _moves,
     "causes": _causes,
     "policy": _policy,
+    "batch": _batch,
 }
 """What is evaluated together, by name. Programs share column types and files; what stands in a file of several is
 listed with the first."""

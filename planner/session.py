@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
@@ -53,6 +53,10 @@ class Options:
     """a directory without configuration is refused, unless everything is to be destroyed"""
     ask_variable: Callable[[str, str], str | None] | None = None
     """asks for the value of a variable (name, description); None: nobody is there, or gave none"""
+    inputs: Mapping[str, Any] = field(factory=dict)
+    """values of root variables that come from elsewhere, and may be unknown; they win over all others"""
+    pending_states: Mapping[str, str] = field(factory=dict)
+    """states that are about to change (`planner.state.identity`), with what changes them: who reads one has to wait"""
 
 
 @frozen(eq=False)
@@ -111,9 +115,11 @@ class SchemaTable:
 
 def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
     """All values given for root variables."""
-    from planner.config.variables import collect_variables
+    from planner.config.variables import RawValue, collect_variables
 
-    return collect_variables(options.directory, options.var_args)
+    found, problems = collect_variables(options.directory, options.var_args)
+    found.update((name, RawValue(name, "input", given=value)) for name, value in options.inputs.items())
+    return found, problems
 
 
 def load_configuration(options: Options) -> Session:

@@ -35,6 +35,8 @@ class RawValue:
     origin: Origin
     text: str | None = None
     expr: Piece | None = None
+    given: Value | None = None
+    """the value itself, where another program gives it and no text does; it may be unknown"""
 
     @property
     def span(self) -> Span | None:
@@ -44,6 +46,8 @@ class RawValue:
     def value(self, verbatim: bool, problems: Problems) -> Value | None:
         """The value before any conversion; None when the expression has none (reported). `verbatim`: text is the
         string itself."""
+        if self.given is not None:
+            return self.given
         if self.expr is not None:
             return constant(self.expr, problems)
         text = self.text or ""

@@ -15,6 +15,7 @@ from planner.plan.model import ResourceChange
 from planner.plan.objects import object_id, write_object
 from planner.plan.provider_diagnostics import in_body
 from planner.plan.schema_marks import marked_by_schema
+from planner.provider import remote_state
 from planner.provider.propose import planned_unknown_object
 from planner.vocabulary.address import join
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
@@ -35,7 +36,7 @@ def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     facts: Facts = {"desired": (), "data_source": ()}
     if not is_wholly_known(config):
         facts["config_unknown"] = tuple(sorted({path_name(path[:1]) for path in unknown_paths(config)}))
-    pending = walk.pending_dependencies(it)
+    pending = walk.pending_dependencies(it) or _pending_state(walk, it, config)
     if pending:
         facts["dependency_pending"] = pending
     if len(facts) > 2:
@@ -65,6 +66,16 @@ def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
         walk.record.refreshed.remove_object(it.resource_address, it.key)
     it.objects.set(it.key, value)
     return problems + walk.conditions(it, "postcondition", value)
+
+
+def _pending_state(walk: PlanWalk, it: Instance, config: Value) -> tuple[str, ...]:
+    """What is about to change the state that a terraform_remote_state reads."""
+    if not walk.options.pending_states or not it.provider.is_inline or it.type != remote_state.NAME:
+        return ()
+    if not is_wholly_known(config):
+        return ()
+    changing = walk.options.pending_states.get(remote_state.source(unmark_deep(config)[0]) or "")
+    return (changing,) if changing else ()
 
 
 def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from attrs import field, frozen
 
 from planner.plan.model import Mode
@@ -30,6 +32,8 @@ class PlanOptions:
     """resources whose configuration is generated from the imported object"""
     before_destroy: bool = False
     """the walk only refreshes the state for a plan that destroys: failed conditions are warnings"""
+    pending_states: Mapping[str, str] = field(factory=dict)
+    """states that something else is about to change (`planner.state.identity`), with what that is"""
 
     @property
     def is_lenient(self) -> bool:

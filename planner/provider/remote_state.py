@@ -12,6 +12,7 @@ from planner.language.schema import AttributeSchema, BlockSchema
 from planner.language.types import DYNAMIC, STRING, MapType, ObjectType, Primitive
 from planner.language.values import Map, Null, Unknown, Value, is_wholly_known, type_of
 from planner.provider.interface import AttributeDiagnostic, ReadAnswer, ResourceSchema
+from planner.state.identity import state_identity
 from planner.state.local import DEFAULT_WORKSPACE, LocalBackend, open_backend
 from planner.vocabulary.diagnostic import Diagnostic
 
@@ -53,6 +54,22 @@ def read(config: Value) -> ReadAnswer:
         return answer
     failed = AttributeDiagnostic("error", "Unable to read remote state", "", None)
     return ReadAnswer(answer.value, diagnostics=(failed, *answer.diagnostics))
+
+
+def source(config: Value) -> str | None:
+    """Which state a wholly known configuration reads, as `planner.state.identity` names it; None when it is wrong."""
+    kind = "local" if config["backend"] == "_local" else config["backend"]
+    if kind.__class__ is not str or not _is_object(config["config"]):
+        return None
+    settings: dict[str, Any] = {}
+    for name, value in _entries(config["config"]).items():
+        try:
+            text = convert(value, STRING)
+        except ConversionError:
+            return None
+        settings[name] = None if text.__class__ is Null else text
+    workspace = config["workspace"] if config["workspace"].__class__ is str else DEFAULT_WORKSPACE
+    return state_identity(kind, settings, workspace)
 
 
 def _read(config: Value) -> ReadAnswer:

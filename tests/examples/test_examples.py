@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -175,6 +176,29 @@ def policies(outputs: Outputs, folder: Path) -> None:
     assert run("planner apply -auto-approve -policy=policies -policy-override=open -reason=demo", folder)[0] == 0
 
 
+def fleet(outputs: Outputs, folder: Path) -> None:
+    assert "Batch plan: 9 unchanged (9 from before)." in outputs["planner batch plan"][0]  # of two, the later one
+    (why,) = [out for command, (out, _) in outputs.items() if command.startswith("planner batch why mon")]
+    assert "monitoring waits for network, through 2 others:" in why
+    assert "planner.batch.hcl:" in why and "live/monitoring/main.tf:12" in why
+    assert "Batch apply: 9 applied." in outputs["planner batch apply -auto-approve"][0]
+    assert "Nothing denied." in outputs["planner batch policy -policy=policies"][0]
+    (chosen,) = [json.loads(out) for command, (out, _) in outputs.items() if "-json 'rdeps(queue)'" in command]
+    assert [unit["unit"] for unit in chosen["units"]] == ["queue", "orders", "monitoring"]
+    (part,) = [json.loads(out) for command, (out, _) in outputs.items() if "graph -json tag:core" in command]
+    assert [node["unit"] for node in part["nodes"]] == ["identity", "network", "users-db", "users"]
+    assert "rdeps(queue) means queue" in outputs["planner batch why -select='rdeps(queue)' monitoring"][0]
+    assert "Batch destroy: 9 applied." in outputs["planner batch destroy -auto-approve"][0]
+    assert {path.name for path in folder.glob("fleet.*")} == {"fleet.html", "fleet.xml", "fleet.md"}
+    code, out, _ = run("planner batch plan", folder)
+    assert (code, "Batch plan: 3 changes, 6 incomplete." in out) == (0, True)
+    storage = folder / "modules" / "storage" / "main.tf"
+    storage.write_text(storage.read_text().replace("${var.name}-data", "data"))
+    code, out, _ = run("planner batch policy -policy=policies", folder)
+    assert code == 1
+    assert "deny       bucket  orders-db  module.storage.terraform_data.bucket has the bucket of" in out
+
+
 CLAIMS: dict[str, Callable[[Outputs, Path], None]] = {
     "01_first_plan": first_plan,
     "02_modules": modules,
@@ -184,6 +208,7 @@ CLAIMS: dict[str, Callable[[Outputs, Path], None]] = {
     "06_partial_failure": partial_failure,
     "07_remote_state": remote_state,
     "08_policies": policies,
+    "09_fleet": fleet,
 }
 
 

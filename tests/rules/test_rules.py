@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner.assets import rules_path
+from planner.batch.rules import batch_program
 from planner.datalog.cases import Case, load_cases, run_case
 from planner.datalog.program import Program
 from planner.graph.build import graph_program
@@ -18,7 +19,7 @@ HERE = Path(__file__).parent
 
 def programs() -> list[Program]:
     """The programs that the product runs."""
-    return [graph_program(), decision_program(), move_program(), cause_program()]
+    return [graph_program(), decision_program(), move_program(), cause_program(), batch_program()]
 
 
 def program_of(path: Path) -> Program:
@@ -46,7 +47,7 @@ def test_cases(path: Path) -> None:
         assert run_case(program_of(path), case) == [], case.name
 
 
-@pytest.mark.parametrize("index", range(4), ids=["graph", "decisions", "moves", "causes"])
+@pytest.mark.parametrize("index", range(5), ids=["graph", "decisions", "moves", "causes", "batch"])
 def test_every_rule_has_a_case_that_fails_without_it(index: int) -> None:
     program = programs()[index]
     cases = [(path, case) for path in FILES if program_of(path) is program for case in cases_of(path)]

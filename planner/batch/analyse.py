@@ -1,0 +1,172 @@
+"""A fleet as the rules see it: surveyed, with its edges, waves and selection."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from planner.batch.facts import file_facts, fleet_facts
+from planner.batch.model import Fleet, Request, Survey, Unit
+from planner.batch.rules import Files, batch_program
+from planner.batch.selectors import Selection, select
+from planner.datalog.evaluate import Database, evaluate
+from planner.vocabulary.diagnostic import Diagnostic, error, warning
+
+WANT = ("edge", "wave", "in_cycle", "takes_itself", "shared_state", "selected", "changed", "run_order")
+ENVIRONMENT = "TF_"
+"""what the names of variables begin with that go to workers"""
+
+
+@frozen(eq=False)
+class Analysis:
+    """`edges[a]`: the units that a waits for; `before[a]`: those that are run before it, of the selected ones;
+    `selected[a]`: why a is in, as (selector, way)."""
+
+    fleet: Fleet
+    surveys: dict[str, Survey]
+    database: Database
+    edges: dict[str, tuple[str, ...]]
+    before: dict[str, tuple[str, ...]]
+    waves: dict[str, int]
+    selected: dict[str, list[tuple[str, str]]]
+    diagnostics: tuple[Diagnostic, ...] = ()
+    command: str = "plan"
+    own: Files = ()
+    state_of: dict[str, str] = field(factory=dict)
+    """unit -> the state that it writes"""
+
+
+def environment() -> tuple[tuple[str, str], ...]:
+    """The environment that decides what units do, wherever they run."""
+    return tuple(sorted((k, v) for k, v in os.environ.items() if k.startswith(ENVIRONMENT)))
+
+
+def survey_request(fleet: Fleet, unit: Unit, surroundings: tuple[tuple[str, str], ...]) -> Request:
+    return Request(
+        unit.name,
+        os.path.join(fleet.root, unit.folder),
+        "survey",
+        workspace=unit.workspace,
+        variables=unit.variables,
+        var_files=unit.var_files,
+        environment=surroundings,
+    )
+
+
+def analyse(
+    fleet: Fleet,
+    surveys: Mapping[str, Survey],
+    selection: Selection,
+    command: str = "plan",
+    own: Files = (),
+    want: Iterable[str] = (),
+) -> Analysis:
+    """Derive the order of a fleet and what is selected. Raises Failure for a selection that makes no sense and for
+    broken rules."""
+    facts = fleet_facts(fleet, surveys)
+    facts.add("command", command)
+    program = batch_program(own)
+    if select(facts, fleet, selection) or "reads_file" in want or own:
+        file_facts(facts, fleet, surveys)
+    database = evaluate(program, facts.build(), {*WANT, *want})
+    edges: dict[str, list[str]] = {name: [] for name in fleet.units}
+    for dependent, dependency in database.sorted("edge"):
+        if dependent in edges and dependency in edges:
+            edges[dependent].append(dependency)
+    selected: dict[str, list[tuple[str, str]]] = {}
+    for unit, selector, way in database.sorted("selected"):
+        selected.setdefault(unit, []).append((selector, way))
+    before: dict[str, list[str]] = {name: [] for name in selected}
+    for earlier, later in database.sorted("run_order"):
+        if earlier in before and later in before:
+            before[later].append(earlier)
+    return Analysis(
+        fleet,
+        dict(surveys),
+        database,
+        {name: tuple(found) for name, found in edges.items()},
+        {name: tuple(found) for name, found in before.items()},
+        dict(database.sorted("wave")),
+        selected,
+        tuple(_problems(fleet, surveys, database)),
+        command,
+        own,
+        {name: s.state for name, s in surveys.items()},
+    )
+
+
+def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -> Iterable[Diagnostic]:
+    for unit, other, state in database.sorted("shared_state"):
+        detail = f"{unit} and {other} would both write {state}. Give one of them a backend or workspace of its own."
+        yield error("batch.shared_state", "Two units write one state", detail)
+    for (unit,) in database.sorted("takes_itself"):
+        detail = f"{unit} would need its own outputs before it can be planned."
+        yield error("batch.self", "A unit waits for itself", detail)
+    cycles: dict[str, list[str]] = {}
+    for unit, cycle in database.sorted("in_cycle"):
+        cycles.setdefault(cycle, []).append(unit)
+    for members in cycles.values():
+        if len(members) > 1:
+            yield error("batch.cycle", "Units wait for each other", _cycle_text(set(members), database))
+    for name, survey in sorted(surveys.items()):
+        for read in survey.remote:
+            if not read.state:
+                detail = (
+                    f"{name} reads a state in {read.object} ({read.place}) that the configuration alone does not name. "
+                    f"If another unit writes it, say so with depends_on in the fleet's file."
+                )
+                yield warning("batch.unresolved_read", "A read state is not known", detail)
+
+
+def _cycle_text(members: set[str], database: Database) -> str:
+    """The shortest circle through the first member, each edge with its place and reason."""
+    from collections import deque
+
+    from planner.datalog.explain import Prover
+
+    edges: dict[str, list[str]] = {}
+    for a, b in database.sorted("edge"):
+        if a in members and b in members:
+            edges.setdefault(a, []).append(b)
+    start = min(members)
+    before: dict[str, str] = {}
+    waiting = deque([start])
+    end = ""
+    while waiting and not end:
+        at = waiting.popleft()
+        for other in edges.get(at, ()):
+            if other == start:
+                end = at
+                break
+            if other not in before:
+                before[other] = at
+                waiting.append(other)
+    way = [end]
+    while way[-1] != start:
+        way.append(before[way[-1]])
+    way.reverse()
+    prover = Prover(database.program, database)
+    lines = []
+    for a, b in zip(way, [*way[1:], start], strict=True):
+        proof = prover.why("edge", (a, b))
+        lines.append(f"  {a} waits for {b}: {edge_reason(proof, database)}")
+    return "The shortest circle:\n" + "\n".join(lines) + "\nRemove one of these."
+
+
+def edge_reason(proof: Any, database: Database) -> str:
+    """Why an edge holds, in a line with the place that says so."""
+    from planner.batch.model import Place
+    from planner.datalog.explain import Proof
+    from planner.datalog.render import reason_text
+
+    place = ""
+    for part in proof.body:
+        if isinstance(part, Proof) and part.rule is None:
+            source = database.facts.source(part.predicate, part.row)
+            if isinstance(source, Place) and part.predicate != "writes_state":
+                place = f" ({source})"
+                break
+    return f"{reason_text(proof.rule, proof.assignment)}{place}"

@@ -1,0 +1,273 @@
+"""Questions to a fleet: its graph, why one unit waits for another, what holds over all plans, what policies say."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from attrs import evolve, frozen
+
+from planner.batch.analyse import Analysis
+from planner.batch.facts import fleet_source
+from planner.batch.model import Done
+from planner.batch.rules import Files, batch_program, checked
+from planner.batch.run import Batch, BatchOptions, Report, own_rules, plan
+from planner.batch.schedule import Listener
+from planner.datalog.evaluate import Database, evaluate
+from planner.datalog.fact_base import FactBase, FactBuilder
+from planner.datalog.program import Program
+from planner.graph.answers import Answers
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+
+CONTENTS = "batch/contents.dl"
+VERDICTS = ("deny", "warn")
+
+
+def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
+    """The fleet with what is selected. Raises Failure when something is wrong with it."""
+    batch = Batch(options, "plan")
+    found = batch.analysis(want)
+    batch.cache.save()
+    problems = [*batch.fleet.diagnostics, *found.diagnostics]
+    return evolve(found, diagnostics=tuple(problems))
+
+
+# ---------------------------------------------------------------- graph
+
+
+def graph_json(analysis: Analysis) -> dict[str, Any]:
+    """The selected units and the edges between them, format 1.0: {"format_version", "nodes": [{"unit", "folder",
+    "wave", "state", "tags", "groups", "selected_by"}...], "edges": [[dependent, dependency]...], "reduced_edges"}."""
+    from planner.datalog.native import reduction
+
+    chosen = analysis.selected
+    edges = {(a, b) for a in chosen for b in analysis.edges[a] if b in chosen}
+    nodes = []
+    for name in sorted(chosen, key=lambda unit: (analysis.waves.get(unit, 0), unit)):
+        unit = analysis.fleet.units[name]
+        nodes.append(
+            {
+                "unit": name,
+                "folder": unit.folder,
+                "wave": analysis.waves.get(name, 0),
+                "state": analysis.state_of.get(name, ""),
+                "tags": list(unit.tags),
+                "groups": list(unit.groups),
+                "selected_by": [{"selector": s, "way": w} for s, w in chosen[name]],
+            }
+        )
+    return {
+        "format_version": "1.0",
+        "nodes": nodes,
+        "edges": [list(edge) for edge in sorted(edges)],
+        "reduced_edges": [list(edge) for edge in sorted(reduction(edges, {}))],
+    }
+
+
+def graph_dot(document: dict[str, Any]) -> str:
+    """The same in the DOT language, after transitive reduction."""
+
+    def name(text: str) -> str:
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+    lines = ["digraph {", '\trankdir = "BT"', '\tnode [shape = "box"]']
+    lines += [f"\t{name(node['unit'])}" for node in document["nodes"]]
+    lines += [f"\t{name(a)} -> {name(b)}" for a, b in document["reduced_edges"]]
+    return "\n".join([*lines, "}"])
+
+
+# ---------------------------------------------------------------- why
+
+
+def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> dict[str, Any]:
+    """The proof that a unit waits for another, or, negated, why it does not. Raises Failure."""
+    from planner.datalog.explain import Prover
+    from planner.datalog.proof import proof_json
+    from planner.datalog.why_not_deep import obstacles
+
+    analysis = analysed(evolve(options, words=()), ("waits_for",))
+    if has_errors(analysis.fleet.diagnostics):
+        raise Failure(analysis.fleet.diagnostics)
+    database = analysis.database
+    for name in (unit, other):
+        if name not in analysis.fleet.units:
+            from planner.vocabulary.nearest import did_you_mean
+
+            detail = f"No unit is called {name}.{did_you_mean(name, analysis.fleet.units)}"
+            raise Failure(error("batch.unknown_unit", "Unknown unit", detail))
+    row = (unit, other)
+    predicate = "edge" if row in database["edge"] else "waits_for"
+    if row in database[predicate]:
+        if negated:
+            detail = f"{unit} does wait for {other}; ask without -not."
+            raise Failure(error("batch.holds", "It does wait", detail))
+        proof = Prover(database.program, database).why(predicate, row)
+        assert proof is not None
+        return proof_json(proof, database.facts, fleet_source)
+    found = obstacles(Prover(database.program, database), "edge", row)
+    if negated:
+        return {"format_version": "1.0", "goal": ["edge", unit, other], "holds": False, "rules": found}
+    detail = f"{unit} can run before {other}: no chain of edges leads from it to {other}."
+    raise Failure(error("batch.no_wait", "Nothing to explain", detail))
+
+
+def chosen(options: BatchOptions, unit: str) -> dict[str, Any]:
+    """The proof that a unit is selected. Raises Failure."""
+    from planner.datalog.explain import Prover
+    from planner.datalog.proof import proof_json
+
+    analysis = analysed(options)
+    database = analysis.database
+    rows = [row for row in database.sorted("selected") if row[0] == unit]
+    if not rows:
+        raise Failure(error("batch.not_selected", "Not selected", f"Nothing selects a unit called {unit}."))
+    proof = Prover(database.program, database).why("selected", rows[0])
+    assert proof is not None
+    return proof_json(proof, database.facts, fleet_source)
+
+
+# ---------------------------------------------------------------- contents
+
+
+def contents_needed(program: Program, want: tuple[str, ...]) -> tuple[str, ...]:
+    """The relations about plans that these predicates rest on."""
+    needed = program.needed(want)
+    found = (p.name for p in program.predicates.values() if p.number in needed and p.span.filename == CONTENTS)
+    return tuple(sorted(name for name in found if program.predicates[name].is_input))
+
+
+def with_contents(facts: FactBase, done: dict[str, Done]) -> FactBase:
+    """The facts of a fleet together with what its plans contain."""
+    found = FactBuilder(facts)
+    for unit, end in done.items():
+        found.add("status", unit, end.outcome)
+        for name, rows in (end.result.facts if end.result is not None else {}).items():
+            for row in rows:
+                if None not in row:
+                    found.add(name, unit, *row)
+    return found.build()
+
+
+def planned(
+    options: BatchOptions, own: Files, want: tuple[str, ...], listener: Listener
+) -> tuple[Database | None, Report | None, list[Diagnostic]]:
+    """The relations `want` of a fleet, which is planned if they say something about plans. Raises Failure."""
+    program = batch_program(own)
+    contents = contents_needed(program, want)
+    if not contents:
+        found = analysed(options, want)
+        if has_errors(found.diagnostics):
+            return None, None, list(found.diagnostics)
+        return evaluate(program, found.database.facts, want), None, list(found.diagnostics)
+    report = plan(options, listener, facts=contents)
+    if report.analysis is None or has_errors(report.diagnostics):
+        return None, report, list(report.diagnostics)
+    facts = with_contents(report.analysis.database.facts, report.done)
+    return evaluate(program, facts, want), report, list(report.diagnostics)
+
+
+def query(options: BatchOptions, question: str, listener: Listener, seconds: float) -> tuple[Answers, list[Diagnostic]]:
+    """The answer to a question in Datalog about the fleet and, where it asks about them, its plans. Raises Failure."""
+    from planner.datalog.ask import ask, parse_query
+    from planner.datalog.limit import run_limited
+    from planner.datalog.values import decode
+
+    fleet_root = Batch(options, "plan").fleet
+    own = own_rules(options, fleet_root)
+    program = batch_program(own)
+    parsed, problems = parse_query(program, question)
+    if parsed is None:
+        raise Failure(problems)
+    database, report, more = planned(options, own, tuple(sorted(parsed.predicates)), listener)
+    if database is None:
+        return Answers(), more
+    base: Database = database
+
+    def answer() -> Answers:
+        found = ask(program, base, parsed)
+        return Answers(found.columns, [tuple(decode(value) for value in row) for row in found.rows])
+
+    return run_limited(answer, seconds), [*problems, *more, *failed_units(report)]
+
+
+def failed_units(report: Report | None) -> list[Diagnostic]:
+    """A warning about units that could not be planned, so that nothing is known of their plans."""
+    from planner.vocabulary.diagnostic import warning
+
+    bad = sorted(u for u, d in report.done.items() if d.outcome in ("failed", "died", "skipped")) if report else []
+    if not bad:
+        return []
+    detail = f"Nothing is known of the plans of {', '.join(bad)}: planner batch plan says why."
+    return [warning("batch.missing_plans", "Units without a plan", detail)]
+
+
+# ---------------------------------------------------------------- policies
+
+
+@frozen
+class Finding:
+    """What a policy says: `kind` deny or warn, with the rule and the proof."""
+
+    kind: str
+    code: str
+    unit: str
+    message: str
+    rule: str
+    proof: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "code": self.code,
+            "unit": self.unit,
+            "message": self.message,
+            "rule": self.rule,
+            "proof": self.proof,
+        }
+
+
+def policy_files(words: tuple[str, ...], root: str) -> Files:
+    """(name, text) of the policies that are named, else of `.planner/batch-policies`. Raises Failure."""
+    own = os.path.join(root, ".planner", "batch-policies")
+    found: list[tuple[str, str]] = []
+    for word in words or ((own,) if os.path.isdir(own) else ()):
+        if os.path.isdir(word):
+            from planner.graph.build import user_files
+
+            found += user_files((word,))
+            continue
+        try:
+            with open(word, encoding="utf-8") as file:
+                found.append((word, file.read()))
+        except (OSError, UnicodeDecodeError) as problem:
+            raise Failure(error("batch.policy", "Cannot read a policy", f"{word}: {problem}.")) from None
+    if not found:
+        detail = "Name files or folders with -policy, or put rules into .planner/batch-policies."
+        raise Failure(error("batch.no_policies", "No policies", detail))
+    return tuple(found)
+
+
+def policy(
+    options: BatchOptions, words: tuple[str, ...], listener: Listener
+) -> tuple[list[Finding], Report | None, list[Diagnostic]]:
+    """What policies say about all plans together. Raises Failure."""
+    from planner.datalog.explain import Prover
+    from planner.datalog.proof import proof_json
+
+    fleet = Batch(options, "plan").fleet
+    own = (*own_rules(options, fleet), *policy_files(words, fleet.root))
+    _, problems = checked(own)
+    database, report, more = planned(options, own, VERDICTS, listener)
+    problems = [*problems, *more]
+    if database is None:
+        return [], report, problems
+    prover = Prover(database.program, database)
+    findings = []
+    for kind in VERDICTS:
+        for row in database.sorted(kind):
+            proof = prover.why(kind, row)
+            assert proof is not None and proof.rule is not None
+            shown = proof_json(proof, database.facts, fleet_source)
+            code, unit, message = map(str, row)
+            findings.append(Finding(kind, code, unit, message, proof.rule.name, shown))
+    return findings, report, [*problems, *failed_units(report)]

@@ -1,0 +1,79 @@
+"""The decisions about one unit, as rules/batch/running.dl derives them. Only the outcomes of other units matter and not
+their names, so each shape is derived once and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from attrs import frozen
+
+from planner.batch.rules import batch_program
+from planner.datalog.evaluate import evaluate
+from planner.datalog.fact_base import FactBuilder
+
+_WANT = ("skipped", "runs", "reused", "pending", "outcome", "appliable", "retried")
+_UNIT = "unit"
+
+
+@frozen
+class Decision:
+    """What the rules say. `skipped` and `pending` name other units."""
+
+    skipped: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
+    runs: bool = False
+    reused: bool = False
+    outcome: str = ""
+    appliable: bool = False
+    retried: bool = False
+
+
+def decide(
+    command: str,
+    before: Mapping[str, str],
+    same_inputs: bool = False,
+    result: str = "",
+    died: int = 0,
+) -> Decision:
+    """What becomes of a unit. `before`: the outcomes of the units that come before it; `result`: how its own run ended,
+    "" before that; `died`: how often a process died that ran it."""
+    shape = _decide(command, frozenset(before.values()), same_inputs, result, died)
+    names = sorted(before)
+    return Decision(
+        tuple(n for n in names if before[n] in shape.skipped),
+        tuple(n for n in names if before[n] in shape.pending),
+        shape.runs,
+        shape.reused,
+        shape.outcome,
+        shape.appliable,
+        shape.retried,
+    )
+
+
+@cache
+def _decide(command: str, outcomes: frozenset[str], same_inputs: bool, result: str, died: int) -> Decision:
+    facts = FactBuilder()
+    facts.add("command", command)
+    facts.add("about", _UNIT)
+    for outcome in outcomes:
+        facts.add("earlier", _UNIT, outcome, outcome)  # another unit is called like its outcome here
+    if same_inputs:
+        facts.add("same_inputs", _UNIT)
+    if result:
+        facts.add("result", _UNIT, result)
+    if died:
+        facts.add("died_times", _UNIT, died)
+    found = evaluate(batch_program(), facts.build(), _WANT)
+    outcome_rows = found.sorted("outcome")
+    if len(outcome_rows) > 1:
+        raise AssertionError(f"the rules derive several outcomes: {outcome_rows}")
+    return Decision(
+        tuple(str(row[1]) for row in found.sorted("skipped")),
+        tuple(str(row[1]) for row in found.sorted("pending")),
+        bool(found["runs"]),
+        bool(found["reused"]),
+        str(outcome_rows[0][1]) if outcome_rows else "",
+        bool(found["appliable"]),
+        bool(found["retried"]),
+    )

@@ -1,0 +1,148 @@
+"""Finding the root modules of a fleet: the units of a `planner.batch.hcl`, else every folder that is one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+from planner.batch.model import Fleet, Unit
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+
+MARKERS = (".planner-unit",)
+"""files that make a folder with configuration a unit, though no block in it says so"""
+_ROOT_BLOCK = re.compile(rb"^\s*(terraform|language)\s*\{", re.MULTILINE)
+_ROOT_SETTING = re.compile(rb"\b(backend|cloud|required_[a-z]+)\b|\bencryption\b")
+_JSON_BLOCK = re.compile(rb'"terraform"\s*:')
+_PATTERN = re.compile(r"[*?\[]")
+
+
+def find_fleet(words: Iterable[str], file: str = "") -> tuple[Fleet, list[str]]:
+    """The fleet that a command is about, and the words that name something else: units. Folders and patterns of folders
+    say where to look; without any it is the working directory. A fleet's file there decides; `file` names another."""
+    from planner.batch.batch_file import NAME, read_batch_file
+
+    words = list(words)
+    if file:
+        if not os.path.isfile(file):
+            raise Failure(error("batch.no_file", "No such file", f"The fleet's file {file} does not exist."))
+        fleet = read_batch_file(file)
+        return _below(fleet, words)
+    if os.path.isfile(NAME):
+        return _below(read_batch_file(NAME), words)
+    if len(words) >= 1 and os.path.isfile(os.path.join(words[0], NAME)):
+        fleet = read_batch_file(os.path.join(words[0], NAME))
+        return _below(fleet, words[1:])
+    folders, others = _folders(words)
+    root = os.getcwd()
+    names: set[str] = set()
+    for folder in folders or ["."]:
+        names.update(os.path.relpath(os.path.join(folder, found), root) for found in root_modules(folder))
+    units = {name: Unit(name, name) for name in sorted(names)}
+    problems: tuple[Diagnostic, ...] = ()
+    if not units:
+        detail = (
+            "A unit is a folder with a backend, cloud or required_ setting in a terraform block, or with a file "
+            f"{MARKERS[0]}; or it is named in a file {NAME}."
+        )
+        problems = (error("batch.no_units", f"No units below {', '.join(folders) or root}", detail),)
+    return Fleet(root, units, "", problems), others
+
+
+def _folders(words: list[str]) -> tuple[list[str], list[str]]:
+    """The folders that words name, patterns filled in; and the other words."""
+    from glob import glob
+
+    folders: list[str] = []
+    others: list[str] = []
+    for word in words:
+        if os.path.isdir(word):
+            folders.append(word)
+            continue
+        found = (
+            [path for path in sorted(glob(word, recursive=True)) if os.path.isdir(path)] if _is_pattern(word) else []
+        )
+        folders += found
+        if not found:
+            others.append(word)
+    return folders, others
+
+
+def _is_pattern(word: str) -> bool:
+    return bool(_PATTERN.search(word)) and "(" not in word
+
+
+def _below(fleet: Fleet, words: list[str]) -> tuple[Fleet, list[str]]:
+    """Of a described fleet, a folder among the words stands for the units in it and below."""
+    others: list[str] = []
+    for word in words:
+        if word in fleet.units or not os.path.isdir(word):
+            others.append(word)
+            continue
+        folder = os.path.relpath(word, fleet.root)
+        if folder == ".":
+            others.append("*")
+            continue
+        names = [u.name for u in fleet.units.values() if f"{u.folder}/".startswith(f"{folder}/")]
+        others += names or [word]
+    return fleet, others
+
+
+def root_modules(folder: str, pattern: str = "**") -> list[str]:
+    """The root modules below a folder, by their paths as seen from it, sorted. A pattern other than `**` names folders;
+    those are root modules if they have any configuration."""
+    from planner.config.directory import is_module
+
+    if pattern != "**":
+        from glob import glob
+
+        found = glob(pattern, root_dir=folder, recursive=True)
+        return sorted(os.path.normpath(path) for path in found if is_module(os.path.join(folder, path)))
+    modules = []
+    for path, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if _is_root(path, names):
+            modules.append(os.path.relpath(path, folder))
+    return sorted(modules)
+
+
+def _is_root(folder: str, names: list[str]) -> bool:
+    """Whether a folder with these files is a root module of its own."""
+    files = [n for n in names if n.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")) and not n.startswith(".")]
+    if not files:
+        return False
+    if any(marker in names for marker in MARKERS):
+        return True
+    for name in files:
+        try:
+            with open(os.path.join(folder, name), "rb") as file:
+                data = file.read()
+        except OSError:
+            continue
+        if _says_root(name, data):
+            return True
+    return False
+
+
+def _says_root(name: str, data: bytes) -> bool:
+    """Whether the text has a terraform block with a backend, cloud or required setting: by a quick look, and when that
+    says so, by the syntax."""
+    is_json = name.endswith(".json")
+    if not (_JSON_BLOCK if is_json else _ROOT_BLOCK).search(data) or not _ROOT_SETTING.search(data):
+        return False
+    from planner.syntax.body import BlockSchema, BodySchema
+    from planner.syntax.files import load_text
+
+    body, _, _ = load_text(data, name)
+    if body is None:
+        return False
+    content, _ = body.partial_content(BodySchema({}, (BlockSchema("terraform"),)))
+    inner = BodySchema(
+        {"required_version": False},
+        (BlockSchema("backend", ("type",)), BlockSchema("cloud"), BlockSchema("required_providers")),
+    )
+    for block in content.blocks:
+        found, _ = block.body.partial_content(inner)
+        if found.blocks or found.attributes:
+            return True
+    return False

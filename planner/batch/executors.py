@@ -1,0 +1,162 @@
+"""Where units run: processes of this machine, a Dask cluster, or this process. All are `concurrent.futures.Executor`s.
+
+Processes are forked from a server that has loaded planner and nothing else (`forkserver`): no thread or lock of this
+process is copied, and each begins with everything imported. They end when this process does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import Executor, Future
+from types import FrameType
+from typing import Any
+
+from planner.vocabulary.diagnostic import Failure, error
+
+PRELOAD = "planner.batch.preload"
+GRACE = 60.0
+"""seconds that a unit in work has to come to its end after this process is gone"""
+FAREWELL = 0.5
+"""seconds that a result has to get out of a process that is to end"""
+_busy = threading.Lock()
+
+
+def open_executor(text: str, workers: int) -> Executor:
+    """The executor that `-executor` names: `processes` (also ""), `inline` or `dask://HOST:PORT`. Raises Failure."""
+    if text in ("", "processes"):
+        return processes(workers)
+    if text == "inline":
+        return Inline()
+    if text.startswith("dask://"):
+        return dask(text.removeprefix("dask://"))
+    detail = f'"{text}" is none of: processes, inline, dask://HOST:PORT.'
+    raise Failure(error("batch.executor", "Unknown executor", detail))
+
+
+class Inline(Executor):
+    """Does everything at once, in this process."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as problem:
+            future.set_exception(problem)
+        return future
+
+
+def processes(workers: int) -> Executor:
+    """Processes of this machine."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    context = get_context("forkserver")
+    context.set_forkserver_preload([PRELOAD])
+    return ProcessPoolExecutor(workers, context, _begin)
+
+
+def warm_up(text: str) -> None:
+    """Let the server of processes load what it needs while this process still finds out what there is to do."""
+    if text in ("", "processes"):
+        from multiprocessing import forkserver
+
+        forkserver.set_forkserver_preload([PRELOAD])
+        forkserver.ensure_running()
+
+
+def dask(address: str) -> Executor:
+    """The workers of a Dask cluster. Raises Failure."""
+    try:
+        from distributed import Client
+    except ImportError:
+        detail = "The executor dask:// needs the package distributed: pip install 'planner[batch-dask]'."
+        raise Failure(error("batch.no_dask", "Dask is not installed", detail)) from None
+    try:
+        connect: Any = Client
+        client = connect(f"tcp://{address}", timeout="10s", set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as problem:
+        detail = f"No scheduler answers at {address}: {problem}."
+        raise Failure(error("batch.dask", "Cannot reach the Dask scheduler", detail)) from None
+    return _Dask(client)
+
+
+class _Dask(Executor):
+    """A cluster seen as an executor; closing it leaves the cluster alone."""
+
+    def __init__(self, client: Any) -> None:
+        self.client, self.executor = client, client.get_executor(pure=False, retries=0)
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return self.executor.submit(fn, *args, **kwargs)  # type: ignore[no-any-return]
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self.client.close()
+
+
+def is_death(problem: BaseException) -> bool:
+    """Whether an exception of a future means that the process which did the work is gone."""
+    from concurrent.futures import BrokenExecutor
+
+    return isinstance(problem, BrokenExecutor) or type(problem).__name__ in ("KilledWorker", "CancelledError")
+
+
+# ---------------------------------------------------------------- in a process of the pool
+
+
+def _begin() -> None:
+    """Prepare a process: what it has loaded stays, signals ask it to stop, and it ends with the one that began it."""
+    import gc
+
+    gc.disable()
+    gc.freeze()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """An interrupt lets the unit in work come to an end, and nothing begins after it; a second one ends at once. The
+    pool says SIGTERM when it is given up: an idle process ends, another one after its unit."""
+    from planner.signals import STOP
+
+    if number == signal.SIGTERM:
+        if not _busy.locked():
+            os._exit(143)
+        threading.Thread(target=_end_when_idle, daemon=True).start()
+    elif STOP.requested:
+        os._exit(130)
+    STOP.request()
+
+
+def _end_when_idle() -> None:
+    with _busy:
+        time.sleep(FAREWELL)
+        os._exit(143)
+
+
+def _end_with_parent() -> None:
+    from multiprocessing import parent_process
+
+    from planner.signals import STOP
+
+    parent = parent_process()
+    if parent is None:
+        return
+    parent.join()
+    STOP.request()
+    if _busy.acquire(timeout=GRACE):
+        os._exit(1)
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def work(request: Any) -> Any:
+    """`run_unit` in a process of the pool: while it runs, the process is not ended from outside."""
+    from planner.batch.worker import run_unit
+
+    with _busy:
+        return run_unit(request)

@@ -1,0 +1,55 @@
+"""A fleet and the surveys of its units as facts for rules/batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from planner.batch.model import Fleet, Place, Survey
+from planner.datalog.fact_base import FactBuilder
+from planner.facts.sources import source_json
+
+
+def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey]) -> FactBuilder:
+    """What is known before anything is planned, each fact with the place that says so."""
+    facts = FactBuilder()
+    for name, unit in fleet.units.items():
+        facts.add("unit", name, unit.folder, source=unit.place)
+        for tag in unit.tags:
+            facts.add("tag", name, tag, source=unit.place)
+        for group in unit.groups:
+            facts.add("group", name, group, source=unit.place)
+        for given in unit.inputs:
+            for other, output, place in given.mentions:
+                facts.add("takes_output", name, given.variable, other, output, source=place)
+        for other, place in unit.after:
+            facts.add("declared_after", name, other, source=place)
+        found = surveys.get(name)
+        if found is None:
+            continue
+        if found.state:
+            facts.add("writes_state", name, found.state, source=found.state_place or unit.place)
+        for read in found.remote:
+            if read.state:
+                facts.add("reads_state", name, read.object, read.state, source=read.place)
+            else:
+                facts.add("reads_some_state", name, read.object, source=read.place)
+    return facts
+
+
+def file_facts(facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey]) -> None:
+    """Which files units read, for those who ask."""
+    real = os.path.realpath(fleet.root)
+    common = [fleet.file] if fleet.file else []
+    shown: dict[str, str] = {}
+    for name, found in surveys.items():
+        for file in (*found.files, *common):
+            if file not in shown:
+                shown[file] = os.path.relpath(os.path.realpath(file), real)
+            facts.add("reads_file", name, shown[file])
+
+
+def fleet_source(source: Any) -> dict[str, Any]:
+    """The source of a leaf in the proof format."""
+    return source.to_json() if isinstance(source, Place) else source_json(source)

@@ -1,0 +1,188 @@
+"""The words of batch runs: a unit, a fleet, what a worker is asked and what it answers. All frozen; requests and
+results hold plain data only, so that they can go to another process, to another machine, and into files."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import attrs
+from attrs import field, frozen
+
+from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.span import Span
+
+Command: TypeAlias = Literal["plan", "apply", "destroy", "validate"]
+Outcome: TypeAlias = Literal[
+    "failed", "died", "skipped", "stopped", "declined", "incomplete", "changes", "unchanged", "applied"
+]
+OUTCOMES = ("applied", "changes", "incomplete", "unchanged", "declined", "skipped", "stopped", "died", "failed")
+BAD = frozenset(("failed", "died", "skipped", "stopped", "declined"))
+"""outcomes that make a batch end with 1"""
+Reads: TypeAlias = list[list[Any]]
+"""what was looked at, as reads.py records it"""
+
+
+@frozen
+class Place:
+    """A place in a file, with the text of its line: what proofs and reports show."""
+
+    file: str
+    line: int
+    column: int
+    snippet: str
+
+    @classmethod
+    def of(cls, span: Span, file: str = "") -> Place:
+        start = span.start_position
+        return cls(file or span.filename, start.line, start.column, span.source.line_text(start.line).strip())
+
+    def to_json(self) -> dict[str, Any]:
+        return attrs.asdict(self)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@frozen
+class Input:
+    """A variable of a unit that comes from other units: an expression over `unit`, as text, and the outputs of units
+    that it mentions, as (unit, output, place)."""
+
+    variable: str
+    text: str
+    place: Place
+    mentions: tuple[tuple[str, str, Place], ...] = ()
+
+
+@frozen
+class Unit:
+    """A root module that is run on its own. `folder` is as seen from the fleet's root; `variables` are expressions of
+    constants as text."""
+
+    name: str
+    folder: str
+    tags: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
+    var_files: tuple[str, ...] = ()
+    inputs: tuple[Input, ...] = ()
+    after: tuple[tuple[str, Place], ...] = ()
+    workspace: str = ""
+    place: Place | None = None
+
+
+@frozen(eq=False)
+class Fleet:
+    """The units below a root folder, sorted by name. `file` is the fleet's file, if there is one."""
+
+    root: str
+    units: dict[str, Unit]
+    file: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@frozen
+class RemoteRead:
+    """A terraform_remote_state: which state it reads ("" where the configuration alone does not say)."""
+
+    object: str
+    state: str
+    place: Place
+
+
+@frozen
+class Survey:
+    """What a unit's configuration says without planning it: the state that it writes, those it reads, its files."""
+
+    unit: str
+    state: str
+    remote: tuple[RemoteRead, ...] = ()
+    files: tuple[str, ...] = ()
+    problems: tuple[dict[str, Any], ...] = ()
+    state_place: Place | None = None
+    """the backend block, if there is one"""
+    reads: Reads = field(factory=list, eq=False)
+
+
+@frozen
+class Request:
+    """One unit's work. `upstream` are (unit, state, pending) of the units whose outputs it takes; `pending_states` are
+    (state, unit) that are about to change; `facts` the relations that are wanted of its plan."""
+
+    unit: str
+    directory: str
+    command: str
+    workspace: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
+    var_files: tuple[str, ...] = ()
+    inputs: tuple[tuple[str, str], ...] = ()
+    state: str = ""
+    """the state that the unit writes"""
+    upstream: tuple[tuple[str, str, bool], ...] = ()
+    pending_states: tuple[tuple[str, str], ...] = ()
+    foreign_states: tuple[str, ...] = ()
+    """states of other units, of which the unit sees the outputs alone"""
+    environment: tuple[tuple[str, str], ...] = ()
+    rules: tuple[str, ...] = ()
+    refresh: bool = True
+    lock: bool = True
+    lock_timeout: float = 0.0
+    parallelism: int = 10
+    plan_file: str = ""
+    """where the plan is kept; for the command `apply_plan` the plan that is applied"""
+    facts: tuple[str, ...] = ()
+    text: bool = False
+    """whether the plan is wanted as text"""
+
+
+@frozen
+class Result:
+    """What became of one unit's work. `result` is a word of rules/batch/running.dl; `counts` are add, change, remove,
+    import, forget; `changes` are (address, action, reason) of what is not a no-op; `seconds` is the time that the work
+    took, `cpu` what of it the processor did, `memory` the process's peak in bytes."""
+
+    unit: str
+    result: str
+    counts: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+    changes: tuple[tuple[str, str, str], ...] = ()
+    outputs: tuple[tuple[str, str], ...] = ()
+    diagnostics: tuple[dict[str, Any], ...] = ()
+    seconds: float = 0.0
+    cpu: float = 0.0
+    memory: int = 0
+    text: str = ""
+    plan_file: str = ""
+    facts: dict[str, list[list[Any]]] = field(factory=dict)
+    reads: Reads = field(factory=list, eq=False)
+
+
+@frozen
+class Done:
+    """A unit at the end of a batch: its outcome, because of which other unit, whether the result is from before."""
+
+    unit: str
+    outcome: str
+    because: str = ""
+    reused: bool = False
+    result: Result | None = None
+    attempts: int = 1
+
+
+def to_json(record: Any) -> dict[str, Any]:
+    """A record of this module as plain data. What is no record in it is plain already."""
+    return {field.name: _plain(getattr(record, field.name)) for field in attrs.fields(type(record))}
+
+
+def _plain(value: Any) -> Any:
+    kind = type(value)
+    if kind is tuple and value and hasattr(value[0], "__attrs_attrs__"):
+        return [to_json(item) for item in value]
+    return to_json(value) if hasattr(kind, "__attrs_attrs__") else value
+
+
+def from_json(kind: Any, data: dict[str, Any]) -> Any:
+    """A record of this module from plain data. Raises an exception of cattrs for data that does not fit."""
+    import cattrs
+
+    return cattrs.structure(data, kind)

@@ -1,0 +1,32 @@
+"""Everything that planning a unit needs, imported and compiled: what a server of processes loads before it forks."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+from planner.__main__ import DEPTH
+
+gc.disable()
+sys.setrecursionlimit(DEPTH)
+sys.set_int_max_str_digits(0)
+
+import planner.apply.walk  # noqa: E402
+import planner.batch.survey  # noqa: E402
+import planner.batch.worker  # noqa: E402
+import planner.cli.diagnostics_json  # noqa: E402
+import planner.cli.hooks_human  # noqa: E402
+import planner.cli.render_plan  # noqa: E402
+import planner.config.validate  # noqa: E402
+import planner.facts.from_config  # noqa: E402
+import planner.graph.problems  # noqa: E402
+import planner.pipeline  # noqa: E402
+import planner.plan.file  # noqa: E402
+import planner.plan.planning  # noqa: E402
+import planner.plan.validate_walk  # noqa: E402
+import planner.provider.builtin  # noqa: E402,F401
+from planner.graph.build import graph_program  # noqa: E402
+from planner.plan.rule_programs import decision_program, move_program  # noqa: E402
+
+for program in (graph_program(), decision_program(), move_program()):
+    _ = program.functions

@@ -1,0 +1,177 @@
+"""What did a piece of work look at? Every file that it opens and every folder that it lists, as Python's audit events
+tell, with what was there; and whether all that is still the same.
+
+An entry is [path, kind, mtime, size, digest]. `kind` is file, folder (its names), outputs (of a state that somebody
+else writes: only its outputs count) or missing. Times are in nanoseconds. Whatever has the same time and size counts as
+the same, unless it was changed so shortly before it was recorded that the clock could not tell.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import Any
+
+Entry = list[Any]
+RACY = 20_000_000
+"""nanoseconds: the clock of file systems is coarser than it looks"""
+_IGNORED_NAMES = (".lock.info", ".pyc", ".py", ".so", ".tmp")
+
+
+class Recorder:
+    """Collects what is opened and listed while it is on; one at a time in a process."""
+
+    def __init__(self) -> None:
+        self.paths: dict[str, tuple[str, int, int]] | None = None
+        self._installed = False
+        self._ignored: tuple[str, ...] = ()
+
+    def install(self) -> None:
+        if self._installed:
+            return
+        from planner.assets import cache_dir, rules_path
+
+        self._installed = True
+        homes = [sys.prefix, sys.base_prefix, os.path.dirname(os.path.dirname(__file__)), str(rules_path())]
+        cache = cache_dir()
+        homes += [str(cache)] if cache is not None else []
+        self._ignored = tuple(f"{home}/" for home in (*homes, "/proc", "/sys", "/dev", "/usr/lib", "/usr/share"))
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        paths = self.paths
+        if paths is None or event not in ("open", "os.listdir", "os.scandir"):
+            return
+        path = arguments[0]
+        if path is None:
+            path = "."
+        elif type(path) is bytes:
+            path = os.fsdecode(path)
+        if type(path) is not str:
+            return  # a descriptor: what it stands for was opened before
+        if event == "open" and _writes(arguments):
+            return
+        self.look(path, "folder" if event != "open" else "file")
+
+    def look(self, path: str, kind: str = "file") -> None:
+        """Note that something is looked at now."""
+        paths = self.paths
+        assert paths is not None
+        path = os.path.normpath(os.path.join(os.getcwd(), path))
+        if path not in paths and not path.startswith(self._ignored) and not path.endswith(_IGNORED_NAMES):
+            paths[path] = (kind, *_stat(path))
+
+    @contextmanager
+    def recording(self) -> Iterator[dict[str, tuple[str, int, int]]]:
+        self.install()
+        found: dict[str, tuple[str, int, int]] = {}
+        self.paths = found
+        try:
+            yield found
+        finally:
+            self.paths = None
+
+
+def _writes(arguments: tuple[Any, ...]) -> bool:
+    mode, flags = arguments[1], arguments[2]
+    if type(mode) is str:
+        return any(letter in mode for letter in "wax")
+    return bool(type(flags) is int and flags & (os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
+
+
+RECORDER = Recorder()
+
+
+def _stat(path: str) -> tuple[int, int]:
+    """Time and size; (-1, -1) for what is not there."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return -1, -1
+    return found.st_mtime_ns, found.st_size
+
+
+# ---------------------------------------------------------------- recording
+
+
+def entries(paths: dict[str, Any], foreign_states: Collection[str] = ()) -> list[Entry] | None:
+    """What was looked at, with what is there now; None when something changed meanwhile. `foreign_states`: files of
+    which only the outputs count."""
+    import time
+
+    now = time.time_ns()
+    found: list[Entry] = []
+    for path in sorted(paths):
+        kind, mtime, size = paths[path]
+        if kind == "file" and (mtime, size) != _stat(path):
+            return None
+        kind = "outputs" if path in foreign_states else kind
+        if mtime == -1:
+            kind, mtime = "missing", -1
+        elif mtime > now - RACY:
+            mtime = 0  # never the time of anything: the content is compared
+        found.append([path, kind, mtime, size, digest(path, kind)])
+    return found
+
+
+def digest(path: str, kind: str) -> str:
+    """What counts of a file or folder, in short."""
+    try:
+        if kind == "missing":
+            return "" if not os.path.exists(path) else "there"
+        if kind == "folder":
+            names = sorted(name for name in os.listdir(path) if not _is_passing(name))
+            return _short("\0".join(names).encode("utf-8", "surrogateescape"))
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError:
+        return "unreadable"
+    return _short(_outputs(data) if kind == "outputs" else data)
+
+
+def _is_passing(name: str) -> bool:
+    """Names that come and go with every run, and states, which count where they are read."""
+    return name.endswith((".lock.info", ".tmp", ".backup")) or name in (".planner", "terraform.tfstate")
+
+
+def _outputs(data: bytes) -> bytes:
+    import json
+
+    try:
+        return json.dumps(json.loads(data or b"null").get("outputs"), sort_keys=True).encode()
+    except (ValueError, AttributeError):
+        return data
+
+
+def _short(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+# ---------------------------------------------------------------- comparing
+
+
+class Comparison:
+    """Asks whether recorded entries still hold; looks at each path once."""
+
+    def __init__(self) -> None:
+        self.stats: dict[str, tuple[int, int]] = {}
+        self.digests: dict[tuple[str, str], str] = {}
+
+    def changed(self, recorded: list[Entry]) -> str | None:
+        """The first path that is not as it was; None when all are."""
+        stats = self.stats
+        for path, kind, mtime, size, known in recorded:
+            now = stats.get(path)
+            if now is None:
+                now = stats[path] = _stat(path)
+            if now == (mtime, size) or (kind == "folder" and now[0] == mtime):
+                continue
+            key = (path, kind)
+            if key not in self.digests:
+                self.digests[key] = digest(path, kind)
+            if self.digests[key] != known:
+                return str(path)
+        return None

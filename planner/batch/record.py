@@ -1,0 +1,176 @@
+"""The record of a run: `.planner/batch/RUN/` below the fleet's root.
+
+    run.json      what was asked, written first
+    events.jsonl  one line for everything that happens, only ever appended, on disk before anything rests on it
+    plans/        a plan file for each unit with a complete plan that has changes
+    logs/         what each unit's run printed
+
+Events: {"event": "started", "unit", "attempt", "command"}, {"event": "finished", "unit", "outcome", "done"},
+{"event": "died", "unit", "attempt"}, {"event": "resumed", "kept", "in_flight"}, {"event": "ended", "exit"}; each has
+"at", the time. A line that was cut off by a crash is the last one, and counts for nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from planner.batch.model import Done, from_json, to_json
+from planner.vocabulary.diagnostic import Failure, error
+
+FOLDER = os.path.join(".planner", "batch")
+FORMAT = "1.0"
+
+
+def safe_name(unit: str) -> str:
+    """A unit's name as the name of a file; different ones stay different."""
+    return quote(unit, safe="").replace(".", "%2E") if unit.strip(".") == "" else quote(unit, safe="")
+
+
+class Record:
+    """A run's folder, open for appending."""
+
+    def __init__(self, root: str, name: str) -> None:
+        self.name = name
+        self.path = os.path.join(root, FOLDER, name)
+        self._file: Any = None
+        self._waiting: list[bytes] = []
+
+    @classmethod
+    def new(cls, root: str, asked: dict[str, Any]) -> Record:
+        """Begin the record of a new run."""
+        os.makedirs(os.path.join(root, FOLDER), exist_ok=True)
+        ignore = os.path.join(root, FOLDER, ".gitignore")
+        if not os.path.exists(ignore):
+            with open(ignore, "w", encoding="utf-8") as file:
+                file.write("*\n")
+        stem = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        for number in range(1000):
+            record = cls(root, f"{stem}-{number:03}")
+            try:
+                os.mkdir(record.path)
+            except FileExistsError:
+                continue
+            for folder in ("plans", "logs"):
+                os.mkdir(os.path.join(record.path, folder))
+            document = {"format_version": FORMAT, "run": record.name, **asked}
+            _write(os.path.join(record.path, "run.json"), orjson.dumps(document, option=orjson.OPT_INDENT_2))
+            return record
+        raise Failure(error("batch.record", "No record can be begun", f"{root} has too many runs of this second."))
+
+    @classmethod
+    def last(cls, root: str) -> Record:
+        """The newest run. Raises Failure when there is none."""
+        try:
+            names = sorted(n for n in os.listdir(os.path.join(root, FOLDER)) if n[:1].isdigit())
+        except OSError:
+            names = []
+        if not names:
+            raise Failure(error("batch.no_run", "Nothing to resume", f"There is no record of a run in {root}."))
+        return cls(root, names[-1])
+
+    def asked(self) -> dict[str, Any]:
+        """What the run was asked for. Raises Failure."""
+        try:
+            with open(os.path.join(self.path, "run.json"), "rb") as file:
+                found: dict[str, Any] = orjson.loads(file.read())
+        except (OSError, orjson.JSONDecodeError):
+            detail = f"There is no readable run.json in {self.path}."
+            raise Failure(error("batch.no_run", "No such run", detail)) from None
+        return found
+
+    # ---------------------------------------------------------------- events
+
+    def add(self, event: str, **more: Any) -> None:
+        """Note an event; `sync` brings it to the disk."""
+        line = {"event": event, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **more}
+        self._waiting.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+
+    def sync(self) -> None:
+        """Everything noted so far is on disk when this returns."""
+        if not self._waiting:
+            return
+        if self._file is None:
+            self._file = _open_whole(os.path.join(self.path, "events.jsonl"))
+        self._file.write(b"".join(self._waiting))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._waiting.clear()
+
+    def close(self) -> None:
+        self.sync()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The events on disk."""
+        try:
+            with open(os.path.join(self.path, "events.jsonl"), "rb") as file:
+                lines = file.read().split(b"\n")
+        except FileNotFoundError:
+            return
+        for line in lines[:-1]:
+            try:
+                yield orjson.loads(line)
+            except orjson.JSONDecodeError:
+                continue  # the crash of an earlier writer; it was not finished then
+
+    def finished(self) -> dict[str, Done]:
+        """How units ended, the last time that they did."""
+        return {e["unit"]: from_json(Done, e["done"]) for e in self.events() if e["event"] == "finished"}
+
+    def in_flight(self) -> list[str]:
+        """The units that were begun and did not end."""
+        open_: dict[str, bool] = {}
+        for event in self.events():
+            if event["event"] in ("started", "finished"):
+                open_[event["unit"]] = event["event"] == "started"
+        return sorted(unit for unit, is_open in open_.items() if is_open)
+
+    # ---------------------------------------------------------------- files
+
+    def plan_path(self, unit: str) -> str:
+        return os.path.join(self.path, "plans", f"{safe_name(unit)}.tfplan")
+
+    def finish(self, done: Done) -> None:
+        """Note a unit's end; what its run printed goes to a file of its own."""
+        from attrs import evolve
+
+        result = done.result
+        if done.reused:
+            result = None  # the cache has it
+        elif result is not None:
+            if result.text:
+                with open(
+                    os.path.join(self.path, "logs", f"{safe_name(done.unit)}.txt"), "w", encoding="utf-8"
+                ) as file:
+                    file.write(result.text)
+            result = evolve(result, text="", facts={}, reads=[])
+        self.add("finished", unit=done.unit, outcome=done.outcome, done=to_json(evolve(done, result=result)))
+
+
+def _write(path: str, data: bytes) -> None:
+    """A file as a whole, on disk, or not at all."""
+    beside = f"{path}.{os.getpid()}.tmp"
+    with open(beside, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+
+
+def _open_whole(path: str) -> Any:
+    """The file for appending; a line that a crash cut off is ended first, so that the next one can be read."""
+    file = open(path, "a+b")  # noqa: SIM115 -- the caller keeps it
+    if file.tell() == 0:
+        return file
+    file.seek(-1, os.SEEK_END)
+    if file.read(1) != b"\n":
+        file.write(b"\n")
+    return file

@@ -1,0 +1,87 @@
+"""A batch's report as plain data, format 1.0: what `-json` prints and the other reports are made from.
+
+    {"format_version": "1.0", "command", "run", "seconds", "workers", "peak_memory", "succeeded",
+     "outcomes": {"changes": 2, ...}, "in_flight": [unit...],
+     "units": [{"unit", "folder", "tags", "groups", "wave", "outcome", "because", "reused", "attempts",
+                "selected_by": [{"selector", "way"}...], "waits_for": [unit...],
+                "counts": {"add", "change", "remove", "import", "forget"},
+                "changes": [{"address", "action", "reason"}...], "outputs": [{"name", "action"}...],
+                "diagnostics": [...], "seconds", "plan_file"}...],
+     "edges": [[dependent, dependency]...], "diagnostics": [...]}
+
+Units stand in the order of waves and names. `because` is the unit whose outcome decided this one's. `way` is all,
+named, dependency or dependent. Diagnostics have the shape of `validate -json`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.batch.model import OUTCOMES, Done
+from planner.batch.run import Report
+from planner.batch.survey import described
+
+COUNTS = ("add", "change", "remove", "import", "forget")
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    """The report as plain data."""
+    units = [_unit(report, done) for done in report.done.values()]
+    found = {o: sum(d.outcome == o for d in report.done.values()) for o in OUTCOMES}
+    analysis = report.analysis
+    edges: list[list[str]] = []
+    if analysis is not None:
+        edges = [[a, b] for a in sorted(analysis.edges) for b in analysis.edges[a]]
+    return {
+        "format_version": "1.0",
+        "command": report.command,
+        "run": report.run,
+        "seconds": round(report.seconds, 3),
+        "workers": report.workers,
+        "peak_memory": report.peak,
+        "succeeded": not report.failed,
+        "outcomes": {outcome: number for outcome, number in found.items() if number},
+        "in_flight": list(report.in_flight),
+        "units": units,
+        "edges": edges,
+        "diagnostics": list(described(list(report.diagnostics))),
+    }
+
+
+def _unit(report: Report, done: Done) -> dict[str, Any]:
+    analysis, result = report.analysis, done.result
+    assert analysis is not None
+    unit = analysis.fleet.units[done.unit]
+    counts = result.counts if result is not None else (0,) * len(COUNTS)
+    return {
+        "unit": done.unit,
+        "folder": unit.folder,
+        "tags": list(unit.tags),
+        "groups": list(unit.groups),
+        "wave": analysis.waves.get(done.unit, 0),
+        "outcome": done.outcome,
+        "because": done.because,
+        "reused": done.reused,
+        "attempts": done.attempts,
+        "selected_by": [{"selector": s, "way": w} for s, w in analysis.selected.get(done.unit, [])],
+        "waits_for": list(analysis.edges.get(done.unit, ())),
+        "counts": dict(zip(COUNTS, counts, strict=True)),
+        "changes": [{"address": a, "action": b, "reason": c} for a, b, c in (result.changes if result else ())],
+        "outputs": [{"name": n, "action": a} for n, a in (result.outputs if result else ())],
+        "diagnostics": list(result.diagnostics) if result is not None else [],
+        "seconds": round(result.seconds, 3) if result is not None else 0.0,
+        "plan_file": result.plan_file if result is not None else "",
+    }
+
+
+def summary_line(document: dict[str, Any]) -> str:
+    """`Batch plan: 3 changes, 2 unchanged (1 from before).`"""
+    parts = [f"{number} {outcome}" for outcome, number in document["outcomes"].items()]
+    reused = sum(unit["reused"] for unit in document["units"])
+    more = f" ({reused} from before)" if reused else ""
+    return f"Batch {document['command']}: {', '.join(parts) or 'no units'}{more}."
+
+
+def totals(document: dict[str, Any]) -> dict[str, int]:
+    """The sum of all units' counts."""
+    return {name: sum(unit["counts"][name] for unit in document["units"]) for name in COUNTS}

@@ -1,0 +1,217 @@
+"""Running units in their order: who comes next is in the relations, what happens to it the rules decide (decide.py).
+
+A unit begins when all that come before it have ended. Among those that may begin, the first by name does. Processes
+that die take with them what they had in work: that is run once more, alone, so that it is clear who ends them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from heapq import heappop, heappush
+from typing import Any
+
+from attrs import evolve
+
+from planner.batch.decide import Decision, decide
+from planner.batch.executors import is_death, work
+from planner.batch.model import Done, Request, Result
+from planner.batch.record import Record
+
+POLL = 0.2
+"""seconds between looks at whether somebody wants to stop"""
+MOST_MEMORY = 1 << 30
+"""bytes that a process may have had before its pool is replaced by a fresh one"""
+
+
+class Listener:
+    """Hears what happens; this one says nothing."""
+
+    def began(self, unit: str, attempt: int) -> None:
+        """The unit's work begins."""
+
+    def ended(self, done: Done) -> None:
+        """The unit is done with."""
+
+
+class Schedule:
+    """One pass over some units.
+
+    `prepare(unit, decision)` makes the request of a unit that is to be run, `known(unit, request)` finds the result
+    from before that still stands (None: there is none), `open_executor` makes the executor when one is needed."""
+
+    def __init__(
+        self,
+        command: str,
+        before: Mapping[str, tuple[str, ...]],
+        prepare: Callable[[str, Decision], Request],
+        known: Callable[[str, Request], Result | None],
+        open_executor: Callable[[], Executor],
+        workers: int,
+        record: Record,
+        listener: Listener,
+        done: dict[str, Done],
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.command, self.before, self.prepare, self.known = command, before, prepare, known
+        self.open_executor, self.workers, self.record, self.listener = open_executor, workers, record, listener
+        self.done, self.is_stopped = done, is_stopped
+        self.executor: Executor | None = None
+        self.running: dict[Future[Result], str] = {}
+        self.requests: dict[str, Request] = {}
+        self.deaths: dict[str, int] = {}
+        self.ready: list[str] = []
+        self.open: dict[str, int] = {}
+        self.after: dict[str, list[str]] = {}
+        self.peak = 0
+        self.is_tired = False
+
+    def run(self, units: list[str]) -> dict[str, Done]:
+        """Bring all units to an end; what is in `done` already stays."""
+        left = [unit for unit in units if unit not in self.done]
+        members = set(left)
+        for unit in left:
+            waits = [other for other in self.before.get(unit, ()) if other in members]
+            self.open[unit] = len(waits)
+            for other in waits:
+                self.after.setdefault(other, []).append(unit)
+            if not waits:
+                heappush(self.ready, unit)
+        try:
+            while self.ready or self.running:
+                self._begin()
+                self.record.sync()
+                if self.running:
+                    self._wait()
+        finally:
+            self.record.sync()
+            self._close()
+        return self.done
+
+    # ---------------------------------------------------------------- beginning
+
+    def _begin(self) -> None:
+        while self.ready and self._has_room():
+            unit = heappop(self.ready)
+            outcomes = self._outcomes(unit)
+            decision = decide(self.command, outcomes)
+            if decision.skipped:
+                self._end(Done(unit, decision.outcome, decision.skipped[0]))
+                continue
+            request = self.requests.get(unit)
+            if request is None:
+                request = self.requests[unit] = self.prepare(unit, decision)
+            known = self.known(unit, request)
+            if known is not None and decide(self.command, outcomes, same_inputs=True).reused:
+                self._finish(unit, known, reused=True)
+            elif self.is_stopped():
+                self._finish(unit, Result(unit, "stopped"))
+            else:
+                self._submit(unit, request)
+
+    def _has_room(self) -> bool:
+        if not self.running:
+            return True
+        if self.is_tired or any(unit in self.deaths for unit in (*self.running.values(), self.ready[0])):
+            return False  # a pool that is to be replaced, or somebody who has to be alone
+        return len(self.running) < self.workers
+
+    def _submit(self, unit: str, request: Request) -> None:
+        attempt = self.deaths.get(unit, 0) + 1
+        self.record.add("started", unit=unit, attempt=attempt, command=request.command)
+        self.record.sync()  # what is in work is known after any crash
+        self.listener.began(unit, attempt)
+        if self.is_tired:
+            self._close()
+        try:
+            if self.executor is None:
+                self.executor = self.open_executor()
+            future = self.executor.submit(work, request)
+        except Exception as problem:
+            if not is_death(problem):
+                raise
+            future = Future()
+            future.set_exception(problem)
+        self.running[future] = unit
+
+    def _outcomes(self, unit: str) -> dict[str, str]:
+        return {other: self.done[other].outcome for other in self.before.get(unit, ()) if other in self.done}
+
+    # ---------------------------------------------------------------- ending
+
+    def _wait(self) -> None:
+        finished, _ = wait(self.running, timeout=POLL, return_when=FIRST_COMPLETED)
+        dead = []
+        for future in sorted(finished, key=lambda f: self.running[f]):
+            unit = self.running.pop(future)
+            problem = future.exception()
+            if problem is None:
+                result = future.result()
+                self.is_tired = self.is_tired or result.memory > MOST_MEMORY
+                self.peak = max(self.peak, result.memory)
+                self._finish(unit, result)
+            elif is_death(problem):
+                dead.append(unit)
+            else:
+                self._finish(unit, _broken(unit, problem))
+        if dead:
+            self._bury(dead)
+
+    def _bury(self, dead: list[str]) -> None:
+        """A process died: everything that was in its pool is gone with it."""
+        dead += self.running.values()
+        self.running.clear()
+        self._close()
+        for unit in sorted(dead):
+            self.deaths[unit] = self.deaths.get(unit, 0) + 1
+            self.record.add("died", unit=unit, attempt=self.deaths[unit])
+            decision = decide(self.command, self._outcomes(unit), result="died", died=self.deaths[unit])
+            if decision.retried and not self.is_stopped():
+                heappush(self.ready, unit)
+            else:
+                self._finish(unit, Result(unit, "died", diagnostics=(_died(unit, self.deaths[unit]),)))
+
+    def _finish(self, unit: str, result: Result, reused: bool = False) -> None:
+        outcomes = self._outcomes(unit)
+        decision = decide(self.command, outcomes, result=result.result, died=self.deaths.get(unit, 0))
+        because = decision.pending[0] if decision.pending else ""
+        attempts = self.deaths.get(unit, 0) + (result.result != "died")
+        self._end(Done(unit, decision.outcome, because, reused, result, attempts))
+
+    def _end(self, done: Done) -> None:
+        self.done[done.unit] = done
+        if done.result is not None and done.attempts > 1 and done.outcome != "died":
+            note = _note(done)
+            done = self.done[done.unit] = evolve(done, result=evolve(done.result, diagnostics=note))
+        self.record.finish(done)
+        self.listener.ended(done)
+        for other in self.after.get(done.unit, ()):
+            self.open[other] -= 1
+            if not self.open[other]:
+                heappush(self.ready, other)
+
+    def _close(self) -> None:
+        executor, self.executor, self.is_tired = self.executor, None, False
+        if executor is not None:
+            executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _note(done: Done) -> tuple[dict[str, Any], ...]:
+    assert done.result is not None
+    detail = f"A process that worked on {done.unit} was ended from outside; the unit was run again."
+    note = {"severity": "warning", "summary": "A process died", "detail": detail, "code": "batch.died"}
+    return (note, *done.result.diagnostics)
+
+
+def _died(unit: str, times: int) -> dict[str, Any]:
+    detail = (
+        f"The process that worked on {unit} ended without an answer, {times} times. What it had begun is in the "
+        "journal beside the unit's state: the next plan says what was in flight."
+    )
+    return {"severity": "error", "summary": "A process died", "detail": detail, "code": "batch.died"}
+
+
+def _broken(unit: str, problem: BaseException) -> Result:
+    detail = f"{type(problem).__name__}: {problem}."
+    said = {"severity": "error", "summary": "A unit could not be run", "detail": detail, "code": "batch.executor"}
+    return Result(unit, "error", diagnostics=(said,))

@@ -1,0 +1,129 @@
+"""What one unit's configuration says by itself: its state, the states that it reads, the files that it stands in."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from planner.batch.model import Place, RemoteRead, Survey
+from planner.config.load import load_tree
+from planner.config.model import Config, Expr, ModuleConfig, VariableDecl
+from planner.config.reading import Problems, expr_of
+from planner.config.static import Given, StaticScope
+from planner.config.variables import given_values
+from planner.language.values import Value, unmark_deep
+from planner.provider import remote_state
+from planner.session import Session
+from planner.syntax.body import BodySchema
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.span import Span
+
+_REMOTE = BodySchema({"backend": False, "config": False, "workspace": False})
+_PROVIDER = "terraform.io/builtin/terraform"
+
+
+def survey(unit: str, session: Session, folder: str) -> Survey:
+    """The survey of a loaded configuration, in the working directory of the unit. `folder` is what its files are shown
+    below."""
+    from planner.config.backend import backend_settings
+    from planner.state.identity import state_identity
+
+    config, problems = session.config, list(session.diagnostics)
+    if config is None:
+        # what is wrong is said when it is planned; what can be read still says who waits for whom
+        config, _ = load_tree(".", variables=session.given, workspace=session.workspace, locate=lambda *_: None)
+        problems = []
+    kind, settings = "local", dict[str, Any]()
+    if config.root.backend is not None:
+        kind = config.root.backend.type
+        settings, found = backend_settings(config, session.given, session.workspace)
+        problems += found
+    state = "" if has_errors(problems) else state_identity(kind, settings, session.workspace)
+    remote = tuple(_remote_reads(config, session, folder))
+    files = [os.path.abspath(name) for name in config.files]
+    files += [os.path.abspath(raw.span.filename) for raw in session.given.values() if raw.span is not None]
+    backend = config.root.backend
+    place = _place(backend.span, folder) if backend is not None else None
+    return Survey(unit, state, remote, tuple(sorted(set(files))), described(problems), place)
+
+
+def described(problems: list[Diagnostic]) -> tuple[dict[str, Any], ...]:
+    """Diagnostics as data, each once."""
+    from planner.cli.diagnostics_json import diagnostic_json
+
+    found: list[dict[str, Any]] = []
+    for problem in problems:
+        data = diagnostic_json(problem)
+        if data not in found:
+            found.append(data)
+    return tuple(found)
+
+
+def _remote_reads(config: Config, session: Session, folder: str) -> list[RemoteRead]:
+    found: list[RemoteRead] = []
+    _module(config.root, "", given_values(session.given), session, folder, found)
+    return found
+
+
+def _module(
+    module: ModuleConfig, path: str, given: Given, session: Session, folder: str, found: list[RemoteRead]
+) -> None:
+    """Collect what the module and those below it read. What cannot be evaluated without planning has no state."""
+    scope = StaticScope(module.variables, module.locals, given, module.directory, ".", session.workspace)
+    for key in sorted(module.resources):
+        decl = module.resources[key]
+        if decl.mode != "data" or decl.type != remote_state.NAME:
+            continue
+        if module.provider_source(decl.provider_name) != _PROVIDER:
+            continue
+        content, _ = decl.body.partial_content(_REMOTE)
+        values: dict[str, Value] = {}
+        for name, attribute in content.attributes.items():
+            problems = Problems()
+            value = _static(scope, expr_of(attribute, problems), problems)
+            if value is not None:
+                values[name] = value
+        state = ""
+        if values.keys() == content.attributes.keys() and {"backend", "config"} <= values.keys() | {"config"}:
+            from planner.language.types import DYNAMIC
+            from planner.language.values import Null
+
+            state = remote_state.source({"config": Null(DYNAMIC), "workspace": Null(DYNAMIC), **values}) or ""
+        at = content.attributes.get("config")
+        span = at.span if at is not None else decl.span
+        address = f"{path}.{key}" if path else key
+        found.append(RemoteRead(address, state, _place(span, folder)))
+    for name in sorted(module.children):
+        child = module.children[name]
+        inner = f"{path}.module.{name}" if path else f"module.{name}"
+        _module(child, inner, _given(child, scope), session, folder, found)
+
+
+def _place(span: Span, folder: str) -> Place:
+    return Place.of(span, os.path.normpath(os.path.join(folder, span.filename)))
+
+
+def _given(child: ModuleConfig, outer: StaticScope) -> Given:
+    """What the caller of a module passes, as far as it can be said without planning."""
+    call = child.call
+
+    def value(variable: VariableDecl, problems: Problems) -> Value | None:
+        attribute = call.inputs.get(variable.name) if call is not None else None
+        if attribute is None:
+            return variable.default
+        return _static(outer, expr_of(attribute, problems), problems)
+
+    return value
+
+
+def _static(scope: StaticScope, expr: Expr, problems: Problems) -> Value | None:
+    """The plain value of an expression; None when it cannot be had without planning."""
+    from planner.language.values import is_wholly_known
+
+    mine = Problems()
+    value = scope.evaluate(expr, "this", expr.span, mine)
+    problems.extend(mine)
+    if value is None or mine.has_errors:
+        return None
+    value = unmark_deep(value)[0]
+    return value if is_wholly_known(value) else None

@@ -1,0 +1,395 @@
+"""One unit's work, in whatever process it happens: a request in, a result out, nothing else kept.
+
+Planning reads relative to the working directory and the environment, which belong to the process: both are set for the
+time of one unit and put back, one unit at a time (`_ALONE`).
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from planner.batch.model import Request, Result, Survey
+from planner.batch.reads import RECORDER, entries
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+
+if TYPE_CHECKING:
+    from planner.pipeline import Applied, Planned
+    from planner.plan.model import Plan, ResourceChange
+    from planner.session import Options
+
+_ALONE = threading.RLock()
+HIDDEN = "(sensitive)"
+"""what stands in facts in the place of sensitive values"""
+NOT_INSTALLED = "config.module_not_installed"
+OWN_RULES = os.path.join(".planner", "rules")
+"""where a unit has rules of its own"""
+MODES = {"destroy": "destroy"}
+
+
+def run_unit(request: Request) -> Result:
+    """Plan, apply, destroy or validate one unit. Never raises: what goes wrong is in the result."""
+    begin, used = time.monotonic(), time.process_time()
+    with _ALONE, _home(request), RECORDER.recording() as paths:
+        if os.path.isabs(request.state):
+            RECORDER.look(request.state)  # it is read through its lock, which opens it for writing
+        try:
+            result = _run(request)
+        except Failure as failure:
+            result = _failed(request, failure.diagnostics)
+        except Exception as problem:
+            detail = f"{type(problem).__name__}: {problem}. This is a mistake in planner: please report it."
+            result = _failed(request, [error("batch.internal", "Internal error", detail)])
+        looked_at = dict(paths)
+    reads = entries(looked_at, request.foreign_states) or []
+    _tidy()
+    return evolve(
+        result,
+        seconds=time.monotonic() - begin,
+        cpu=time.process_time() - used,
+        memory=_peak(),
+        reads=reads,
+    )
+
+
+def survey_units(requests: list[Request], folders: list[str]) -> list[Survey]:
+    """What the configurations of some units say by themselves."""
+    return [_survey(request, folder) for request, folder in zip(requests, folders, strict=True)]
+
+
+def _survey(request: Request, folder: str) -> Survey:
+    from planner.batch.survey import described, survey
+
+    with _ALONE, _home(request), RECORDER.recording() as paths:
+        try:
+            from planner.session import load_configuration
+
+            session = load_configuration(_options(request))
+            if any(d.code == NOT_INSTALLED for d in session.diagnostics):
+                _install(request)
+                session = load_configuration(_options(request))
+            found = survey(request.unit, session, folder)
+        except Failure as failure:
+            found = Survey(request.unit, "", problems=described(failure.diagnostics))
+        looked_at = dict(paths)
+    return evolve(found, reads=entries(looked_at) or [])
+
+
+# ---------------------------------------------------------------- surroundings
+
+
+@contextmanager
+def _home(request: Request) -> Iterator[None]:
+    """The working directory and the environment of a unit; depth and digits as a command has them."""
+    from planner.__main__ import DEPTH
+
+    here, environment = os.getcwd(), dict(os.environ)
+    depth, digits, collecting = sys.getrecursionlimit(), sys.get_int_max_str_digits(), gc.isenabled()
+    wanted = dict(request.environment)
+    if request.workspace:
+        wanted["TF_WORKSPACE"] = request.workspace
+    try:
+        gc.disable()
+        sys.setrecursionlimit(max(depth, DEPTH))
+        sys.set_int_max_str_digits(0)
+        os.environ.update(wanted)
+        os.chdir(request.directory)
+        yield
+    finally:
+        os.chdir(here)
+        for name in wanted:
+            if name in environment:
+                os.environ[name] = environment[name]
+            else:
+                del os.environ[name]
+        sys.setrecursionlimit(depth)
+        sys.set_int_max_str_digits(digits)
+        if collecting:
+            gc.enable()
+
+
+_since_tidy = 0
+
+
+def _tidy() -> None:
+    """Look for garbage now and then: what a unit leaves in circles would add up over thousands."""
+    global _since_tidy
+    _since_tidy += 1
+    if _since_tidy >= 50:
+        _since_tidy = 0
+        gc.collect()
+
+
+def _peak() -> int:
+    """The most memory that this process has had, in bytes."""
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+# ---------------------------------------------------------------- options
+
+
+def _options(request: Request) -> Options:
+    from planner.session import Options
+
+    return Options(
+        directory=".",
+        var_args=tuple(("var-file", file) for file in request.var_files),
+        mode=MODES.get(request.command, "normal"),
+        refresh=request.refresh,
+        parallelism=request.parallelism,
+        lock=request.lock,
+        lock_timeout=request.lock_timeout,
+        input=False,
+        rules=request.rules or ((OWN_RULES,) if os.path.isdir(OWN_RULES) else ()),
+        inputs=_inputs(request),
+        pending_states=dict(request.pending_states),
+    )
+
+
+def _inputs(request: Request) -> dict[str, Any]:
+    """The values of variables that the fleet gives. Raises Failure."""
+    from planner.language.evaluate import evaluate
+    from planner.language.scope import MappingScope
+    from planner.syntax.parse import parse_expression
+    from planner.vocabulary.span import Source
+
+    only_checked = request.command == "validate"
+    units = {name: _outputs(name, state, pending or only_checked) for name, state, pending in request.upstream}
+    found: dict[str, Any] = {}
+    for entries_, scope in ((request.variables, MappingScope({})), (request.inputs, MappingScope({"unit": units}))):
+        for name, text in entries_:
+            source = Source(f"<{name} of unit {request.unit}>", text)
+            node, problems = parse_expression(source)
+            if node is None or has_errors(problems):
+                raise Failure(problems)
+            found[name] = evaluate(node, scope, source)
+    return found
+
+
+def _outputs(unit: str, path: str, pending: bool) -> Any:
+    """The root outputs of another unit, as its state has them; unknown as long as they are about to change. Sensitive
+    ones come without their mark: variables say themselves whether they are sensitive. Raises Failure."""
+    from planner.language.types import DYNAMIC
+    from planner.language.values import Unknown
+    from planner.state.local import StateStore
+
+    if pending:
+        return Unknown(DYNAMIC)
+    if not os.path.isabs(path):
+        detail = f"The outputs of {unit} are in a backend that cannot be read yet: {path}."
+        raise Failure(error("batch.remote_outputs", "Outputs cannot be read", detail))
+    state, problems = StateStore(path).read()
+    if has_errors(problems):
+        raise Failure(problems)
+    if state is None:
+        detail = f"The unit {unit} has no state yet: apply it first, or together with this one."
+        raise Failure(error("batch.no_upstream_state", "Nothing to take outputs from", detail))
+    return {name: output.value for name, output in state.outputs.items()}
+
+
+def _install(request: Request) -> None:
+    """Install the modules that the unit calls. Raises Failure."""
+    from planner.prepare import get
+
+    problems = get(_options(request))
+    if has_errors(problems):
+        raise Failure(problems)
+
+
+# ---------------------------------------------------------------- the work
+
+
+def _run(request: Request) -> Result:
+    from planner import pipeline
+    from planner.signals import STOP
+
+    if STOP.requested:
+        return Result(request.unit, "stopped")
+    options = _options(request)
+    if request.command == "validate":
+        return _validated(request, pipeline.validate(options))
+    if request.command == "apply_plan":
+        log, hooks = _log()
+        applied = pipeline.apply(options, request.plan_file, hooks)
+        return _applied(request, applied, log)
+    if request.command == "plan" or request.plan_file:
+        return _plan(request, options)
+    return _apply(request, options)
+
+
+def _log() -> tuple[Any, Any]:
+    """A terminal that writes into memory, and hooks that write to it."""
+    from planner.cli.hooks_human import HumanHooks
+    from planner.cli.terminal import Terminal
+
+    stream = io.StringIO()
+    terminal = Terminal(stdin=io.StringIO(), stdout=stream, stderr=stream, colour=False)
+    return terminal, HumanHooks(terminal)
+
+
+def _planned(request: Request, options: Options, hooks: Any, to_apply: bool = False) -> Planned:
+    from planner import pipeline
+
+    planned = pipeline.plan(options, hooks, to_apply)
+    if any(d.code == NOT_INSTALLED for d in planned.diagnostics):
+        _install(request)
+        planned = pipeline.plan(options, hooks, to_apply)
+    return planned
+
+
+def _plan(request: Request, options: Options) -> Result:
+    from planner import pipeline
+    from planner.walk.hooks import Hooks
+
+    planned = _planned(request, options, Hooks())
+    plan = planned.plan
+    if plan is None or has_errors(planned.diagnostics):
+        return _failed(request, planned.diagnostics)
+    result = _of_plan(request, planned, plan)
+    if request.plan_file and plan.can_apply:
+        problems = pipeline.save_plan(planned, request.plan_file)
+        if has_errors(problems):
+            return _failed(request, problems)
+        result = evolve(result, plan_file=request.plan_file)
+    return result
+
+
+def _of_plan(request: Request, planned: Planned, plan: Plan) -> Result:
+    """A finished plan in short."""
+    from planner.batch.survey import described
+    from planner.cli.summary import Counts
+
+    counts = Counts.of_plan(plan)
+    return Result(
+        request.unit,
+        "changes" if plan.can_apply else "no-changes",
+        (counts.add, counts.change, counts.remove, counts.imports, counts.forget),
+        tuple((c.address, c.action, c.reason) for c in plan.changes if _is_shown(c)),
+        tuple((o.name, o.action) for o in plan.outputs if o.action != "no-op"),
+        described(list(planned.diagnostics)),
+        text=_text(planned, plan) if request.text else "",
+        facts=_facts(request, planned, plan) if request.facts else {},
+    )
+
+
+def _is_shown(change: ResourceChange) -> bool:
+    """Data that merely go away are no news."""
+    return change.action != "no-op" and (change.mode == "managed" or change.action != "delete")
+
+
+def _text(planned: Planned, plan: Plan) -> str:
+    """The plan as `planner plan` shows it."""
+    from planner.cli.render_plan import PlanText
+    from planner.cli.schema_lookup import SchemaLookup
+
+    terminal, _ = _log()
+    PlanText(plan, SchemaLookup(planned.session.schemas).resource_schema, terminal, False).show()
+    return str(terminal.stdout.getvalue())
+
+
+def _apply(request: Request, options: Options) -> Result:
+    """Plan and apply at once; the state stays locked in between."""
+    from planner import pipeline
+
+    terminal, hooks = _log()
+    planned = _planned(request, options, hooks, to_apply=True)
+    problems: list[Diagnostic] = []
+    try:
+        plan = planned.plan
+        if plan is None or has_errors(planned.diagnostics):
+            return _failed(request, planned.diagnostics, terminal)
+        if not plan.can_apply:
+            return evolve(_of_plan(request, planned, plan), text=terminal.stdout.getvalue())
+        applied = pipeline.apply(options, planned, hooks)
+    finally:
+        problems += pipeline.release(planned)
+    done = _applied(request, applied, terminal, problems)
+    short = _of_plan(evolve(request, facts=()), planned, plan)
+    return evolve(done, changes=short.changes, outputs=short.outputs)
+
+
+def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagnostic] | None = None) -> Result:
+    from planner.batch.survey import described
+    from planner.signals import STOP
+
+    counts, problems = applied.counts, [*applied.diagnostics, *(more or ())]
+    failed = "stopped" if STOP.requested else "error"
+    return Result(
+        request.unit,
+        failed if has_errors(problems) else "applied",
+        (counts.add, counts.change, counts.remove, counts.imports, counts.forget),
+        diagnostics=described(problems),
+        text=terminal.stdout.getvalue(),
+    )
+
+
+def _validated(request: Request, problems: list[Diagnostic]) -> Result:
+    from planner.batch.survey import described
+
+    result = "error" if has_errors(problems) else "no-changes"
+    return Result(request.unit, result, diagnostics=described(problems))
+
+
+def _failed(request: Request, problems: Any, terminal: Any = None) -> Result:
+    from planner.batch.survey import described
+    from planner.signals import STOP
+
+    result = "stopped" if STOP.requested else "error"
+    text = terminal.stdout.getvalue() if terminal is not None else ""
+    return Result(request.unit, result, diagnostics=described(list(problems)), text=text)
+
+
+# ---------------------------------------------------------------- facts
+
+_POLICY_NAMES = {
+    "change": "action",
+    "kind_of": "change",
+    "because": "reason",
+    "planned": "planned",
+    "prior": "prior",
+    "configured": "configured",
+    "unknown_after": "unknown_after",
+    "output": "output",
+}
+"""relations of rules/batch/contents.dl, and those of rules/policy/inputs.dl that they are made from"""
+
+
+def _facts(request: Request, planned: Planned, plan: Plan) -> dict[str, list[list[Any]]]:
+    """The rows of the wanted relations, without the unit. Sensitive values are left out."""
+    from planner.datalog.values import decode, sorted_rows
+    from planner.policy.facts import Reads, plan_facts
+
+    assert planned.session.config is not None
+    wanted = {name: _POLICY_NAMES[name] for name in request.facts if name in _POLICY_NAMES}
+    reads = Reads(frozenset({*wanted.values(), "sensitive_at"}))
+
+    def graph() -> Any:
+        raise AssertionError("none of these relations reads the graph")
+
+    facts = plan_facts(plan, planned.session.config, reads, graph)
+    found: dict[str, list[list[Any]]] = {}
+    for name, source in wanted.items():
+        rows = []
+        for row in sorted_rows(facts.relation(source)):
+            plain = [decode(value) for value in row]
+            if name == "kind_of":
+                plain = [plain[0], plain[5], plain[1]]
+            elif name == "output":
+                plain = plain[1:]
+            elif len(plain) == 3 and name != "kind_of" and (row[0], row[1]) in facts.hidden:
+                plain[2] = HIDDEN
+            rows.append(plain)
+        found[name] = rows
+    return found

@@ -1,0 +1,56 @@
+"""A batch as JUnit XML: a test case for each unit."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+# XML 1.0 has no other characters, not even escaped.
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ERRORS = frozenset(("died", "stopped"))
+_SKIPPED = frozenset(("skipped", "declined"))
+
+
+def junit(document: dict[str, Any], texts: dict[str, str]) -> str:
+    """Failed units are failures, dead processes errors, skipped and declined ones skipped."""
+    units = document["units"]
+    failures = sum(unit["outcome"] == "failed" for unit in units)
+    errors = sum(unit["outcome"] in _ERRORS for unit in units)
+    skipped = sum(unit["outcome"] in _SKIPPED for unit in units)
+    name = _attribute(f"planner batch {document['command']}")
+    numbers = f'tests="{len(units)}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
+    lines.append(f'<testsuites name={name} {numbers} time="{document["seconds"]}">')
+    lines.append(f'  <testsuite name={name} {numbers} time="{document["seconds"]}">')
+    for unit in units:
+        lines += _case(unit)
+    lines += ["  </testsuite>", "</testsuites>", ""]
+    return "\n".join(lines)
+
+
+def _case(unit: dict[str, Any]) -> list[str]:
+    head = f'    <testcase classname="wave {unit["wave"]}" name={_attribute(unit["unit"])} time="{unit["seconds"]}"'
+    said = "\n\n".join(f"{d['severity']}: {d['summary']}\n{d['detail']}" for d in unit["diagnostics"])
+    changes = "\n".join(f"{change['action']} {change['address']}" for change in unit["changes"])
+    outcome = unit["outcome"]
+    first = next((d["summary"] for d in unit["diagnostics"] if d["severity"] == "error"), outcome)
+    if outcome == "failed":
+        inner = f"      <failure message={_attribute(first)}>{_text(said)}</failure>"
+    elif outcome in _ERRORS:
+        inner = f"      <error message={_attribute(first)}>{_text(said)}</error>"
+    elif outcome in _SKIPPED:
+        because = f" because of {unit['because']}" if unit["because"] else ""
+        inner = f"      <skipped message={_attribute(outcome + because)}/>"
+    else:
+        text = _text("\n".join(filter(None, (outcome, changes, said))))
+        inner = f"      <system-out>{text}</system-out>"
+    return [f"{head}>", inner, "    </testcase>"]
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_NOT_XML.sub("\ufffd", text))
+
+
+def _text(text: str) -> str:
+    return escape(_NOT_XML.sub("\ufffd", text))

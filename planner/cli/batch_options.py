@@ -1,0 +1,66 @@
+"""Flags of the batch commands, and what they mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import JSON, LOCK
+
+if TYPE_CHECKING:
+    from planner.batch.run import BatchOptions
+
+SELECT = (
+    Flag("file", "string", "The fleet's file (planner.batch.hcl).", value="FILE"),
+    Flag("tag", "list", "Only units with one of these tags. May be repeated.", value="TAG"),
+    Flag("group", "list", "Only units of one of these groups. May be repeated.", value="GROUP"),
+    Flag("changed", "string", "Only units that read a file which differs from this git revision.", value="REV"),
+    Flag("exclude", "list", "Leave out this unit, or those of a pattern. May be repeated.", value="UNIT"),
+    Flag("rules", "list", "Rules of yours about the fleet (.planner/batch-rules).", value="DIR"),
+)
+RUN = (
+    Flag("executor", "string", "Where units run: processes, inline or dask://HOST:PORT.", "processes", "WHERE"),
+    Flag("workers", "int", "How many units run at a time (one for each processor).", 0, "N"),
+    Flag("no-cache", "bool", "Use nothing from earlier runs."),
+    Flag("parallelism", "int", "How many operations of providers may run at once in a unit (10).", 10, "N"),
+    Flag("refresh", "bool", "Do not look at the real objects before planning.", True),
+    *LOCK,
+)
+REPORTS = (
+    JSON,
+    Flag("junit", "string", "Write a report for CI servers, JUnit XML.", value="FILE"),
+    Flag("markdown", "string", "Write a report for a comment, Markdown.", value="FILE"),
+    Flag("html", "string", "Write a page with the fleet's graph and all changes.", value="FILE"),
+    Flag("show", "bool", "Show the plan of every unit that has changes."),
+)
+WORDS = """WORDS are folders and patterns of folders to look for units in (the working directory; its planner.batch.hcl,
+if there is one, says what the units are), and units to choose from these: names, patterns, tag:T, group:G, changed:REV,
+and deps(...) and rdeps(...) of them: with what they wait for, or with what waits for them. Without any, all units are
+meant."""
+
+
+def batch_options(arguments: Arguments) -> BatchOptions:
+    """What the flags of a batch command say. Raises UsageError."""
+    from planner.batch.run import BatchOptions
+
+    if arguments.get("workers", 0) < 0:
+        raise UsageError("Option -workers must not be negative", "0 stands for one for each processor.")
+    if arguments.get("parallelism", 10) < 1:
+        raise UsageError("Option -parallelism must be at least 1")
+    return BatchOptions(
+        tuple(arguments.words),
+        arguments["file"],
+        tuple(arguments["tag"]),
+        tuple(arguments["group"]),
+        arguments["changed"],
+        tuple(arguments["exclude"]),
+        arguments.get("executor", "inline"),
+        arguments.get("workers", 0),
+        not arguments.get("no-cache", False),
+        arguments.get("refresh", True),
+        arguments.get("lock", True),
+        arguments.get("lock-timeout", 0.0),
+        arguments.get("parallelism", 10),
+        tuple(arguments["rules"]),
+        bool(arguments.get("show") or arguments.get("html")),
+    )

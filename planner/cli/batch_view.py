@@ -1,0 +1,215 @@
+"""How batch commands speak: progress, the plans of units, a table at the end, reports in files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.batch.model import Done
+from planner.batch.schedule import Listener
+from planner.cli.flags import Arguments
+from planner.cli.terminal import Terminal, is_terminal
+
+STYLES = {
+    "changes": ("yellow",),
+    "incomplete": ("cyan",),
+    "unchanged": ("grey",),
+    "applied": ("green",),
+    "failed": ("red", "bold"),
+    "died": ("red", "bold"),
+    "declined": ("yellow",),
+    "skipped": ("grey",),
+    "stopped": ("yellow",),
+}
+
+
+class Lines(Listener):
+    """A line for each unit that begins to be run and each that ends."""
+
+    def __init__(self, terminal: Terminal, show: bool = False) -> None:
+        self.terminal, self.show = terminal, show
+
+    def began(self, unit: str, attempt: int) -> None:
+        again = " (again: a process died)" if attempt > 1 else ""
+        self.terminal.out(f"{unit}: started{again}")
+        self.terminal.stdout.flush()
+
+    def ended(self, done: Done) -> None:
+        self.terminal.out(line(done, self.terminal))
+        if self.show and done.result is not None and done.result.text:
+            self.terminal.out(done.result.text)
+        self.terminal.stdout.flush()
+
+
+class Live(Listener):
+    """What is being run, kept at the foot of a terminal; what has ended scrolls above it."""
+
+    def __init__(self, terminal: Terminal, show: bool = False) -> None:
+        from rich.console import Console
+        from rich.status import Status
+
+        self.terminal, self.show = terminal, show
+        self.running: list[str] = []
+        self.ended_count = 0
+        self.status = Status("", console=Console(file=terminal.stderr))
+
+    def began(self, unit: str, attempt: int) -> None:
+        self.running.append(unit)
+        self._update()
+        self.status.start()
+
+    def ended(self, done: Done) -> None:
+        from rich.markup import escape
+
+        self.ended_count += 1
+        if done.unit in self.running:
+            self.running.remove(done.unit)
+        self.status.stop()
+        if not done.reused or done.outcome == "failed":
+            self.terminal.out(line(done, self.terminal))
+            if self.show and done.result is not None and done.result.text:
+                self.terminal.out(done.result.text)
+            self.terminal.stdout.flush()
+        if self.running:
+            self._update()
+            self.status.start()
+        del escape
+
+    def _update(self) -> None:
+        from rich.markup import escape
+
+        self.status.update(f"{self.ended_count} done; running {escape(', '.join(self.running))}")
+
+
+def listener(arguments: Arguments, terminal: Terminal) -> Listener:
+    """Who tells how the batch goes on: nobody with -json, a live line on a terminal, else lines."""
+    if arguments["json"]:
+        return Listener()
+    show = bool(arguments.get("show"))
+    return (Live if is_terminal(terminal.stderr) and is_terminal(terminal.stdout) else Lines)(terminal, show)
+
+
+def line(done: Done, terminal: Terminal) -> str:
+    """One unit's end in one line."""
+    word = terminal.paint(done.outcome, *STYLES.get(done.outcome, ()))
+    because = f", because of {done.because}" if done.because else ""
+    if done.reused:
+        return f"{done.unit}: {word}{because} (from before)"
+    result = done.result
+    if result is None or done.outcome in ("failed", "died", "stopped", "unchanged"):
+        return f"{done.unit}: {word}{because}"
+    add, change, remove, _, _ = result.counts
+    return f"{done.unit}: {word}{because}, +{add} ~{change} -{remove} ({result.seconds:.2f}s)"
+
+
+# ---------------------------------------------------------------- the end
+
+
+def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
+    """Show what a batch came to and write the reports; the exit code."""
+    from planner.batch.report import report_json
+
+    document = report_json(report)
+    written = _write_reports(document, report, arguments, terminal)
+    if arguments["json"]:
+        from planner.vocabulary.exact_json import dumps
+
+        terminal.out(dumps(document, escape_html=False).decode("utf-8"))
+    else:
+        _tell(document, report, terminal)
+    if report.failed or not written:
+        return 1
+    return 2 if arguments.get("detailed-exitcode") and report.has_changes else 0
+
+
+def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
+    from planner.batch.report import summary_line, totals
+    from planner.cli.finish import finish
+
+    for unit in document["units"]:
+        for diagnostic in unit["diagnostics"]:
+            out = terminal.err if diagnostic["severity"] == "error" else terminal.out
+            out(diagnostic_text(unit["unit"], diagnostic, terminal))
+    finish(report.diagnostics, terminal)
+    if not document["units"]:
+        return
+    terminal.out()
+    terminal.out(table(document))
+    numbers = totals(document)
+    terminal.out()
+    terminal.out(terminal.paint(summary_line(document), "bold"))
+    if document["command"] in ("plan", "apply", "destroy"):
+        terminal.out(
+            f"Objects: {', '.join(f'{number} {name}' for name, number in numbers.items() if number) or 'none'}."
+        )
+    if any(unit["outcome"] == "incomplete" for unit in document["units"]):
+        terminal.out(
+            "Incomplete plans have unknown inputs, because something that their units read has changes that are not\n"
+            "applied yet. They cannot be applied; they are planned again when those are."
+        )
+    if document["run"]:
+        terminal.out(f"Record: .planner/batch/{document['run']}")
+
+
+def table(document: dict[str, Any]) -> str:
+    """A row for each unit."""
+    from tabulate import tabulate
+
+    rows = []
+    for unit in document["units"]:
+        counts = unit["counts"]
+        note = f"because of {unit['because']}" if unit["because"] else ""
+        note = f"{note} (from before)".strip() if unit["reused"] else note
+        numbers = [counts[name] or "" for name in ("add", "change", "remove")]
+        rows.append([unit["wave"], unit["unit"], unit["outcome"], *numbers, note])
+    headers = ["wave", "unit", "outcome", "add", "change", "destroy", ""]
+    return tabulate(
+        rows, headers=headers, disable_numparse=True, colalign=("right", "left", "left", *["right"] * 3, "left")
+    )
+
+
+def diagnostic_text(unit: str, diagnostic: dict[str, Any], terminal: Terminal) -> str:
+    """A diagnostic of a unit, which comes from another process as data."""
+    is_error = diagnostic["severity"] == "error"
+    paint = terminal.error_paint if is_error else terminal.paint
+    title = paint("Error: " if is_error else "Warning: ", "bold", "red" if is_error else "yellow")
+    lines = ["", title + paint(f"{unit}: {diagnostic['summary']}", "bold"), ""]
+    place = diagnostic.get("range")
+    if place is not None:
+        context = (diagnostic.get("snippet") or {}).get("context")
+        inside = f", in {context}" if context else ""
+        lines.append(f"  on {place['filename']} line {place['start']['line']}{inside}:")
+        code = (diagnostic.get("snippet") or {}).get("code", "")
+        start = (diagnostic.get("snippet") or {}).get("start_line", place["start"]["line"])
+        lines += [f"  {number:>4}: {text}" for number, text in enumerate(code.split("\n"), start)]
+        lines.append("")
+    if diagnostic.get("detail"):
+        lines.append(diagnostic["detail"])
+    return "\n".join(lines)
+
+
+def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, terminal: Terminal) -> bool:
+    written = True
+    for kind in ("junit", "markdown", "html"):
+        path = arguments.get(kind)
+        if not path:
+            continue
+        from importlib import import_module
+
+        text = getattr(import_module(f"planner.cli.batch_{kind}"), kind)(document, texts(report))
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as problem:
+            from planner.cli.finish import finish
+            from planner.vocabulary.diagnostic import error
+
+            finish([error("batch.report", "Cannot write the report", f"{path}: {problem.strerror}.")], terminal)
+            written = False
+    return written
+
+
+def texts(report: Any) -> dict[str, str]:
+    """What the units' runs printed, where that was asked for."""
+    return {
+        unit: done.result.text for unit, done in report.done.items() if done.result is not None and done.result.text
+    }

@@ -1,0 +1,21 @@
+"""`batch`: the family of commands about many root modules; by itself it only lists them."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, Flag
+from planner.cli.terminal import Terminal
+
+USAGE = "COMMAND [options]"
+HELP = """Plans and applies many root modules as one graph. Each is a unit; which unit waits for which is derived from
+the remote states that they read, from the fleet's file planner.batch.hcl, and from rules of yours."""
+FLAGS: tuple[Flag, ...] = ()
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """Print the help; 1, because no command was given."""
+    import sys
+
+    from planner.cli.help import command_help
+
+    terminal.out(command_help("batch", sys.modules[__name__]))
+    return 1

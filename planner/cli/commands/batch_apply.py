@@ -1,0 +1,65 @@
+"""`batch apply`: create, change or destroy what a fleet asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.batch.model import Done
+from planner.cli.batch_options import REPORTS, RUN, SELECT, WORDS, batch_options
+from planner.cli.flags import Arguments, Flag
+from planner.cli.terminal import Terminal
+
+USAGE = "[options] [WORDS...]"
+HELP = f"""Applies the units of a fleet in their order until nothing is left to do.
+
+{WORDS}
+
+Everything is planned first. Then, wave by wave, units that had unknown inputs are planned again with what is real by
+now, the plans are shown, and after a "yes" they are applied exactly as shown. With -auto-approve each unit is planned
+and applied as soon as all that it waits for is done.
+
+A unit that fails keeps back only what waits for it. What was done is on record: planner batch resume goes on after a
+crash or an interrupt."""
+APPROVE = Flag("auto-approve", "bool", "Do not ask.")
+FLAGS = (APPROVE, *SELECT, *RUN, *REPORTS)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors and when something was not approved."""
+    return converge(arguments, terminal, "apply")
+
+
+def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
+    """What apply and destroy have in common."""
+    from planner.batch.converge import converge as carry_out
+    from planner.cli.batch_view import conclude, listener
+    from planner.cli.flags import UsageError
+
+    if arguments["json"] and not arguments["auto-approve"]:
+        raise UsageError("Nobody can be asked", "With -json, -auto-approve is needed.")
+    if terminal.owns_process:
+        from planner.signals import install
+
+        install()
+    ask = None if arguments["auto-approve"] else approval(command, terminal)
+    report = carry_out(command, batch_options(arguments), listener(arguments, terminal), ask)
+    return conclude(report, arguments, terminal)
+
+
+def approval(command: str, terminal: Terminal) -> Any:
+    """Asks on the terminal about the plans of a wave."""
+
+    def approve(title: str, wave: list[Done]) -> bool:
+        from planner.cli.approval import ask
+        from planner.cli.batch_view import line
+
+        terminal.out(f"\n{terminal.paint(title[:1].upper() + title[1:], 'bold')}:")
+        for done in wave:
+            terminal.out(f"  {line(done, terminal)}")
+            for address, action, _ in done.result.changes if done.result is not None else ():
+                terminal.out(f"    {action} {address}")
+        what = "Everything above will be destroyed" if command == "destroy" else "The plans above will be applied"
+        remark = f"{what}.\nOnly 'yes' will be accepted to approve."
+        return ask(f"Do you want to go on with {title}?", remark, terminal, True) == "yes"
+
+    return approve

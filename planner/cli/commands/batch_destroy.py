@@ -1,0 +1,19 @@
+"""`batch destroy`: destroy everything that a fleet manages."""
+
+from __future__ import annotations
+
+from planner.cli.batch_options import REPORTS, RUN, SELECT, WORDS
+from planner.cli.commands.batch_apply import APPROVE, converge
+from planner.cli.flags import Arguments
+from planner.cli.terminal import Terminal
+
+USAGE = "[options] [WORDS...]"
+HELP = f"""Destroys what the units manage, in the opposite order: what stands on something goes before it.
+
+{WORDS}"""
+FLAGS = (APPROVE, *SELECT, *RUN, *REPORTS)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors and when something was not approved."""
+    return converge(arguments, terminal, "destroy")

@@ -1,0 +1,32 @@
+"""`batch graph`: which unit waits for which."""
+
+from __future__ import annotations
+
+from planner.cli.batch_options import SELECT, WORDS, batch_options
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments
+from planner.cli.options import JSON
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options] [WORDS...]"
+HELP = f"""Prints the graph of the units in the DOT language, after transitive reduction; with -json all edges, the
+waves, and why each unit is in.
+
+{WORDS}"""
+FLAGS = (JSON, *SELECT)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors."""
+    from planner.batch.ask import analysed, graph_dot, graph_json
+
+    analysis = analysed(batch_options(arguments))
+    document = graph_json(analysis)
+    if arguments["json"]:
+        from planner.vocabulary.exact_json import dumps
+
+        terminal.out(dumps(document, escape_html=False).decode("utf-8"))
+    elif document["nodes"]:
+        terminal.out(graph_dot(document))
+    return finish([d for d in analysis.diagnostics if d.is_error], terminal) or int(has_errors(analysis.diagnostics))

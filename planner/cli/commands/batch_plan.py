@@ -1,0 +1,41 @@
+"""`batch plan`: what applying a fleet would do."""
+
+from __future__ import annotations
+
+from planner.cli.batch_options import REPORTS, RUN, SELECT, WORDS, batch_options
+from planner.cli.flags import Arguments, Flag
+from planner.cli.terminal import Terminal
+
+USAGE = "[options] [WORDS...]"
+HELP = f"""Plans the units of a fleet in their order, several at a time.
+
+{WORDS}
+
+A unit that reads something of another one with changes is planned with unknown inputs: its plan is incomplete and
+cannot be applied. A unit is not planned again when nothing has changed that its last plan was made from.
+
+Ends with 0; with 1 when something failed; with -detailed-exitcode with 2 when there are changes."""
+FLAGS = (
+    Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
+    *SELECT,
+    *RUN,
+    *REPORTS,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
+    return plan(arguments, terminal, "plan")
+
+
+def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
+    """What plan and validate have in common."""
+    from planner.batch import run as batch
+    from planner.cli.batch_view import conclude, listener
+
+    if terminal.owns_process:
+        from planner.signals import install
+
+        install()
+    report = batch.plan(batch_options(arguments), listener(arguments, terminal), command)
+    return conclude(report, arguments, terminal)

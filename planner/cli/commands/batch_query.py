@@ -1,0 +1,62 @@
+"""`batch query`: a question in Datalog about all units together."""
+
+from __future__ import annotations
+
+from planner.cli.batch_options import RUN, SELECT, batch_options
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import JSON
+from planner.cli.terminal import Terminal
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options] 'QUESTION' [WORDS...]"
+HELP = """Answers a question about the units of a fleet; where it asks about plans, they are made first:
+  planner batch query 'edge(U, "network")'
+  planner batch query 'change(U, Address, "delete")'
+  planner batch query 'planned(U, A, "input.name", N), U != "app"'
+
+The relations that questions need most:
+  unit(U, Folder), tag(U, Tag), group(U, Group), wave(U, Number)
+  edge(U, V)                         U waits for V directly
+  waits_for(U, V)                    directly or through others
+  reads_state(U, Object, State), writes_state(U, State)
+  takes_output(U, Variable, V, Output), reads_file(U, File)
+  status(U, Outcome)                 changes, incomplete, unchanged, ...
+  change(U, Address, Action)         what the plan does to an instance
+  kind_of(U, Address, Mode, Type), because(U, Address, Reason)
+  planned(U, Address, Path, Value)   a value after apply; also prior
+  unknown_after(U, Address, Path)    a value that is known only after apply
+
+Sensitive values are not among these. WORDS are those of planner batch plan."""
+FLAGS = (
+    Flag("timeout", "duration", "End the question after this time (30s).", 30.0, "DURATION"),
+    Flag("csv", "bool", "Print comma-separated values."),
+    JSON,
+    *SELECT,
+    *RUN,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
+    from planner.batch.ask import query
+    from planner.batch.schedule import Listener
+
+    if not arguments.words:
+        raise UsageError("A question is needed", "Put it between single quotes.")
+    if arguments["csv"] and arguments["json"]:
+        raise UsageError("Conflicting options", "Choose one of -json and -csv.")
+    question = arguments.words.pop(0)
+    answers, diagnostics = query(batch_options(arguments), question, Listener(), arguments["timeout"])
+    if has_errors(diagnostics):
+        return finish(diagnostics, terminal)
+    from planner.cli.render_rows import csv_text, json_text, table
+
+    if arguments["json"] or arguments["csv"]:
+        terminal.out((json_text if arguments["json"] else csv_text)(answers.columns, answers.rows))
+        return 0
+    if not answers.columns:
+        terminal.out("Yes." if answers.rows else "No.")
+    else:
+        terminal.out(table(answers.columns, answers.rows) if answers.rows else "No answer.")
+    return finish(diagnostics, terminal)

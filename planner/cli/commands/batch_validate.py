@@ -1,0 +1,19 @@
+"""`batch validate`: check the configurations of a fleet."""
+
+from __future__ import annotations
+
+from planner.cli.batch_options import REPORTS, RUN, SELECT, WORDS
+from planner.cli.commands.batch_plan import plan
+from planner.cli.flags import Arguments
+from planner.cli.terminal import Terminal
+
+USAGE = "[options] [WORDS...]"
+HELP = f"""Checks the configurations of the units, and that they do not wait for each other in a circle.
+
+{WORDS}"""
+FLAGS = (*SELECT, *RUN, *REPORTS)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors."""
+    return plan(arguments, terminal, "validate")

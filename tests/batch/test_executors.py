@@ -1,0 +1,127 @@
+"""The same fleet in this process, in processes, and on a Dask cluster: identical results. And processes that die."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batch.fleets import batch, chain, unit, write
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "09_fleet"
+CLUSTER = """
+import sys
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.readline()
+"""
+PASSING = ("run", "seconds", "workers", "peak_memory", "plan_file", "reused")
+"""what may differ between runs; a plan is made anew when files around it changed while it was made"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """HOST:PORT of a scheduler with two workers, each a process of its own."""
+    pytest.importorskip("distributed", reason="the extra batch-dask is not installed")
+    process = subprocess.Popen(
+        [sys.executable, "-c", CLUSTER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        yield process.stdout.readline().strip().removeprefix("tcp://")
+    finally:
+        process.stdin.close()
+        process.wait(30)
+
+
+def stable(document: Any) -> Any:
+    """A report without what differs from run to run."""
+    if isinstance(document, dict):
+        return {k: stable(v) for k, v in document.items() if k not in PASSING}
+    return [stable(item) for item in document] if isinstance(document, list) else document
+
+
+def story(folder: Path, executor: str) -> list[Any]:
+    """What a fleet does from the first plan to the last, with an executor."""
+    found = []
+    words = [f"-executor={executor}", "-json", "-workers=2"]
+    for command, *more in (("plan",), ("validate",), ("apply", "-auto-approve"), ("plan", "-no-cache")):
+        found.append(stable(batch(folder, command, *words, *more).json))
+    write(folder, {"live/dns/main.tf": (folder / "live/dns/main.tf").read_text().replace("dns-logs", "logs")})
+    found.append(stable(batch(folder, "plan", *words).json))
+    rows = batch(folder, "query", f"-executor={executor}", "-json", 'planned(U, A, "input.bucket", B)').json
+    found.append(rows)
+    found.append(stable(batch(folder, "destroy", *words, "-auto-approve").json))
+    return found
+
+
+def test_processes_and_dask_give_identical_results(tmp_path: Path, cluster: str) -> None:
+    stories = {}
+    for name, executor in (("inline", "inline"), ("processes", "processes"), ("dask", f"dask://{cluster}")):
+        folder = tmp_path / name / "fleet"
+        shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns(".terraform*", "*.tfstate*", ".planner"))
+        text = json.dumps(story(folder, executor)).replace(str(tmp_path / name), "")
+        stories[name] = json.loads(text)
+    assert stories["processes"] == stories["inline"]
+    assert stories["dask"] == stories["inline"]
+    plans = [found["outcomes"] for found in stories["inline"] if "outcomes" in found]
+    assert plans == [
+        {"changes": 3, "incomplete": 6},
+        {"unchanged": 9},
+        {"applied": 9},
+        {"unchanged": 9},
+        {"changes": 1, "incomplete": 3, "unchanged": 5},
+        {"applied": 9},
+    ]
+
+
+def test_no_scheduler(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="the extra batch-dask is not installed")
+    chain(tmp_path, "a")
+    ran = batch(tmp_path, "plan", "-executor=dask://127.0.0.1:1")
+    assert ran.code == 1 and "Cannot reach the Dask scheduler" in ran.errors
+    assert "none of: processes, inline, dask://" in batch(tmp_path, "plan", "-executor=threads").errors
+
+
+def killer(condition: str) -> str:
+    """A resource whose provisioner ends the process that runs it, on a condition."""
+    return (
+        'resource "terraform_data" "killer" {\n  provisioner "local-exec" {\n'
+        f'    command = "{condition} kill -9 $PPID; sleep 1"\n    quiet = true\n  }}\n}}\n'
+    )
+
+
+def test_a_process_that_dies_is_made_up_for(tmp_path: Path) -> None:
+    chain(tmp_path, "a", "b")
+    write(tmp_path, {"b/main.tf": unit({"up": "a"}, more=killer("test -e ../flag && exit 0; touch ../flag;"))})
+    ran = batch(tmp_path, "apply", "-auto-approve", "-executor=processes", "-json")
+    assert (ran.code, ran.outcomes) == (0, {"a": "applied", "b": "applied"})
+    found = ran.unit("b")
+    assert found["attempts"] == 2
+    said = [d["summary"] for d in found["diagnostics"]]
+    assert said[0] == "A process died" and len(said) > 1  # what was in work, from the journal
+    assert "killer" in json.dumps(found["diagnostics"][1:])
+
+
+def test_who_always_kills_is_reported_and_nobody_else(tmp_path: Path) -> None:
+    chain(tmp_path, "a", "b", "c")
+    write(tmp_path, {"b/main.tf": unit({"up": "a"}, more=killer(""))})
+    write(tmp_path, {f"other{i}/main.tf": unit() for i in range(4)})
+    ran = batch(tmp_path, "apply", "-auto-approve", "-executor=processes", "-workers=3", "-json")
+    assert ran.code == 1
+    others = {f"other{i}": "applied" for i in range(4)}
+    assert ran.outcomes == {"a": "applied", "b": "died", "c": "skipped", **others}
+    assert "ended without an answer, 2 times" in ran.unit("b")["diagnostics"][0]["detail"]
+    write(tmp_path, {"b/main.tf": unit({"up": "a"})})
+    assert batch(tmp_path, "resume", "-json").outcomes == dict.fromkeys((*"abc", *others), "applied")

@@ -1,0 +1,236 @@
+"""Planning fleets: unknown inputs, failures, what is not planned again, and what stops everything."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from batch.fleets import BACKEND, batch, chain, unit, write
+
+
+def test_unknown_inputs_make_plans_incomplete(tmp_path: Path) -> None:
+    chain(tmp_path, "a", "b", "c")
+    ran = batch(tmp_path, "plan", "-json")
+    assert ran.outcomes == {"a": "changes", "b": "incomplete", "c": "incomplete"}
+    assert (ran.code, ran.unit("b")["because"], ran.unit("b")["waits_for"]) == (0, "a", ["a"])
+    assert ran.unit("a")["plan_file"] and not ran.unit("b")["plan_file"]
+    assert ran.unit("b")["changes"][0] == {
+        "address": "data.terraform_remote_state.up",
+        "action": "read",
+        "reason": "read_because_dependency_pending",
+    }
+    unknown = batch(tmp_path, "query", "-json", 'unknown_after("b", "terraform_data.main", P)').json["rows"]
+    assert ["input[0]"] in unknown
+    assert batch(tmp_path, "plan", "-detailed-exitcode").code == 2
+
+
+def test_upstream_without_changes_is_read(tmp_path: Path) -> None:
+    chain(tmp_path, "a", "b")
+    assert batch(tmp_path, "apply", "-auto-approve").code == 0
+    assert batch(tmp_path, "plan", "-json").outcomes == {"a": "unchanged", "b": "unchanged"}
+    write(tmp_path, {"b/main.tf": unit({"up": "a"}, '"y"')})
+    ran = batch(tmp_path, "plan", "-json")
+    assert ran.outcomes == {"a": "unchanged", "b": "changes"}
+    write(tmp_path, {"a/main.tf": unit(None, '"y"')})
+    assert batch(tmp_path, "plan", "-json").outcomes == {"a": "changes", "b": "incomplete"}
+
+
+def test_a_failure_skips_only_what_waits_for_it(tmp_path: Path) -> None:
+    chain(tmp_path, "a", "b", "c")
+    write(tmp_path, {"bad/main.tf": unit(None, "var.nothing"), "worse/main.tf": unit({"up": "bad"})})
+    ran = batch(tmp_path, "plan", "-json")
+    assert ran.code == 1
+    assert ran.outcomes == {"a": "changes", "b": "incomplete", "c": "incomplete", "bad": "failed", "worse": "skipped"}
+    assert ran.unit("worse")["because"] == "bad"
+    (problem,) = ran.unit("bad")["diagnostics"]
+    assert problem["range"]["filename"] == "main.tf" and problem["severity"] == "error"
+    text = batch(tmp_path, "plan")
+    assert "Error: bad: " in text.errors and "worse: skipped, because of bad" in text.out
+
+
+def test_cycles_explain_themselves(tmp_path: Path) -> None:
+    write(tmp_path, {f"{a}/main.tf": unit({"up": b}) for a, b in ("ab", "bc", "ca")})
+    write(tmp_path, {"d/main.tf": unit({"up": "a"})})
+    ran = batch(tmp_path, "plan")
+    assert ran.code == 1 and "a: started" not in ran.out
+    for a, b in ("ab", "bc", "ca"):
+        assert f"  {a} waits for {b}: {a} reads the state of {b} in data.terraform_remote_state.up ({a}/main.tf:6)" in (
+            ran.errors.replace("\n", " ").replace("  ", " ").replace(f" {a} waits", f"  {a} waits")
+        )
+    assert "d waits for" not in ran.errors
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (
+            {"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" {}\nunit "b" { path = "a" }\n'},
+            "a and b would both write",
+        ),
+        ({"a/main.tf": unit({"me": "a"})}, "A unit waits for itself"),
+        ({"a/x.txt": ""}, "No units below"),
+        ({"planner.batch.hcl": 'unit "a" {}\n'}, "there is no such folder"),
+        ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" { depends_on = [unit.b] }\n'}, "There is no unit b."),
+        ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" { inputs = { x = local.y } }\n'}, "unit.NAME.OUTPUT"),
+        ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" { tags = "x" }\n'}, "A list in brackets"),
+        ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" { variables = { x = f(1) } }\n'}, "Function calls"),
+        ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" {\n'}, "planner.batch.hcl line 1"),
+        ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" {}\nunit "a" {}\n'}, "Duplicate unit"),
+        ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" { nonsense = 1 }\n'}, "nonsense"),
+        ({"a/main.tf": BACKEND, "planner.batch.hcl": b"\xff\xfe".decode("latin-1")}, "planner.batch.hcl"),
+    ],
+)
+def test_what_is_wrong_with_a_fleet_is_said(tmp_path: Path, files: dict[str, str], words: str) -> None:
+    write(tmp_path, files)
+    ran = batch(tmp_path, "plan")
+    assert ran.code == 1
+    assert words in " ".join(ran.errors.split())
+
+
+def test_inputs_variables_groups_and_workspaces(tmp_path: Path) -> None:
+    main = BACKEND + (
+        'variable "name" {}\nvariable "size" { type = number }\nvariable "up" { default = "none" }\n'
+        'variable "file" { default = 0 }\n'
+        'resource "terraform_data" "main" {\n  input = [var.name, var.size, var.up, var.file]\n}\n'
+        'output "id" {\n  value = { deep = [terraform_data.main.id] }\n}\n'
+    )
+    file = """
+unit "one" {
+  path      = "m"
+  workspace = "one"
+  variables = { name = "one" }
+}
+unit "two" {
+  path      = "m"
+  workspace = "two"
+  variables = { name = "two", size = 5 }
+  var_files = ["two.tfvars"]
+  inputs    = { up = "<${unit["one"].id.deep[0]}>" }
+}
+group "both" {
+  units     = ["*"]
+  variables = { size = 1 }
+  tags      = ["t"]
+}
+"""
+    write(tmp_path, {"m/main.tf": main, "planner.batch.hcl": file, "m/two.tfvars": "file = 7\n"})
+    ran = batch(tmp_path, "plan", "-json")
+    assert ran.outcomes == {"one": "changes", "two": "incomplete"}
+    assert (ran.unit("two")["groups"], ran.unit("two")["tags"]) == (["both"], ["t"])
+    assert batch(tmp_path, "apply", "-auto-approve").code == 0
+    states = {
+        n: json.loads((tmp_path / f"m/terraform.tfstate.d/{n}/terraform.tfstate").read_text()) for n in ("one", "two")
+    }
+    inputs = {n: s["resources"][0]["instances"][0]["attributes"]["input"]["value"] for n, s in states.items()}
+    identity = states["one"]["outputs"]["id"]["value"]["deep"][0]
+    assert inputs == {"one": ["one", 1, "none", 0], "two": ["two", 5, f"<{identity}>", 7]}
+    assert batch(tmp_path, "plan", "-json").outcomes == {"one": "unchanged", "two": "unchanged"}
+
+
+def test_outputs_of_what_never_was_applied(tmp_path: Path) -> None:
+    main = BACKEND + 'variable "up" {}\n'
+    file = 'unit "a" {}\nunit "b" { inputs = { up = unit.a.id } }\n'
+    write(tmp_path, {"a/main.tf": unit(), "b/main.tf": main, "planner.batch.hcl": file})
+    ran = batch(tmp_path, "plan", "-json", "b")
+    assert ran.outcomes == {"b": "failed"}
+    assert "The unit a has no state yet" in ran.unit("b")["diagnostics"][0]["detail"]
+
+
+def test_modules_are_installed_when_they_are_not(tmp_path: Path) -> None:
+    write(tmp_path, {"a/main.tf": BACKEND + 'module "m" {\n  source = "../m"\n}\n'})
+    write(tmp_path, {"m/main.tf": 'resource "terraform_data" "x" {}\n'})
+    ran = batch(tmp_path, "plan", "-json")
+    assert ran.outcomes == {"a": "changes"}
+    assert ran.unit("a")["changes"][0]["address"] == "module.m.terraform_data.x"
+
+
+class TestNotPlannedAgain:
+    """What was planned before and has not changed is not planned again; whatever it was made from counts."""
+
+    @pytest.fixture
+    def fleet(self, tmp_path: Path) -> Path:
+        chain(tmp_path, "a", "b", "c")
+        main = BACKEND + (
+            'variable "v" { default = 1 }\nmodule "m" {\n  source = "../m"\n}\n'
+            'resource "terraform_data" "f" {\n  input = [var.v, file("text.txt"), fileset(".", "*.set")]\n}\n'
+        )
+        write(tmp_path, {"z/main.tf": main, "z/text.txt": "1", "m/main.tf": 'output "x" {\n  value = 1\n}\n'})
+        assert batch(tmp_path, "apply", "-auto-approve").code == 0
+        assert batch(tmp_path, "plan").code == 0
+        assert self.planned(tmp_path) == []
+        return tmp_path
+
+    def planned(self, root: Path, *words: str) -> list[str]:
+        ran = batch(root, "plan", "-json", *words)
+        return sorted(found["unit"] for found in ran.json["units"] if not found["reused"])
+
+    @pytest.mark.parametrize(
+        ("name", "text", "expected"),
+        [
+            ("z/text.txt", "2", ["z"]),
+            ("z/new.set", "", ["z"]),
+            ("z/other.tf", "", ["z"]),
+            ("m/main.tf", 'output "x" {\n  value = 2\n}\n', ["z"]),
+            ("z/terraform.tfvars", "v = 2\n", ["z"]),
+            ("b/main.tf", unit({"up": "a"}) + "# a remark\n", ["b"]),
+            ("unrelated.txt", "", []),
+            ("b/.planner/batch-rules/x.dl", "", []),
+        ],
+    )
+    def test_files(self, fleet: Path, name: str, text: str, expected: list[str]) -> None:
+        write(fleet, {name: text})
+        assert self.planned(fleet) == expected
+        assert self.planned(fleet) == []
+
+    def test_a_change_reaches_what_reads_it(self, fleet: Path) -> None:
+        write(fleet, {"a/main.tf": unit(None, '"other"')})
+        assert self.planned(fleet) == ["a", "b", "c"]
+        assert self.planned(fleet) == []
+
+    def test_times_do_not_count_but_contents_do(self, fleet: Path) -> None:
+        os.utime(fleet / "b/main.tf", (1, 1))
+        assert self.planned(fleet) == []
+
+    def test_states_and_outputs_of_states(self, fleet: Path) -> None:
+        path = fleet / "a/terraform.tfstate"
+        state = json.loads(path.read_text())
+        state["serial"] += 1
+        path.write_text(json.dumps(state))
+        assert self.planned(fleet) == ["a"]
+        state["outputs"]["id"]["value"] = "other"
+        path.write_text(json.dumps(state))
+        assert self.planned(fleet) == ["a", "b", "c"]  # a has an output to set right, so nothing of it is known
+
+    def test_environment(self, fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TF_VAR_v", "3")
+        assert self.planned(fleet) == ["a", "b", "c", "z"]
+        monkeypatch.delenv("TF_VAR_v")
+
+    def test_without_the_cache(self, fleet: Path) -> None:
+        assert self.planned(fleet, "-no-cache") == ["a", "b", "c", "z"]
+
+    def test_a_spoiled_cache_is_none(self, fleet: Path) -> None:
+        (fleet / ".planner/batch/cache.json").write_text("{")
+        assert self.planned(fleet) == ["a", "b", "c", "z"]
+
+    def test_failures_are_never_kept(self, fleet: Path) -> None:
+        write(fleet, {"z/text.txt": "2", "z/other.tf": "locals {\n  x = var.nothing\n}\n"})
+        assert self.planned(fleet) == ["z"]
+        assert self.planned(fleet) == ["z"]
+
+
+def test_the_process_is_left_as_it_was(tmp_path: Path) -> None:
+    chain(tmp_path, "a")
+    before = (os.getcwd(), dict(os.environ))
+    batch(tmp_path, "plan")
+    assert (os.getcwd(), dict(os.environ)) == before
+
+
+def test_validate(tmp_path: Path) -> None:
+    chain(tmp_path, "a", "b")
+    ran = batch(tmp_path, "validate", "-json")
+    assert ran.outcomes == {"a": "unchanged", "b": "unchanged"}
+    write(tmp_path, {"a/main.tf": unit(None, "nonsense.x.y")})
+    assert batch(tmp_path, "validate", "-json").outcomes == {"a": "failed", "b": "unchanged"}
