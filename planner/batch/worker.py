@@ -25,7 +25,7 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 if TYPE_CHECKING:
     from planner.pipeline import Applied, Planned
     from planner.plan.model import Plan, ResourceChange
-    from planner.session import Options
+    from planner.session import Options, Session
 
 _ALONE = threading.RLock()
 HIDDEN = "(sensitive)"
@@ -74,8 +74,8 @@ def _survey(request: Request, folder: str) -> Survey:
             from planner.session import load_configuration
 
             session = load_configuration(_options(request))
-            if any(d.code == NOT_INSTALLED for d in session.diagnostics):
-                _install(request)
+            if _is_new(session):
+                _set_up(request)
                 session = load_configuration(_options(request))
             found = survey(request.unit, session, folder)
         except Failure as failure:
@@ -199,11 +199,26 @@ def _outputs(unit: str, path: str, pending: bool) -> Any:
     return {name: output.value for name, output in state.outputs.items()}
 
 
-def _install(request: Request) -> None:
-    """Install the modules that the unit calls. Raises Failure."""
-    from planner.prepare import get
+def _is_new(session: Session) -> bool:
+    """Whether the unit was never set up: its modules or providers are not installed, or its backend is not chosen."""
+    from planner.backends import data_folder
+    from planner.session import selection_problems
+    from planner.state.pointer import read_pointer
 
-    problems = get(_options(request))
+    if any(d.code == NOT_INSTALLED for d in session.diagnostics):
+        return True
+    if session.config is None:
+        return False
+    if session.config.root.backend is not None and read_pointer(data_folder(session.options)) == (None, []):
+        return True
+    return bool(selection_problems(session))
+
+
+def _set_up(request: Request) -> None:
+    """What `init` does. Raises Failure."""
+    from planner.prepare import init
+
+    problems = init(_options(request))
     if has_errors(problems):
         raise Failure(problems)
 
@@ -244,7 +259,7 @@ def _planned(request: Request, options: Options, hooks: Any, to_apply: bool = Fa
 
     planned = pipeline.plan(options, hooks, to_apply)
     if any(d.code == NOT_INSTALLED for d in planned.diagnostics):
-        _install(request)
+        _set_up(request)
         planned = pipeline.plan(options, hooks, to_apply)
     return planned
 
