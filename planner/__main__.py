@@ -16,7 +16,13 @@ def main() -> int:
     sys.set_int_max_str_digits(0)  # the language's whole numbers have up to 19,729 digits
     from planner.cli.main import run
 
-    return run(sys.argv[1:])
+    return run(sys.argv[1:], _leave)
+
+
+def _leave(code: int) -> None:
+    from planner.signals import leave
+
+    leave(code)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from planner.state.file import read_state, write_state
 from planner.state.model import State
 from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.disk import remove_leftovers, replace_file
 from planner.vocabulary.exact_json import JsonError, dumps, loads
 
 if TYPE_CHECKING:
@@ -37,16 +38,12 @@ _MODES = ("normal", "destroy", "refresh-only")
 
 def write_plan(path: str, plan: Plan, sources: Mapping[str, bytes]) -> list[Diagnostic]:
     """Save a plan with the files of its configuration (path as the loader asked for it -> content)."""
-    beside = f"{path}.{os.getpid()}.tmp"
+    with collector_paused():
+        data = plan_bytes(plan, sources)
     try:
-        with collector_paused():
-            data = plan_bytes(plan, sources)
-        with open(beside, "wb") as file:
-            file.write(data)
-        os.replace(beside, path)
+        remove_leftovers(path)
+        replace_file(path, data)
     except OSError as e:
-        if os.path.exists(beside):
-            os.remove(beside)
         return [error("plan_file.write", "Cannot write the plan file", f"{path}: {e.strerror or e}.")]
     return []
 
