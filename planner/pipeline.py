@@ -255,7 +255,10 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         session = read_state(session)
         if session.failed:
             return Planned(None, session, session.diagnostics)
-        made, found = _make_plan(session, hooks)
+        try:
+            made, found = _make_plan(session, hooks)
+        except Failure as failure:
+            made, found = None, failure.diagnostics
     # warnings of loading are said by loading and by planning: readers of the JSON lines expect both
     return Planned(
         made,
@@ -300,7 +303,8 @@ def _may_have_cycle(made: Plan) -> bool:
 
 
 def plan_options(session: Session) -> PlanOptions:
-    """The session's options as the plan walk reads them."""
+    """The session's options as the plan walk reads them. Raises Failure."""
+    from planner.limits import provider_limits
     from planner.plan.options import PlanOptions
     from planner.signals import STOP
 
@@ -314,6 +318,7 @@ def plan_options(session: Session) -> PlanOptions:
         options.parallelism,
         session.workspace,
         stop=STOP,
+        provider_limits=provider_limits(session),
     )
 
 
@@ -349,9 +354,11 @@ def locked(
         return
     try:
         yield problems
-    finally:
-        if not keep:
-            problems += store.unlock()
+    except BaseException:
+        store.unlock()
+        raise
+    if not keep:
+        problems += store.unlock()
 
 
 def release(planned: Planned) -> list[Diagnostic]:
@@ -425,6 +432,7 @@ def _saved(options: Options, path: str) -> Planned:
 
 def _apply(session: Session, made: Plan, hooks: Hooks, guard: PolicyGuard | None = None) -> Applied:
     from planner.apply.walk import ApplyOptions, apply_walk
+    from planner.limits import provider_limits
     from planner.plan.file import stale
     from planner.signals import STOP
 
@@ -435,6 +443,7 @@ def _apply(session: Session, made: Plan, hooks: Hooks, guard: PolicyGuard | None
         return Applied(None, diagnostics=tuple(problems))
     try:
         graph = apply_graph(made, session)
+        limits = provider_limits(session)
     except Failure as failure:
         return Applied(None, diagnostics=tuple(failure.diagnostics))
     store = session.store
@@ -449,6 +458,7 @@ def _apply(session: Session, made: Plan, hooks: Hooks, guard: PolicyGuard | None
         suppress_forget_errors=session.options.suppress_forget_errors,
         journal=journal,
         guard=guard,
+        provider_limits=limits,
     )
     outcome = apply_walk(graph, made, session.config, session.variables, session.schemas, options, hooks)
     state, found = store.write(outcome.state)

@@ -152,7 +152,7 @@ class JsonView(View):
     def unsaved_state(self, text: str) -> None:
         from planner.vocabulary.exact_json import loads
 
-        self.lines.message("Emergency state dump", "log", state=loads(text))
+        self.lines.message("Emergency state dump", "log", state=loads(text.encode()))
 
 
 class BothViews(View):

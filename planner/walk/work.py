@@ -36,10 +36,11 @@ NOTHING = WorkResult()
 
 
 class Work(Protocol):
-    """The work of all nodes of a walk. Both are asked once for each node, children included."""
+    """The work of all nodes of a walk, children included."""
 
     def is_inline(self, node: str) -> bool:
-        """True when the work only computes: it runs on the walk's own thread, without a thread hop."""
+        """True when the work only computes: it runs on the walk's own thread, without a thread hop. May be asked again,
+        with the same answer."""
         ...
 
     def run(self, node: str) -> WorkResult:

@@ -16,12 +16,12 @@ import pytest
 from planner.state.local import StateStore
 from planner.state.lock import force_unlock, info_path, read_lock_info
 from planner.state.model import State
+from planner.walk.stop import StopSignal
 
 HOLDER = """
 import sys
 from planner.state.local import StateStore
 from planner.state.model import State
-from planner.walk.stop import StopSignal
 store = StateStore(sys.argv[1])
 assert store.lock("OperationTypeApply") == []
 print("locked", flush=True)
