@@ -16,7 +16,7 @@ from planner.state.journal import DAMAGED, SUFFIX, Journal, Recorded, mark_savin
 from planner.state.lock import FileLock, Stop
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
-from planner.vocabulary.disk import remove_leftovers, replace_file, sync_directory, write_all
+from planner.vocabulary.disk import replace_file, sync_directory, write_all
 
 DEFAULT_PATH = "terraform.tfstate"
 DEFAULT_WORKSPACE_DIRECTORY = "terraform.tfstate.d"
@@ -199,8 +199,6 @@ class StateStore:
         os.makedirs(os.path.dirname(target), exist_ok=True)
 
         lock = self.lock_file
-        if lock.held:
-            remove_leftovers(target)
         try:
             replace_file(target, data, ready=lock.prepare)
         except PermissionError:

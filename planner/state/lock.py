@@ -16,7 +16,7 @@ from typing import Protocol
 
 from attrs import frozen
 
-from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.vocabulary.disk import remove_leftovers, replace_file
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
@@ -180,7 +180,8 @@ class FileLock:
             delay = min(delay * 2, 1.0)
         self.info = new_lock_info(operation, self.path, info)
         try:
-            remove_leftovers(info_path(self.path))
+            for path in (self.path, info_path(self.path)):
+                remove_leftovers(path)
             replace_file(info_path(self.path), self.info.to_json(), 0o600, durable=False)
         except OSError as e:
             self.release()
@@ -256,7 +257,10 @@ class FileLock:
         except FileNotFoundError:
             pass
         except OSError as e:
-            found.append(_os_problem("remove the lock info of", self.path, e))
+            detail = (
+                f"{info_path(self.path)}: {e.strerror or e}. The lock itself is free, and the next one overwrites it."
+            )
+            found.append(warning("state.lock_info", "Cannot remove the lock info", detail))
         try:
             if self._created and os.path.getsize(self.path) == 0:
                 os.remove(self.path)

@@ -6,6 +6,8 @@ look there as OpenTofu makes them; and where no file takes it, it is printed.
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from planner.state.file import write_state
 from planner.state.local import StateStore
 from planner.state.model import State
@@ -18,6 +20,9 @@ ERRORED = "errored.tfstate"
 def rescue(store: StateStore, state: State) -> tuple[list[Diagnostic], bytes]:
     """Keep a state that the store did not take: what to say about it, and the bytes to print when nothing has it."""
     recovered = store.journal is not None and store.journal.is_complete
+    if not recovered:
+        # The journal may have the beginning of what was done, under this serial: the whole comes after it.
+        state = evolve(state, serial=state.serial + 1)
     data = write_state(state)
     try:
         replace_file(ERRORED, data, 0o600)

@@ -78,12 +78,15 @@ def sync_directory(path: str) -> None:
 
 
 def remove_leftovers(path: str) -> None:
-    """Remove what processes that were killed while they replaced a file left beside it."""
+    """Remove what processes that were killed while they replaced a file, or one whose name begins like its own (as that
+    of a backup does), left in its folder."""
     folder, name = os.path.split(os.path.realpath(path))
     with suppress(OSError):
         for found in os.listdir(folder):
-            number = found.removeprefix(f"{name}.").removesuffix(".tmp")
-            if number.isdigit() and found == f"{name}.{number}.tmp" and not _runs(int(number)):
+            if not found.startswith(f"{name}.") or not found.endswith(".tmp"):
+                continue
+            process = found.removesuffix(".tmp").rpartition(".")[2]
+            if process.isdecimal() and process.isascii() and not _runs(int(process)):
                 os.remove(os.path.join(folder, found))
 
 
