@@ -65,11 +65,32 @@ class StateStore:
         except OSError as e:
             return None, [_problem("read", self.read_path, e)]
         state, diagnostics = read_state(data, self.read_path)
-        self.current, self._read = state, True
-        if has_errors(diagnostics):
+        self.current, self._read = state, not has_errors(diagnostics)
+        if not self._read:
             return None, diagnostics
+        if not data:
+            diagnostics = diagnostics + self._emptied()
         state, found = self._with_journal(state)
         return state, diagnostics + found
+
+    def _emptied(self) -> list[Diagnostic]:
+        """A warning when there is a state file with nothing in it, but a backup that knows of objects. We never leave
+        it so, and a plan would make everything anew."""
+        try:
+            if not self.backup_path or self.lock_file.made_file or not os.path.exists(self.read_path):
+                return []
+            with open(self.backup_path, "rb") as file:
+                backup, _ = read_state(file.read(), self.backup_path)
+        except OSError:
+            return []
+        if backup is None or not backup.resources:
+            return []
+        detail = (
+            f"{self.read_path} has no content, so nothing counts as existing. Its backup {self.backup_path} has "
+            f"{sum(1 for _ in backup.instances())} objects: if the file was emptied by mistake, put the backup in its "
+            "place."
+        )
+        return [warning("state.emptied", "The state file is empty", detail)]
 
     # ------------------------------------------------------------ journal
 
@@ -124,7 +145,7 @@ class StateStore:
         was last read or written; a new file gets a lineage of its own."""
         if not self._read:
             _, diagnostics = self.read()
-            if diagnostics:
+            if has_errors(diagnostics):
                 return state, diagnostics
         before = self.current
         changed = before is None or not same_content(before, state)

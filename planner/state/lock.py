@@ -145,6 +145,11 @@ class FileLock:
     def held(self) -> bool:
         return self.info is not None
 
+    @property
+    def made_file(self) -> bool:
+        """Whether there was no state file before the lock was taken on one."""
+        return self._created
+
     def acquire(
         self,
         operation: str,
