@@ -111,6 +111,8 @@ class PlanWalk(ConfigurationWalk):
         if result.on_cycle:
             detail = f"These wait for one another: {', '.join(result.on_cycle)}."
             problems.append(error("plan.cycle", "Cycle", detail))
+        if result.stopped:
+            problems.append(error("plan.interrupted", "Execution halted", "Planning was interrupted before its end."))
         missing = self.imports.missing()
         if missing:
             return None, missing
@@ -119,7 +121,7 @@ class PlanWalk(ConfigurationWalk):
             return None, misplaced
         if not has_errors(problems):
             problems += blocked_warning(self.record.moves)
-        return self._plan(has_errors(problems) or result.stopped), problems
+        return self._plan(has_errors(problems)), problems
 
     def _plan(self, errored: bool) -> Plan:
         options = self.options
