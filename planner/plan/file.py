@@ -72,18 +72,20 @@ def _members(plan: Plan, sources: Mapping[str, bytes]) -> list[tuple[str, bytes]
         for field in attrs.fields(Plan)
         if field.name not in _STATES
     }
+    states = [("tfstate", write_state(plan.prior_state))]
+    if plan.previous_state is not plan.prior_state:
+        states.append(("tfstate-prev", write_state(plan.previous_state)))
+    if plan.planned_state is not None:
+        states.append(("tfstate-planned", write_state(plan.planned_state)))
     head = {
         "format": FORMAT,
         "version": VERSION,
         "planner_version": __version__,
         "sources": names,
+        "states": [name for name, _ in states],
         "plan": raw,
     }
-    members = [("tfplan", dumps(head)), ("tfstate", write_state(plan.prior_state))]
-    if plan.previous_state is not plan.prior_state:
-        members.append(("tfstate-prev", write_state(plan.previous_state)))
-    if plan.planned_state is not None:
-        members.append(("tfstate-planned", write_state(plan.planned_state)))
+    members = [("tfplan", dumps(head)), *states]
     return members + [(f"config/{i}", bytes(sources[name])) for i, name in enumerate(names)]
 
 
@@ -127,7 +129,7 @@ def _read(archive: ZipFile, path: str) -> tuple[Plan | None, dict[str, bytes], l
         sources = {str(name): archive.read(f"config/{i}") for i, name in enumerate(names)}
         fields: dict[str, Any] = {name: decode(raw, RECORDS) for name, raw in head["plan"].items()}
         for field, member in _STATES.items():
-            if member in members:
+            if member in head["states"]:
                 state, diagnostics = read_state(archive.read(member), f"in {path}")
                 if diagnostics:
                     return None, {}, diagnostics
