@@ -14,9 +14,18 @@ def main() -> int:
     gc.disable()
     sys.setrecursionlimit(DEPTH)
     sys.set_int_max_str_digits(0)  # the language's whole numbers have up to 19,729 digits
-    from planner.cli.main import run
+    try:
+        from planner.cli.main import run
 
-    return run(sys.argv[1:])
+        return run(sys.argv[1:], _leave)
+    except KeyboardInterrupt:  # before the command line could see to it itself
+        return 1
+
+
+def _leave(code: int) -> None:
+    from planner.signals import leave
+
+    leave(code)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,8 @@ class Applied:
     state: State | None
     counts: Counts = field(factory=Counts)
     diagnostics: tuple[Diagnostic, ...] = ()
+    unsaved: bytes = b""
+    """the state file to be printed, when no file took the state"""
 
 
 # ---------------------------------------------------------------- loading
@@ -282,13 +284,16 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
     session = open_backend(evolve(session, variables=variables, diagnostics=(*session.diagnostics, *stopping)))
     if session.failed or session.store is None:
         return Planned(None, session, session.diagnostics)
-    with locked(session, "OperationTypeApply" if to_apply else "OperationTypePlan", keep=to_apply) as problems:
+    with locked(session, "OperationTypeApply" if to_apply else "OperationTypePlan", to_apply, hooks) as problems:
         if has_errors(problems):
             return Planned(None, session, (*session.diagnostics, *problems))
         session = read_state(session)
         if session.failed:
             return Planned(None, session, session.diagnostics)
-        remarks, made, found = _make_valid_plan(session, hooks)
+        try:
+            remarks, made, found = _make_valid_plan(session, hooks)
+        except Failure as failure:
+            remarks, made, found = [], None, failure.diagnostics
     if has_errors(remarks):
         return Planned(None, session, (*override_warnings(session), *session.diagnostics, *_errors(remarks)))
     # warnings about the configuration are said by validating and by planning: readers of the JSON lines expect both
@@ -378,7 +383,8 @@ def _may_have_cycle(made: Plan) -> bool:
 
 
 def plan_options(session: Session) -> PlanOptions:
-    """The session's options as the plan walk reads them."""
+    """The session's options as the plan walk reads them. Raises Failure."""
+    from planner.limits import provider_limits
     from planner.plan.options import PlanOptions
     from planner.signals import STOP
 
@@ -393,6 +399,7 @@ def plan_options(session: Session) -> PlanOptions:
         session.workspace,
         stop=STOP,
         pending_states=options.pending_states,
+        provider_limits=provider_limits(session),
     )
 
 
@@ -423,23 +430,34 @@ def apply_graph(plan: Plan, session: Session) -> Graph:
 
 
 @contextmanager
-def locked(session: Session, operation: str, keep: bool = False) -> Iterator[list[Diagnostic]]:
+def locked(
+    session: Session, operation: str, keep: bool = False, hooks: Hooks | None = None
+) -> Iterator[list[Diagnostic]]:
     """Hold the state's lock while something is done; what went wrong is in the list, also afterwards. `keep`: it is
     held on until `release`. A lock that is held already stays as it is."""
+    from planner.signals import STOP
+
     problems: list[Diagnostic] = []
     store = session.store
     if store is None or not session.options.lock or store.lock_file.held:
         yield problems
         return
-    problems += store.lock(operation, session.options.lock_timeout)
+
+    def tell() -> None:
+        if hooks is not None:
+            hooks.log(f"Waiting for the state lock{store.lock_file.holder()}...")
+
+    problems += store.lock(operation, session.options.lock_timeout, tell, STOP)
     if has_errors(problems):
         yield problems
         return
     try:
         yield problems
-    finally:
-        if not keep:
-            problems += store.unlock()
+    except BaseException:
+        store.unlock()
+        raise
+    if not keep:
+        problems += store.unlock()
 
 
 def release(planned: Planned) -> list[Diagnostic]:
@@ -489,7 +507,7 @@ def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
         guard, found = apply_guard(session, made)
         if guard is None:
             return Applied(None, diagnostics=tuple(found))
-    with locked(session, "OperationTypeApply") as problems:
+    with locked(session, "OperationTypeApply", hooks=hooks) as problems:
         if has_errors(problems):
             return Applied(None, diagnostics=tuple(problems))
         applied = _apply(session, made, hooks, guard)
@@ -514,6 +532,7 @@ def saved(options: Options, path: str) -> Planned:
 
 def _apply(session: Session, made: Plan, hooks: Hooks, guard: PolicyGuard | None = None) -> Applied:
     from planner.apply.walk import ApplyOptions, apply_walk
+    from planner.limits import provider_limits
     from planner.plan.file import stale
     from planner.signals import STOP
 
@@ -524,11 +543,12 @@ def _apply(session: Session, made: Plan, hooks: Hooks, guard: PolicyGuard | None
         return Applied(None, diagnostics=tuple(problems))
     try:
         graph = apply_graph(made, session)
+        limits = provider_limits(session)
     except Failure as failure:
         return Applied(None, diagnostics=tuple(failure.diagnostics))
     store = session.store
 
-    journal, found = store.begin_journal("apply")
+    journal, found = store.begin_journal("apply", made.prior_state)
     if has_errors(found):
         return Applied(None, diagnostics=(*problems, *found))
     options = ApplyOptions(
@@ -538,11 +558,18 @@ def _apply(session: Session, made: Plan, hooks: Hooks, guard: PolicyGuard | None
         suppress_forget_errors=session.options.suppress_forget_errors,
         journal=journal,
         guard=guard,
+        provider_limits=limits,
     )
     outcome = apply_walk(graph, made, session.config, session.variables, session.schemas, options, hooks)
     state, found = store.write(outcome.state)
+    unsaved = b""
+    if has_errors(found):
+        from planner.state.rescue import rescue
+
+        more, unsaved = rescue(store, state)
+        found = [*found, *more]
     counts = Counts(outcome.add, outcome.change, outcome.remove, outcome.imports, outcome.forget)
-    return Applied(state, counts, (*problems, *outcome.diagnostics, *found))
+    return Applied(state, counts, (*problems, *outcome.diagnostics, *found), unsaved)
 
 
 def refresh(options: Options, hooks: Hooks) -> Applied:

@@ -32,6 +32,8 @@ class Options:
     mode: str = "normal"
     refresh: bool = True
     parallelism: int = 10
+    provider_parallelism: tuple[tuple[str, int], ...] = ()
+    """bounds for single providers, by name"""
     lock: bool = True
     lock_timeout: float = 0.0
     state_path: str | None = None

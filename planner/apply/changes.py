@@ -47,6 +47,7 @@ def apply_managed(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list
     provisions = creating and made is not None and not has_errors(found) and provisions_creation(it)
     after = _write(walk, it, made, provisions or (creating and has_errors(found)))
     if provisions and made is not None:
+        walk.record.flush()  # the object exists, and provisioners may take their time
         found += provision_created(walk, it, made.value)
         after = _write(walk, it, made, has_errors(found))
     if deposed and has_errors(found):

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 def apply_output(walk: ApplyWalk, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
     """Evaluate an output of one module instance; that of the root module becomes part of the state."""
+    if walk.destroys and module.parent is None and name not in walk.planned_outputs:
+        return []  # an earlier destroy took it away, and came no further
     decl = module.config.outputs[name]
     address = join(module.text, f"output.{name}")
     problems: list[Diagnostic] = []

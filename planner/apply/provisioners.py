@@ -6,8 +6,10 @@ line. Stopping ends the whole group: first SIGTERM, a moment later SIGKILL.
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from planner.language.types import BOOL, STRING, ListType, MapType
@@ -125,13 +127,30 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
     except (OSError, ValueError) as e:
         reason = f"{e.filename}: {e.strerror}" if isinstance(e, OSError) and e.filename else str(e)
         return [_error("Command not started", f"The command could not be started: {reason}.")]
-    tail, stopped = _follow(process, output, stop)
-    status = process.wait()
+    _RUNNING.add(process)
+    try:
+        tail, stopped = _follow(process, output, stop)
+        status = process.wait()
+    finally:
+        _RUNNING.discard(process)
     if status == 0 and not stopped:
         return []
     how = "was stopped" if stopped else _ending(status)
     text = tail.decode("utf-8", "replace")
     return [_error("Command failed", f"The command {command!r} {how}. Its output: {text}")]
+
+
+_RUNNING: set[Popen[bytes]] = set()
+
+
+@atexit.register
+def end_all() -> None:
+    """Kill every command that still runs: the process ends without waiting for them."""
+    import signal
+
+    for process in list(_RUNNING):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _follow(process: Popen[bytes], output: Callable[[str], None], stop: Any) -> tuple[bytes, bool]:

@@ -36,6 +36,11 @@ class ApplyRecord:
         if self.journal is not None:
             self.journal.end(number, durable)
 
+    def flush(self) -> None:
+        """Put everything on the disk that was recorded so far."""
+        if self.journal is not None:
+            self.journal.flush()
+
     def count(self, action: str) -> None:
         """An operation has ended well."""
         with self._lock:

@@ -42,6 +42,7 @@ from planner.walk.hooks import Hooks
 from planner.walk.machine import Machine
 from planner.walk.pool import walk_pool
 from planner.walk.sequential import walk_sequentially
+from planner.walk.slots import Limits
 from planner.walk.work import StopSignal, WorkResult
 
 INSTANCE_KINDS = frozenset(
@@ -61,7 +62,8 @@ class Guard(Protocol):
 
 @frozen(eq=False)
 class ApplyOptions:
-    """`parallelism`: how many provider calls at a time. `journal`: where every change is written down at once.
+    """`parallelism`: how many provider calls at a time, `provider_limits`: how many of one provider (by its address).
+    `journal`: where every change is written down at once.
     `suppress_forget_errors`: it is no error when a plan that destroys everything leaves forgotten objects behind."""
 
     parallelism: int = 10
@@ -71,6 +73,7 @@ class ApplyOptions:
     journal: Journal | None = None
     guard: Guard | None = None
     """policies that wait for values"""
+    provider_limits: Mapping[str, int] = field(factory=dict)
     sequential: bool = False
     """one thing at a time on one thread, for debugging"""
 
@@ -150,7 +153,8 @@ class ApplyWalk(ConfigurationWalk):
                 result = walk_sequentially(machine, self, stop)
             else:
                 self.hooks.walk_start("apply", len(machine.state))
-                result = walk_pool(machine, self, self.options.parallelism, stop, self.hooks.walk_progress)
+                limits = Limits(self.options.provider_limits, self.provider_of)
+                result = walk_pool(machine, self, self.options.parallelism, stop, self.hooks.walk_progress, limits)
         finally:
             self.hooks.walk_complete()
             stop.forget(self.stopping.set)
@@ -210,18 +214,24 @@ class ApplyWalk(ConfigurationWalk):
 
     def is_inline(self, node: str) -> bool:
         vertex = self.graph.nodes[node]
-        if vertex.kind not in INSTANCE_KINDS and vertex.kind != "provider":
-            return True
+        if vertex.kind in INSTANCE_KINDS and self._has_provisioners(vertex):
+            return False
+        source = self.provider_of(node)
         try:
-            if vertex.kind == "provider":
-                configuration = vertex.object
-            else:
-                configuration = self._change(vertex).provider
-                if self._has_provisioners(vertex):
-                    return False
-            return self.schemas.provider(parse_provider_configuration(configuration).source).is_inline
-        except (Failure, AddressError):
+            return not source or self.schemas.provider(source).is_inline
+        except Failure:
             return True
+
+    def provider_of(self, node: str) -> str:
+        """The source address of the provider that the work on a vertex asks, "" for none."""
+        vertex = self.graph.nodes[node]
+        if vertex.kind not in INSTANCE_KINDS and vertex.kind != "provider":
+            return ""
+        configuration = vertex.object if vertex.kind == "provider" else self._change(vertex).provider
+        try:
+            return parse_provider_configuration(configuration).source
+        except AddressError:
+            return ""
 
     def run(self, node: str) -> WorkResult:
         vertex = self.graph.nodes[node]
@@ -285,7 +295,10 @@ class ApplyWalk(ConfigurationWalk):
         return self.changes.get((node.object, node.extra)) or self.changes[node.object, ""]
 
     def _has_provisioners(self, node: Node) -> bool:
-        address = parse_resource_instance(node.object)
+        try:
+            address = parse_resource_instance(node.object)
+        except AddressError:
+            return False
         decl = self._declaration(address)
         if decl is not None:
             return bool(decl.provisioners)

@@ -45,7 +45,7 @@ def ask(question: str, remark: str, terminal: Terminal, may_ask: bool) -> str:
         f"\n{terminal.paint(question, 'bold')}\n{lines}\n\n  {terminal.paint('Enter a value:', 'bold')} "
     )
     terminal.stdout.flush()
-    answer = terminal.stdin.readline()
+    answer = _line(terminal)
     if not terminal.interactive:
         terminal.out()  # on a terminal the reader's own line break did this
     if not answer:
@@ -69,3 +69,12 @@ def asking(settings: Options, terminal: Terminal) -> Options:
             return None
 
     return evolve(settings, ask_variable=ask_variable)
+
+
+def _line(terminal: Terminal) -> str:
+    if not terminal.owns_process:
+        return terminal.stdin.readline()
+    from planner.signals import at_once
+
+    with at_once():
+        return terminal.stdin.readline()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from types import ModuleType
 
 from planner.cli import index
@@ -18,14 +19,17 @@ VERSION = frozenset(("-v", "-version", "--version"))
 JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 
-def run(argv: list[str]) -> int:
-    """Run one command line (without the program's name) and give the exit code. Never raises."""
+def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
+    """Run one command line (without the program's name) and give the exit code. Never raises. `leave` ends the process
+    after an interrupt, when other threads may still be at work."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # names of files need not be UTF-8, and the locale may be plain C
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
     terminal = Terminal()
     terminal.owns_process = True
     try:
+        if leave is not None:
+            _end_like_an_interrupt()
         code = dispatch(argv, terminal)
         terminal.stdout.flush()
         return code
@@ -35,7 +39,17 @@ def run(argv: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         terminal.err("\nInterrupted.")
+        if leave is not None:
+            leave(1)
         return 1
+
+
+def _end_like_an_interrupt() -> None:
+    """Let SIGTERM do what Ctrl-C does: KeyboardInterrupt on this thread, so that locks and other files are given back.
+    Commands that run walks handle both in their own way."""
+    import signal
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def dispatch(argv: list[str], terminal: Terminal) -> int:

@@ -27,6 +27,12 @@ STATE = (
 RULES = Flag("rules", "list", "Read rules of your own from this folder (.planner/rules if there is one).", value="DIR")
 OPERATION = (
     Flag("parallelism", "int", "How many operations of providers may run at once (10).", 10, "N"),
+    Flag(
+        "provider-parallelism",
+        "list",
+        "How many of them one provider (local name, source address or type) may run. May be repeated.",
+        value="NAME=N",
+    ),
     Flag("refresh", "bool", "Do not look at the real objects before planning.", True),
     Flag("refresh-only", "bool", "Only find out what changed outside, and plan to record it."),
     Flag("target", "list", "Only this object and what it depends on. May be repeated.", value="ADDRESS"),
@@ -101,6 +107,7 @@ def options(
         mode=mode,
         refresh=arguments.get("refresh", True),
         parallelism=arguments.get("parallelism", 10),
+        provider_parallelism=tuple(map(_provider_bound, arguments.get("provider-parallelism", ()))),
         lock=arguments.get("lock", True),
         lock_timeout=arguments.get("lock-timeout", 0.0),
         state_path=_state_path(arguments),
@@ -116,6 +123,17 @@ def options(
         policy_overrides=tuple(arguments.get("policy-override", ())),
         policy_reason=arguments.get("reason", "").strip(),
     )
+
+
+def _provider_bound(text: str) -> tuple[str, int]:
+    """The parts of NAME=N."""
+    name, _, number = text.rpartition("=")
+    if not name:
+        raise UsageError("Option -provider-parallelism needs a provider and a number", f"{text!r} is not NAME=N.")
+    if not (number.isascii() and number.isdigit() and int(number[:20]) >= 1):
+        detail = f"{text!r} says {number!r}; at least one operation at a time is needed."
+        raise UsageError("Option -provider-parallelism needs a whole number of 1 or more", detail)
+    return name, int(number[:20])
 
 
 def _rules(arguments: Arguments, directory: str) -> tuple[str, ...]:

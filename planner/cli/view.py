@@ -62,6 +62,9 @@ class View:
     def verdict(self, verdict: Verdict) -> None:
         """What policies say; denials and warnings follow as diagnostics."""
 
+    def unsaved_state(self, text: str) -> None:
+        """A state file that nothing on the disk has."""
+
 
 class HumanView(View):
     """Text on the terminal."""
@@ -133,6 +136,9 @@ class HumanView(View):
 
         self.terminal.out(f"\n{self.terminal.paint(counted(verdict), 'bold')}")
 
+    def unsaved_state(self, text: str) -> None:
+        self.terminal.out(text)
+
 
 class JsonView(View):
     """UI messages."""
@@ -179,6 +185,11 @@ class JsonView(View):
         for finding in verdict.findings:
             text = f"{finding.address}: {finding.kind} {finding.code}: {finding.message}"
             self.lines.message(text, "policy_result", levels[finding.kind], policy=finding.to_json())
+
+    def unsaved_state(self, text: str) -> None:
+        from planner.vocabulary.exact_json import loads
+
+        self.lines.message("Emergency state dump", "log", state=loads(text.encode()))
 
 
 class BothViews(View):
@@ -229,6 +240,10 @@ class BothViews(View):
         for view in self.views:
             view.verdict(verdict)
 
+    def unsaved_state(self, text: str) -> None:
+        for view in self.views:
+            view.unsaved_state(text)
+
 
 def open_view(arguments: Arguments, terminal: Terminal) -> View:
     """The view that the flags -json and -json-into ask for, of a command that walks: the first interrupt stops the
@@ -241,13 +256,10 @@ def open_view(arguments: Arguments, terminal: Terminal) -> View:
 
 def _handle_interrupts(view: View) -> None:
     """Let the first interrupt stop the walk, and say so."""
-    import threading
-
     from planner import signals
 
+    signals.STOP.listen(view.hooks.stopping)
     signals.install()
-    # Not in the signal handler itself: it may have come in the middle of another line.
-    signals.STOP.listen(lambda: threading.Thread(target=view.hooks.stopping, daemon=True).start())
 
 
 def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:

@@ -19,6 +19,7 @@ from planner.state.file import read_state, write_state
 from planner.state.model import State
 from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.disk import remove_leftovers, replace_file
 from planner.vocabulary.exact_json import JsonError, dumps, loads
 
 if TYPE_CHECKING:
@@ -37,16 +38,12 @@ _MODES = ("normal", "destroy", "refresh-only")
 
 def write_plan(path: str, plan: Plan, sources: Mapping[str, bytes]) -> list[Diagnostic]:
     """Save a plan with the files of its configuration (path as the loader asked for it -> content)."""
-    beside = f"{path}.{os.getpid()}.tmp"
+    with collector_paused():
+        data = plan_bytes(plan, sources)
     try:
-        with collector_paused():
-            data = plan_bytes(plan, sources)
-        with open(beside, "wb") as file:
-            file.write(data)
-        os.replace(beside, path)
+        remove_leftovers(path)
+        replace_file(path, data)
     except OSError as e:
-        if os.path.exists(beside):
-            os.remove(beside)
         return [error("plan_file.write", "Cannot write the plan file", f"{path}: {e.strerror or e}.")]
     return []
 
@@ -75,18 +72,20 @@ def _members(plan: Plan, sources: Mapping[str, bytes]) -> list[tuple[str, bytes]
         for field in attrs.fields(Plan)
         if field.name not in _STATES
     }
+    states = [("tfstate", write_state(plan.prior_state))]
+    if plan.previous_state is not plan.prior_state:
+        states.append(("tfstate-prev", write_state(plan.previous_state)))
+    if plan.planned_state is not None:
+        states.append(("tfstate-planned", write_state(plan.planned_state)))
     head = {
         "format": FORMAT,
         "version": VERSION,
         "planner_version": __version__,
         "sources": names,
+        "states": [name for name, _ in states],
         "plan": raw,
     }
-    members = [("tfplan", dumps(head)), ("tfstate", write_state(plan.prior_state))]
-    if plan.previous_state is not plan.prior_state:
-        members.append(("tfstate-prev", write_state(plan.previous_state)))
-    if plan.planned_state is not None:
-        members.append(("tfstate-planned", write_state(plan.planned_state)))
+    members = [("tfplan", dumps(head)), *states]
     return members + [(f"config/{i}", bytes(sources[name])) for i, name in enumerate(names)]
 
 
@@ -130,7 +129,7 @@ def _read(archive: ZipFile, path: str) -> tuple[Plan | None, dict[str, bytes], l
         sources = {str(name): archive.read(f"config/{i}") for i, name in enumerate(names)}
         fields: dict[str, Any] = {name: decode(raw, RECORDS) for name, raw in head["plan"].items()}
         for field, member in _STATES.items():
-            if member in members:
+            if member in head["states"]:
                 state, diagnostics = read_state(archive.read(member), f"in {path}")
                 if diagnostics:
                     return None, {}, diagnostics

@@ -13,7 +13,8 @@ from planner.walk.work import StopSignal
 @frozen(eq=False)
 class PlanOptions:
     """`refresh`: read every object before planning. `targets`, `excludes` and `replace` are addresses as given.
-    `parallelism`: how many provider calls at a time. `timestamp`: RFC 3339, UTC; "" for now."""
+    `parallelism`: how many provider calls at a time, `provider_limits`: how many of one provider (by source address).
+    `timestamp`: RFC 3339, UTC; "" for now."""
 
     mode: Mode = "normal"
     refresh: bool = True
@@ -24,6 +25,7 @@ class PlanOptions:
     workspace: str = "default"
     timestamp: str = ""
     stop: StopSignal = field(factory=StopSignal)
+    provider_limits: Mapping[str, int] = field(factory=dict)
     sequential: bool = False
     """one thing at a time on one thread, for debugging"""
     generate_to: str = ""

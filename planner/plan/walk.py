@@ -37,6 +37,7 @@ from planner.walk.hooks import Hooks
 from planner.walk.machine import Machine
 from planner.walk.pool import walk_pool
 from planner.walk.sequential import walk_sequentially
+from planner.walk.slots import Limits
 from planner.walk.work import WorkResult
 
 
@@ -100,7 +101,8 @@ class PlanWalk(ConfigurationWalk):
             else:
                 self.hooks.walk_start("plan", len(machine.state))
                 progress = self.hooks.walk_progress
-                result = walk_pool(machine, self, self.options.parallelism, self.options.stop, progress)
+                limits = Limits(self.options.provider_limits, self.provider_of)
+                result = walk_pool(machine, self, self.options.parallelism, self.options.stop, progress, limits)
         finally:
             self.hooks.walk_complete()
             self.options.stop.forget(self.providers.stop)
@@ -109,6 +111,8 @@ class PlanWalk(ConfigurationWalk):
         if result.on_cycle:
             detail = f"These wait for one another: {', '.join(result.on_cycle)}."
             problems.append(error("plan.cycle", "Cycle", detail))
+        if result.stopped:
+            problems.append(error("plan.interrupted", "Execution halted", "Planning was interrupted before its end."))
         missing = self.imports.missing()
         if missing:
             return None, missing
@@ -117,7 +121,7 @@ class PlanWalk(ConfigurationWalk):
             return None, misplaced
         if not has_errors(problems):
             problems += blocked_warning(self.record.moves)
-        return self._plan(has_errors(problems) or result.stopped), problems
+        return self._plan(has_errors(problems)), problems
 
     def _plan(self, errored: bool) -> Plan:
         options = self.options
@@ -161,13 +165,22 @@ class PlanWalk(ConfigurationWalk):
         task = self.tasks.get(node)
         if task is not None:
             return task.instance.provider.is_inline
-        if self.graph.nodes[node].kind not in ("orphan", "deposed", "plan_destroy", "provider"):
-            return True
+        source = self.provider_of(node)
         try:
-            configuration = self.configurations.get(node, node)
-            return self.schemas.provider(parse_provider_configuration(configuration).source).is_inline
-        except (Failure, AddressError):
+            return not source or self.schemas.provider(source).is_inline
+        except Failure:
             return True
+
+    def provider_of(self, node: str) -> str:
+        """The source address of the provider that the work on a vertex asks, "" for none."""
+        task = self.tasks.get(node)
+        if task is None and self.graph.nodes[node].kind not in ("orphan", "deposed", "plan_destroy", "provider"):
+            return ""
+        configuration = task.instance.configuration if task is not None else self.configurations.get(node, node)
+        try:
+            return parse_provider_configuration(configuration).source
+        except AddressError:
+            return ""
 
     def run(self, node: str) -> WorkResult:
         task = self.tasks.get(node)

@@ -6,8 +6,8 @@ is read together with the state: finished work counts, and what was under way is
 
 A line is a checksum (CRC-32, eight hex digits), a blank, and one JSON object: `begin` with the lineage and serial of
 the state it adds to, `start` and `end` of operations, `instance` with all objects of an instance as state files write
-them, and `saving` with the serial of the state file that is about to take the journal's place. A last line that is not
-whole was never promised to anybody and is left out.
+them, and `saving` with the serial of the state file that is about to take the journal's place. A last line that is cut
+off was never promised to anybody and is left out; a damaged one is reported, and the others count.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from __future__ import annotations
 import os
 import threading
 import zlib
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,9 +28,11 @@ from planner.state.model import InstanceKey, InstanceState, ResourceState, State
 from planner.state.reader import MalformedError, StateReader
 from planner.vocabulary.address import format_key, format_resource
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.vocabulary.disk import sync_directory, write_all
 from planner.vocabulary.exact_json import JsonError, dumps, loads
 
 SUFFIX = ".journal"
+DAMAGED = ".damaged"
 
 
 @frozen
@@ -53,8 +57,8 @@ class Change:
 @frozen(eq=False)
 class Recorded:
     """What a journal says. `in_flight`: operations that never ended. `saved`: (lineage, serial) of the state file that
-    took in everything, if that was about to be written. `damaged`: the first line that is not whole, though others
-    follow."""
+    took in everything, if that was about to be written. `damaged`: the numbers of lines that do not say what was
+    written."""
 
     lineage: str
     serial: int
@@ -63,16 +67,28 @@ class Recorded:
     changes: list[Change] = field(factory=list)
     in_flight: list[Begun] = field(factory=list)
     saved: tuple[str, int] | None = None
-    damaged: int | None = None
+    damaged: tuple[int, ...] = ()
 
 
 class Journal:
     """A journal that is being written, from the first line on: there is no file before. All methods may be called from
-    several threads. Where the folder takes no new files none is kept, and `unkept` says so."""
+    several threads. Where the folder takes no new files none is kept, and `unkept` says so.
 
-    def __init__(self, path: str, lineage: str, serial: int, operation: str) -> None:
+    It adds to the state `stored`; when the work begins with another one, `begins_with`, the difference comes first."""
+
+    def __init__(
+        self,
+        path: str,
+        lineage: str,
+        serial: int,
+        operation: str,
+        stored: State | None = None,
+        begins_with: State | None = None,
+    ) -> None:
         self.path, self.lineage, self.serial, self.operation = path, lineage, serial, operation
         self.unkept = False
+        self._stored, self._begins_with = stored, begins_with
+        self._length = 0
         self._lock = threading.RLock()
         self._count = 0
         self._problem: OSError | None = None
@@ -95,6 +111,11 @@ class Journal:
             raise Failure(error("state.journal", "Cannot write the journal", detail, address=address))
         return number
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything that it was told is on the disk, so that nothing is lost without the state file."""
+        return self._descriptor >= 0 and self._problem is None
+
     def end(self, number: int, durable: bool) -> None:
         """An operation has ended, and what came of it is recorded."""
         self._append({"end": number})
@@ -103,14 +124,11 @@ class Journal:
 
     def instance(self, resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> None:
         """An instance has changed."""
-        address = format_resource(resource.module, resource.mode, resource.type, resource.name)
-        line: dict[str, Any] = {"instance": address, "key": key}
-        if instance is not None:
-            r = resource
-            only = ResourceState(r.module, r.mode, r.type, r.name, r.provider, {key: instance})
-            alone = State(resources={address: only})
-            line["resources"] = state_document(alone)["resources"]
-        self._append(line)
+        self._append(_instance(resource, key, instance))
+
+    def flush(self) -> None:
+        """Put everything on the disk that was said so far."""
+        self._flush()
 
     def saving(self, lineage: str, serial: int) -> None:
         """A state file with everything is about to be written."""
@@ -124,18 +142,20 @@ class Journal:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _append(self, line: dict[str, Any]) -> None:
-        whole = _line(line)
+    def _append(self, *lines: dict[str, Any]) -> None:
+        whole = b"".join(map(_line, lines))
         with self._lock:
             if self._descriptor < 0:
                 self._open()
             if self._problem is not None or self.unkept:
                 return
             try:
-                if os.write(self._descriptor, whole) != len(whole):
-                    raise OSError(28, "No space left on device")
+                write_all(self._descriptor, whole)
+                self._length += len(whole)
             except OSError as problem:
                 self._problem = problem
+                with suppress(OSError):
+                    os.ftruncate(self._descriptor, self._length)
 
     def _open(self) -> None:
         if self._problem is not None or self.unkept:
@@ -150,9 +170,15 @@ class Journal:
             self._problem = problem
             return
         begin = {"version": 1, "lineage": self.lineage, "serial": self.serial, "operation": self.operation}
-        self._append({"begin": {**begin, "time": _now()}})
+        lines = [{"begin": {**begin, "time": _now()}}]
+        if self._begins_with is not None:
+            lines += [_instance(*change) for change in differences(self._stored or State(), self._begins_with)]
+        self._append(*lines)
         self._flush()
-        _sync_directory(os.path.dirname(os.path.realpath(self.path)))
+        try:
+            sync_directory(os.path.dirname(os.path.realpath(self.path)))
+        except OSError as problem:
+            self._problem = self._problem or problem
 
     def _flush(self) -> None:
         if self._descriptor < 0:
@@ -165,19 +191,17 @@ class Journal:
 
 def mark_saving(path: str, lineage: str, serial: int) -> None:
     """Add to the journal of a process that is gone that a state file with everything in it is about to be written. A
-    last line that is not whole goes. Raises OSError."""
-    with open(path, "r+b") as file:
-        lines = file.read().split(b"\n")
-        end = 0
-        for line in lines[:-1]:
-            if not _is_whole(line):
-                break
-            end += len(line) + 1
-        file.truncate(end)
-        file.seek(end)
-        file.write(_line(_saving(lineage, serial)))
-        file.flush()
-        os.fsync(file.fileno())
+    last line that is cut off goes. Raises OSError."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        with open(path, "rb") as file:
+            end = file.read().rfind(b"\n") + 1
+        os.ftruncate(descriptor, end)
+        os.lseek(descriptor, end, os.SEEK_SET)
+        write_all(descriptor, _line(_saving(lineage, serial)))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _line(entry: dict[str, Any]) -> bytes:
@@ -188,6 +212,32 @@ def _line(entry: dict[str, Any]) -> bytes:
 def _is_whole(line: bytes) -> bool:
     checksum, _, text = line.partition(b" ")
     return checksum == b"%08x" % zlib.crc32(text)
+
+
+def _instance(resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> dict[str, Any]:
+    r = resource
+    line: dict[str, Any] = {"instance": format_resource(r.module, r.mode, r.type, r.name), "key": key}
+    if instance is not None:
+        only = ResourceState(r.module, r.mode, r.type, r.name, r.provider, {key: instance})
+        line["resources"] = state_document(State(resources={only.address: only}))["resources"]
+    return line
+
+
+def differences(old: State, new: State) -> Iterator[tuple[ResourceState, InstanceKey, InstanceState | None]]:
+    """The instances in which a state differs from another, as the new one has them; None for those that it has not."""
+    for address, resource in old.resources.items():
+        kept = new.resources.get(address)
+        for key in resource.instances if kept is not resource else ():
+            if kept is None or key not in kept.instances:
+                yield resource, key, None
+    for address, resource in new.resources.items():
+        before = old.resources.get(address)
+        if before is resource:
+            continue
+        known = before.instances if before is not None and before.provider == resource.provider else {}
+        for key, instance in resource.instances.items():
+            if known.get(key) != instance:
+                yield resource, key, instance
 
 
 def _saving(lineage: str, serial: int) -> dict[str, Any]:
@@ -209,36 +259,44 @@ def read_journal(path: str) -> tuple[Recorded | None, list[Diagnostic]]:
     entries, damaged = _entries(data)
     if not entries:
         return None, []  # the process ended before anything began
-    try:
-        found = _recorded(entries, path)
-    except (KeyError, TypeError, AttributeError, MalformedError) as problem:
-        detail = f"{path} does not say what a journal says ({problem}). Move it away if the state is right without it."
+    move = "Move it away if the state is right without it."
+    if damaged[:1] == (1,):
+        detail = f"The first line of {path}, which says what it belongs to, is damaged, and more follow. {move}"
         return None, [error("state.journal", "Invalid journal", detail)]
-    if damaged is None:
+    try:
+        found = _recorded(entries, path, damaged)
+    except (KeyError, TypeError, ValueError, AttributeError, MalformedError) as problem:
+        detail = f"{path} does not say what a journal says ({problem}). {move}"
+        return None, [error("state.journal", "Invalid journal", detail)]
+    if not damaged:
         return found, []
+    several = len(damaged) > 1
     detail = (
-        f"Line {damaged} of {path} is damaged, and more follow. What was done after that is not in the state: compare "
-        "with the real objects, and import what is missing."
+        f"Line{'s' if several else ''} {', '.join(map(str, damaged))} of {path} {'are' if several else 'is'} damaged, "
+        f"so what was done then may be missing in the state: compare with the real objects, and import what is "
+        f"missing. Everything else in the journal counts. It is kept as {path}{DAMAGED} when the state is saved."
     )
     return found, [warning("state.journal_damaged", "The journal is damaged", detail)]
 
 
-def _entries(data: bytes) -> tuple[list[dict[str, Any]], int | None]:
+def _entries(data: bytes) -> tuple[list[dict[str, Any]], tuple[int, ...]]:
+    """What the lines say that are as they were written, and the numbers of the others. What follows the last line
+    break is no line."""
     found: list[dict[str, Any]] = []
-    lines = data.split(b"\n")
-    for number, line in enumerate(lines, 1):
+    damaged: list[int] = []
+    for number, line in enumerate(data.split(b"\n")[:-1], 1):
         try:
             entry = loads(line[9:]) if _is_whole(line) else None
         except JsonError:
             entry = None
-        if not isinstance(entry, dict):
-            more = any(lines[number:])
-            return found, number if line and more else None
-        found.append(entry)
-    return found, None
+        if isinstance(entry, dict):
+            found.append(entry)
+        else:
+            damaged.append(number)
+    return found, tuple(damaged)
 
 
-def _recorded(entries: list[dict[str, Any]], path: str) -> Recorded:
+def _recorded(entries: list[dict[str, Any]], path: str, damaged: tuple[int, ...]) -> Recorded:
     begin = entries[0]["begin"]
     if begin["version"] != 1:
         raise MalformedError(f"its version is {begin['version']}; this planner reads version 1")
@@ -255,7 +313,8 @@ def _recorded(entries: list[dict[str, Any]], path: str) -> Recorded:
         elif "saving" in entry:
             saved = entry["saving"]["lineage"], entry["saving"]["serial"]
     order = [begun[number] for number in sorted(begun)]
-    return Recorded(begin["lineage"], begin["serial"], begin["operation"], begin["time"], changes, order, saved)
+    head = (begin["lineage"], begin["serial"], begin["operation"], begin["time"])
+    return Recorded(*head, changes, order, saved, damaged)
 
 
 def _change(entry: dict[str, Any], path: str) -> Change:
@@ -316,13 +375,3 @@ def _exists(recorded: Recorded, begun: Begun) -> bool:
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _sync_directory(path: str) -> None:
-    descriptor = os.open(path or ".", os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        pass  # some file systems cannot
-    finally:
-        os.close(descriptor)

@@ -12,10 +12,11 @@ from typing import Any
 from attrs import evolve, frozen
 
 from planner.state.file import read_state, same_content, write_state
-from planner.state.journal import SUFFIX, Journal, mark_saving, read_journal, replayed, story
-from planner.state.lock import FileLock
+from planner.state.journal import DAMAGED, SUFFIX, Journal, Recorded, mark_saving, read_journal, replayed, story
+from planner.state.lock import FileLock, Stop
 from planner.state.model import State
-from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
+from planner.vocabulary.disk import replace_file, sync_directory, write_all
 
 DEFAULT_PATH = "terraform.tfstate"
 DEFAULT_WORKSPACE_DIRECTORY = "terraform.tfstate.d"
@@ -37,6 +38,7 @@ class StateStore:
         """what was last read or written, without a journal"""
         self.journal: Journal | None = None
         self._lineage = ""
+        self._journal_is_damaged = False
         self._read = False
         self._backed_up = False
 
@@ -47,7 +49,7 @@ class StateStore:
         operation: str,
         timeout: float = 0.0,
         on_wait: Callable[[], None] | None = None,
-        stop: Any = None,
+        stop: Stop | None = None,
     ) -> list[Diagnostic]:
         """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds."""
         return self.lock_file.acquire(operation, timeout, on_wait=on_wait, stop=stop)
@@ -65,11 +67,32 @@ class StateStore:
         except OSError as e:
             return None, [_problem("read", self.read_path, e)]
         state, diagnostics = read_state(data, self.read_path)
-        self.current, self._read = state, True
-        if has_errors(diagnostics):
+        self.current, self._read = state, not has_errors(diagnostics)
+        if not self._read:
             return None, diagnostics
+        if not data:
+            diagnostics = diagnostics + self._emptied()
         state, found = self._with_journal(state)
         return state, diagnostics + found
+
+    def _emptied(self) -> list[Diagnostic]:
+        """A warning when there is a state file with nothing in it, but a backup that knows of objects. We never leave
+        it so, and a plan would make everything anew."""
+        try:
+            if not self.backup_path or self.lock_file.made_file or not os.path.exists(self.read_path):
+                return []
+            with open(self.backup_path, "rb") as file:
+                backup, _ = read_state(file.read(), self.backup_path)
+        except OSError:
+            return []
+        if backup is None or not backup.resources:
+            return []
+        detail = (
+            f"{self.read_path} has no content, so nothing counts as existing. Its backup {self.backup_path} has "
+            f"{sum(1 for _ in backup.instances())} objects: if the file was emptied by mistake, put the backup in its "
+            "place."
+        )
+        return [warning("state.emptied", "The state file is empty", detail)]
 
     # ------------------------------------------------------------ journal
 
@@ -84,7 +107,8 @@ class StateStore:
         if recorded is None:
             return (None if has_errors(problems) else state), problems
         here = (state.lineage, state.serial) if state is not None else ("", 0)
-        if here == recorded.saved:
+        self._journal_is_damaged = bool(recorded.damaged)
+        if here == recorded.saved or (state is not None and _has_all(state, recorded)):
             return state, []  # cut off between saving the state and removing the journal
         if recorded.serial != here[1] or (here[0] and recorded.lineage != here[0]):
             detail = (
@@ -100,9 +124,11 @@ class StateStore:
     def _lock_is_elsewhere(self) -> bool:
         return not self.lock_file.held and self.lock_file.is_taken()
 
-    def begin_journal(self, operation: str) -> tuple[Journal | None, list[Diagnostic]]:
+    def begin_journal(
+        self, operation: str, begins_with: State | None = None
+    ) -> tuple[Journal | None, list[Diagnostic]]:
         """A journal for an operation that changes the state, to be closed by the next `write`. What an older one holds
-        is saved first."""
+        is saved first. `begins_with`: the state that the operation begins with, as refreshing and moving made it."""
         state, problems = self.read()
         if has_errors(problems):
             return None, problems
@@ -112,7 +138,8 @@ class StateStore:
                 return None, problems
         base = self.current
         self._lineage = base.lineage if base is not None and base.lineage else new_lineage()
-        self.journal = Journal(self.journal_path, self._lineage, base.serial if base is not None else 0, operation)
+        serial = base.serial if base is not None else 0
+        self.journal = Journal(self.journal_path, self._lineage, serial, operation, base, begins_with)
         return self.journal, []
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
@@ -120,7 +147,7 @@ class StateStore:
         was last read or written; a new file gets a lineage of its own."""
         if not self._read:
             _, diagnostics = self.read()
-            if diagnostics:
+            if has_errors(diagnostics):
                 return state, diagnostics
         before = self.current
         changed = before is None or not same_content(before, state)
@@ -139,35 +166,42 @@ class StateStore:
             before = self._bytes(self.path)
             if data != before:
                 self._back_up(before, state)
-                self._replace(self.path, data)
-            self._end_journal()
+                self._replace(data)
         except OSError as e:
-            return state, [_problem("write", self.path, e)]
+            return state, [_problem("write", e.filename or self.path, e)]
         self.read_path = self.path
         self.current, self._read = state, True
-        return state, []
+        return state, self._end_journal()
 
     def erase(self) -> list[Diagnostic]:
         """Leave an empty file, after keeping what it held as the backup: the state is somewhere else now."""
         try:
             before = self._bytes(self.path)
             if before and self.backup_path:
-                self._replace(self.backup_path, before)
+                replace_file(self.backup_path, before)
             if before:
-                self._replace(self.path, b"")
+                self._replace(b"")
         except OSError as e:
-            return [_problem("erase", self.path, e)]
+            return [_problem("erase", e.filename or self.path, e)]
         self.current, self._read = None, False
         return []
 
-    def _end_journal(self) -> None:
+    def _end_journal(self) -> list[Diagnostic]:
         """The state file has everything: the journal is not needed any more."""
         if self.journal is not None:
             self.journal.close()
             self.journal = None
-        if os.path.exists(self.journal_path):
-            os.remove(self.journal_path)
-            _sync_directory(os.path.dirname(os.path.realpath(self.path)))
+        try:
+            if os.path.exists(self.journal_path):
+                if self._journal_is_damaged:
+                    os.replace(self.journal_path, self.journal_path + DAMAGED)
+                else:
+                    os.remove(self.journal_path)
+                sync_directory(os.path.dirname(os.path.realpath(self.path)))
+        except OSError as e:
+            detail = f"{self.journal_path}: {e.strerror or e}. The state has all that it says, so it does no harm."
+            return [warning("state.journal_left", "Cannot remove the journal", detail)]
+        return []
 
     def _bytes(self, path: str) -> bytes:
         descriptor = self.lock_file.descriptor
@@ -188,45 +222,32 @@ class StateStore:
             return
         old, diagnostics = read_state(before, self.path)
         if diagnostics or not same_content(old, state):
-            with open(self.backup_path, "wb") as file:
-                file.write(before)
+            try:
+                replace_file(self.backup_path, before)
+            except PermissionError:
+                with open(self.backup_path, "wb") as file:  # where the folder takes no new files
+                    file.write(before)
             self._backed_up = True
 
-    def _replace(self, path: str, data: bytes) -> None:
+    def _replace(self, data: bytes) -> None:
         """Put the bytes in place of the file at once. Where the folder takes no new files, write in place."""
-        target = os.path.realpath(path)
+        target = os.path.realpath(self.path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        beside = f"{target}.{os.getpid()}.tmp"
+
+        lock = self.lock_file
         try:
-            descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+            replace_file(target, data, ready=lock.prepare)
         except PermissionError:
             self._overwrite(target, data)
-            return
-        kept = False
-        try:
-            _write_all(descriptor, data)
-            if os.path.exists(target):
-                os.fchmod(descriptor, os.stat(target).st_mode & 0o7777)
-            os.fsync(descriptor)
-            if self.lock_file.held:
-                self.lock_file.follow(descriptor)
-                kept = True
-            os.replace(beside, target)
-        except BaseException:
-            if os.path.exists(beside):
-                os.remove(beside)
-            raise
         finally:
-            if not kept:
-                os.close(descriptor)
-        _sync_directory(os.path.dirname(target))
+            lock.follow()
 
     def _overwrite(self, path: str, data: bytes) -> None:
         held = self.lock_file.descriptor
         descriptor = held if held is not None else os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:
             os.lseek(descriptor, 0, os.SEEK_SET)
-            _write_all(descriptor, data)
+            write_all(descriptor, data)
             os.ftruncate(descriptor, len(data))
             os.fsync(descriptor)
         finally:
@@ -241,20 +262,10 @@ def new_lineage() -> str:
     return str(uuid.uuid4())
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def _sync_directory(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        pass  # some file systems cannot; the rename itself has happened
-    finally:
-        os.close(descriptor)
+def _has_all(state: State, recorded: Recorded) -> bool:
+    """Whether a state is the one that was saved after the journal, although the journal does not say so."""
+    follows = (state.lineage, state.serial) == (recorded.lineage, recorded.serial + 1)
+    return follows and same_content(replayed(state, recorded), state)
 
 
 def _problem(verb: str, path: str, e: OSError) -> Diagnostic:

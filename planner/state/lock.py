@@ -1,7 +1,9 @@
-"""The lock on a state file: a POSIX record lock on the file, and a file beside it that says who holds it.
+"""The lock on a state file: a record lock on the file, and a file beside it that says who holds it.
 
-Both are OpenTofu's, so that the two keep each other out: `.NAME.lock.info` holds a JSON object with ID, Operation,
-Info, Who, Version, Created and Path.
+Where the system has them the record locks belong to an open file, else (POSIX) to a process, which then loses them when
+it closes any other descriptor of the file. The two keep each other out, and both are OpenTofu's, so that the two
+programs keep each other out as well: `.NAME.lock.info` holds a JSON object with ID, Operation, Info, Who, Version,
+Created and Path.
 """
 
 from __future__ import annotations
@@ -9,15 +11,27 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from typing import Protocol
 
 from attrs import frozen
 
-from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.vocabulary.disk import remove_leftovers, replace_file
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
 SLOW = 0.4
 """Seconds after which waiting is worth a message."""
+
+
+class Stop(Protocol):
+    """A request to give up waiting."""
+
+    requested: bool
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so long, or until it is requested; whether it is."""
+        ...
 
 
 @frozen
@@ -90,9 +104,34 @@ def read_lock_info(state_path: str) -> LockInfo | None:
     return LockInfo(*(str(raw.get(name) or "") for name in names))
 
 
+def _take(descriptor: int) -> None:
+    """Raises BlockingIOError or PermissionError when somebody else has it."""
+    _set_lock(descriptor, "F_WRLCK")
+
+
+def _give_back(descriptor: int) -> None:
+    """Also for children of this process that may have the same open file."""
+    with suppress(OSError):
+        _set_lock(descriptor, "F_UNLCK")
+
+
+def _set_lock(descriptor: int, kind: str) -> None:
+    import fcntl
+    import sys
+
+    if sys.platform == "linux":
+        import struct
+
+        # struct flock: l_type, l_whence, l_start, l_len (0: to the end), l_pid
+        whole = struct.pack("@hhqqi4x", getattr(fcntl, kind), os.SEEK_SET, 0, 0, 0)
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, whole)
+    else:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB if kind == "F_WRLCK" else fcntl.LOCK_UN)
+
+
 class FileLock:
     """The lock on one state file. While it is held, `descriptor` is open on the file: reading it through another
-    descriptor of the same process would drop the lock when that one is closed."""
+    descriptor of the same process could drop the lock when that one is closed."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -100,10 +139,16 @@ class FileLock:
         self.info: LockInfo | None = None
         self._created = False
         self._replaced: list[int] = []
+        self._next: int | None = None
 
     @property
     def held(self) -> bool:
         return self.info is not None
+
+    @property
+    def made_file(self) -> bool:
+        """Whether there was no state file before the lock was taken on one."""
+        return self._created
 
     def acquire(
         self,
@@ -111,10 +156,10 @@ class FileLock:
         timeout: float = 0.0,
         info: str = "",
         on_wait: Callable[[], None] | None = None,
-        stop: Any = None,
+        stop: Stop | None = None,
     ) -> list[Diagnostic]:
         """Take the lock, trying again for `timeout` seconds. `on_wait` is called once when that takes long; `stop`
-        (a threading.Event) gives up early."""
+        gives up early."""
         began = time.monotonic()
         told, delay = False, 0.05
         while True:
@@ -125,9 +170,10 @@ class FileLock:
                 self._close()
                 return [_os_problem("lock", self.path, e)]
             waited = time.monotonic() - began
-            if waited >= timeout or (stop is not None and stop.is_set()):
+            stopped = stop is not None and stop.requested
+            if waited >= timeout or stopped:
                 self._close()
-                return [self._taken()]
+                return [_given_up(self.path)] if stopped else [self._taken()]
             if waited >= SLOW and not told and on_wait is not None:
                 told = True
                 on_wait()
@@ -139,9 +185,9 @@ class FileLock:
             delay = min(delay * 2, 1.0)
         self.info = new_lock_info(operation, self.path, info)
         try:
-            descriptor = os.open(info_path(self.path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(self.info.to_json())
+            for path in (self.path, info_path(self.path)):
+                remove_leftovers(path)
+            replace_file(info_path(self.path), self.info.to_json(), 0o600, durable=False)
         except OSError as e:
             self.release()
             return [_os_problem("write the lock info of", self.path, e)]
@@ -149,14 +195,12 @@ class FileLock:
 
     def _try(self) -> bool:
         """Whether the lock could be taken on the file that now stands at the path."""
-        import fcntl
-
         if self.descriptor is None:
             os.makedirs(os.path.dirname(self.path) or ".", exist_ok=True)
             self._created = not os.path.exists(self.path)
             self.descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            fcntl.lockf(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(self.descriptor)
         except (BlockingIOError, PermissionError):
             return False
         # A writer replaces the file: the one that was opened may not be the state any more.
@@ -169,26 +213,40 @@ class FileLock:
         return self._try()
 
     def is_taken(self) -> bool:
-        """Whether another process holds the lock."""
-        import fcntl
-
+        """Whether somebody else holds the lock."""
         try:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
         except OSError:
             return False
         try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(descriptor)
         except OSError:
             return True
         finally:
             os.close(descriptor)
         return False
 
-    def follow(self, descriptor: int) -> None:
-        """Hold the lock on the file behind `descriptor` too, which is about to take the place of the state file."""
-        import fcntl
+    def prepare(self, descriptor: int) -> bool:
+        """Hold the lock on the file behind `descriptor` too, which is about to take the place of the state file;
+        whether there is a lock to hold. `follow` comes next, and the descriptor is ours from now on."""
+        if not self.held:
+            return False
+        self._next = descriptor
+        _take(descriptor)
+        return True
 
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    def follow(self) -> None:
+        """Go over to the prepared file, if that took the place of the state file."""
+        descriptor, self._next = self._next, None
+        if descriptor is None:
+            return
+        try:
+            arrived = os.path.samestat(os.fstat(descriptor), os.stat(self.path))
+        except OSError:
+            arrived = False
+        if not arrived:
+            os.close(descriptor)
+            return
         if self.descriptor is not None:
             self._replaced.append(self.descriptor)
         self.descriptor = descriptor
@@ -204,7 +262,10 @@ class FileLock:
         except FileNotFoundError:
             pass
         except OSError as e:
-            found.append(_os_problem("remove the lock info of", self.path, e))
+            detail = (
+                f"{info_path(self.path)}: {e.strerror or e}. The lock itself is free, and the next one overwrites it."
+            )
+            found.append(warning("state.lock_info", "Cannot remove the lock info", detail))
         try:
             if self._created and os.path.getsize(self.path) == 0:
                 os.remove(self.path)
@@ -217,11 +278,24 @@ class FileLock:
     def _close(self) -> None:
         for descriptor in (*self._replaced, self.descriptor):
             if descriptor is not None:
+                _give_back(descriptor)
                 os.close(descriptor)
         self._replaced, self.descriptor = [], None
 
+    def holder(self) -> str:
+        """Who has the lock, since when and what for, as the end of a sentence; "" when nobody knows."""
+        info = read_lock_info(self.path)
+        if info is None:
+            return ""
+        return f" that {info.who or 'somebody'} has since {info.created or 'some time'} for {info.operation}"
+
     def _taken(self) -> Diagnostic:
         holder = read_lock_info(self.path)
+        for _ in range(10):
+            if holder is not None:
+                break
+            time.sleep(0.02)  # whoever has just taken the lock is about to say so
+            holder = read_lock_info(self.path)
         who = f"\n\n{holder.describe()}" if holder else " Nothing says which."
         return error(
             "state.locked",
@@ -249,6 +323,11 @@ def force_unlock(state_path: str, lock_id: str) -> list[Diagnostic]:
     except OSError as e:
         return [_os_problem("remove the lock info of", state_path, e)]
     return []
+
+
+def _given_up(path: str) -> Diagnostic:
+    detail = f"The wait for the lock on {path}, which another process holds, was interrupted. Nothing was done."
+    return error("state.lock_interrupted", "Error acquiring the state lock", detail)
 
 
 def _os_problem(verb: str, path: str, e: OSError) -> Diagnostic:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from planner.state.local import DEFAULT_WORKSPACE
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.disk import replace_file
 
 _ALLOWED = frozenset("-_.~$&+=:@")
 
@@ -37,9 +38,15 @@ def current_workspace(directory: str, environment: Mapping[str, str]) -> tuple[s
         return forced, True, [problem]
     try:
         with open(os.path.join(directory, data_directory(environment), "environment"), encoding="utf-8") as file:
-            return file.read().strip() or DEFAULT_WORKSPACE, False, []
-    except (OSError, UnicodeDecodeError):
+            name = file.read().strip()
+    except OSError:
         return DEFAULT_WORKSPACE, False, []
+    except UnicodeDecodeError:
+        name = "\N{REPLACEMENT CHARACTER}"
+    if name and not valid_workspace_name(name):
+        detail = f"{file.name} names the selected workspace, but its content is no name. Remove it, then select again."
+        return name, False, [error("state.workspace_file", "Cannot tell which workspace is selected", detail)]
+    return name or DEFAULT_WORKSPACE, False, []
 
 
 def select_workspace(directory: str, environment: Mapping[str, str], name: str) -> list[Diagnostic]:
@@ -47,8 +54,7 @@ def select_workspace(directory: str, environment: Mapping[str, str], name: str) 
     folder = os.path.join(directory, data_directory(environment))
     try:
         os.makedirs(folder, exist_ok=True)
-        with open(os.path.join(folder, "environment"), "w", encoding="utf-8") as file:
-            file.write(name)
+        replace_file(os.path.join(folder, "environment"), name.encode())
     except OSError as e:
         return [error("state.workspace_file", "Cannot select the workspace", f"{e.filename}: {e.strerror}.")]
     return []

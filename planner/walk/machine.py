@@ -39,8 +39,12 @@ class Failed:
 
 @frozen(eq=False)
 class Expanded:
-    """The work of a node ended well and added nodes: each child with the nodes that it waits for (children of the same
-    addition or nodes known before). The node itself is done when all its children are."""
+    """The work of a node ended well and added nodes: each child with the nodes that it waits for. The node itself is
+    done when all its children are.
+
+    Children may wait for nodes that are certain to be known by then: others of the same addition, those that the walk
+    began with, and those added with an ancestor. Any other name is ignored, so naming a node of an addition that may
+    come earlier or later would make the walk depend on timing. Waiting for what waits for the parent is a cycle."""
 
     node: str
     children: Mapping[str, Iterable[str]]

@@ -2,7 +2,14 @@
 computes runs here, between the answers, so that ten thousand locals cost no thread hop.
 
 Among the ready nodes, pooled ones start first (they take longest), each kind in the order of their names. Threads are
-started only when they are needed; a walk that only computes starts none.
+started only when they are needed; a walk that only computes starts none. A node whose group is at its bound waits
+without a thread.
+
+A deadlock is impossible by construction. The machine says of every node that it starts or is skipped (it finds cycles
+when nothing runs). A node that was told to start is in exactly one place: in one of the two queues, waiting in `Slots`
+behind a running node of its group, or running. The walk goes on while a queue has a node or one runs; a thread takes no
+lock of the walk and waits for nothing but its work, so what runs ends when its work does, and then the node behind it
+is queued again.
 """
 
 from __future__ import annotations
@@ -15,6 +22,7 @@ from typing import Any
 
 from planner.walk.machine import Instruction, Machine, Skip, Start, Stopped
 from planner.walk.sequential import run_guarded
+from planner.walk.slots import Limits, Slots
 from planner.walk.work import Diagnosed, StopSignal, WalkResult, Work, WorkResult, event_of, in_order
 
 
@@ -75,14 +83,16 @@ def walk_pool(
     parallelism: int = 10,
     stop: StopSignal | None = None,
     progress: Callable[[int, int], None] | None = None,
+    limits: Limits | None = None,
 ) -> WalkResult:
-    """Do all the work of the machine's nodes, at most `parallelism` pooled nodes at a time. `progress` is told how many
-    nodes have reached their last state, and how many there are by now.
+    """Do all the work of the machine's nodes, at most `parallelism` pooled nodes at a time, and of each group no more
+    than `limits` allow. `progress` is told how many nodes have reached their last state, and how many there are by now.
 
     After a stop request nothing new starts and the running work is waited for, but not after a KeyboardInterrupt. An
     exception in the work (a defect, not a diagnostic) is raised here once the running work has ended.
     """
     pool = _Pool(work, max(1, parallelism))
+    slots = Slots(limits or Limits())
     inline: list[str] = []
     pooled: list[str] = []
     skips: dict[str, Skip] = {}
@@ -94,12 +104,17 @@ def walk_pool(
     def obey(instructions: list[Instruction]) -> None:
         for instruction in instructions:
             if isinstance(instruction, Start):
-                node = instruction.node
-                heappush(inline if work.is_inline(node) else pooled, node)
+                queue(instruction.node)
             elif isinstance(instruction, Skip):
                 skips[instruction.node] = instruction
 
+    def queue(node: str) -> None:
+        heappush(inline if work.is_inline(node) else pooled, node)
+
     def report(node: str, result: WorkResult) -> None:
+        after = slots.give_back(node)
+        if after is not None:
+            queue(after)
         if result.diagnostics:
             diagnosed[node] = result.diagnostics
         obey(machine.handle(event_of(node, result)))
@@ -113,16 +128,19 @@ def walk_pool(
         while inline or pooled or pool.busy:
             if not stopped and (defect is not None or (stop is not None and stop.requested)):
                 stopped = True
-                obey(machine.handle(Stopped((*inline, *pooled))))
+                obey(machine.handle(Stopped((*inline, *pooled, *slots.withdraw()))))
                 inline.clear()
                 pooled.clear()
             while pooled and not pool.is_full:
-                pool.submit(heappop(pooled))
+                node = heappop(pooled)
+                if slots.take(node):
+                    pool.submit(node)
             answer: Any = pool.take(wait=not inline) if pool.busy else None
             if answer is None:
                 if inline:
                     node = heappop(inline)
-                    report(node, run_guarded(work, node))
+                    if slots.take(node):
+                        report(node, run_guarded(work, node))
             elif isinstance(answer[1], BaseException):
                 defect = defect or answer[1]
                 report(answer[0], WorkResult())

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol, TypeAlias
 
 from attrs import field, frozen
 
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.walk.machine import Event, Expanded, Failed, Finished, NodeState, Skip
+from planner.walk.stop import StopSignal
+
+__all__ = [
+    "NOTHING",
+    "Diagnosed",
+    "StopSignal",
+    "WalkResult",
+    "Work",
+    "WorkResult",
+    "event_of",
+    "in_order",
+]
 
 
 @frozen(eq=False)
@@ -24,10 +36,11 @@ NOTHING = WorkResult()
 
 
 class Work(Protocol):
-    """The work of all nodes of a walk. Both are asked once for each node, children included."""
+    """The work of all nodes of a walk, children included."""
 
     def is_inline(self, node: str) -> bool:
-        """True when the work only computes: it runs on the walk's own thread, without a thread hop."""
+        """True when the work only computes: it runs on the walk's own thread, without a thread hop. May be asked again,
+        with the same answer."""
         ...
 
     def run(self, node: str) -> WorkResult:
@@ -48,31 +61,6 @@ class WalkResult:
     def on_cycle(self) -> tuple[str, ...]:
         """Nodes that never ran because they wait for each other."""
         return tuple(sorted(name for name, skip in self.skips.items() if skip.because == "cycle"))
-
-
-class StopSignal:
-    """Asks a running walk to start nothing more. Safe to call from a signal handler and from any thread."""
-
-    __slots__ = ("_listeners", "requested")
-
-    def __init__(self) -> None:
-        self.requested = False
-        self._listeners: list[Callable[[], None]] = []
-
-    def listen(self, listener: Callable[[], None]) -> None:
-        """Call this when the stop is requested; at once when it already is."""
-        self._listeners.append(listener)
-        if self.requested:
-            listener()
-
-    def forget(self, listener: Callable[[], None]) -> None:
-        self._listeners.remove(listener)
-
-    def request(self) -> None:
-        if not self.requested:
-            self.requested = True
-            for listener in list(self._listeners):
-                listener()
 
 
 Diagnosed: TypeAlias = dict[str, tuple[Diagnostic, ...]]

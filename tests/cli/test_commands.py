@@ -93,7 +93,7 @@ class Played(types.SimpleNamespace):
         hooks.apply_complete("terraform_data.a", "create")
         names = ("add", "change", "remove", "imports", "forget")
         counts = types.SimpleNamespace(**dict(zip(names, self.counts, strict=True)))
-        return types.SimpleNamespace(state=self.state, counts=counts, diagnostics=self.problems)
+        return types.SimpleNamespace(state=self.state, counts=counts, diagnostics=self.problems, unsaved=b"")
 
     def validate(self, options):
         self.note("validate", options)

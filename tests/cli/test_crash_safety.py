@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 PLANNER = [sys.executable, "-m", "planner"]
+SOAK = Path(__file__).parents[1] / "soak"
 
 
 def start(directory: Path, *words: str, limit: int | None = None) -> subprocess.Popen[str]:
@@ -138,86 +140,73 @@ def test_a_disk_that_takes_no_more(tmp_path: Path, limit: int) -> None:
     assert all(f"terraform_data.n[{index}] is tainted" in text or "under way" in text for index in created_again)
 
 
-# Kills itself before the N-th call of something that makes a change durable.
-DRIVER = """
-import os, signal, sys
-left = int(sys.argv.pop(1))
-def counted(function):
-    def call(*arguments, **named):
-        global left
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return function(*arguments, **named)
-    return call
-for name in ("fsync", "replace", "remove", "write", "truncate", "ftruncate"):
-    setattr(os, name, counted(getattr(os, name)))
-from planner.__main__ import main
-sys.exit(main())
-"""
-
-
 @pytest.mark.parametrize("part", range(4))
-def test_killed_before_every_step_to_the_disk(tmp_path: Path, part: int) -> None:
-    """A first apply and one that changes things, killed before each call that makes something durable."""
-    driver = tmp_path / "driver.py"
-    driver.write_text(DRIVER)
-    configuration = """
-        resource "terraform_data" "n" {
-          count = 2
-          triggers_replace = VERSION
-          provisioner "local-exec" {
-            command = "echo ${count.index} ${self.id} >> ledger"
-          }
-        }
-    """
-    for step in range(1 + part, 100, 4):
-        folder = tmp_path / str(step)
-        folder.mkdir()
-        ended = 0
-        for version in ("1", "2"):
-            (folder / "main.tf").write_text(configuration.replace("VERSION", version))
-            words = [sys.executable, str(driver), str(step), "apply", "-auto-approve", "-parallelism=1"]
-            done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-            assert done.returncode in (0, -9), done.stderr
-            ended += done.returncode == 0
-            code, text = run(folder, "apply", "-auto-approve")
-            assert code == 0, text
-            found = ids(folder)
-            lines = [line.split() for line in (folder / "ledger").read_text().splitlines()]
-            assert sorted(found) == ["n0", "n1"]
-            assert {f"n{index}": id for index, id in lines} == found
-            most = int(version) + ("under way" in text)
-            assert max(Counter(index for index, _ in lines).values()) <= most + (version == "2" and ended == 0)
-            assert not list(folder.glob("*.journal"))
-        if ended == 2:
-            return  # there are not so many steps
-    raise AssertionError("the steps do not end")
+def test_faults_of_the_disk(part: int) -> None:
+    """Killed before a call that makes something durable, or that call fails: some of what the soak test does."""
+    words = [sys.executable, str(SOAK / "disk_faults.py"), f"-part={part * 10}/40", "-how=kill,full,broken-once,short"]
+    done = subprocess.run(
+        [*words, "create", "replace-first", "move", "destroy", "apply-plan", "state-mv", "workspace"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_full_file_system(tmp_path: Path) -> None:
+    """A real one, where mounting is allowed: what was done is in the journal, or printed; then there is room again."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting is not allowed")
+    try:
+        for room in (0, 24, 60, 128):
+            folder = disk / str(room)
+            folder.mkdir()
+            (folder / "main.tf").write_text("""
+                resource "terraform_data" "n" {
+                  count = 12
+                  input = join("", [for i in range(100) : "${count.index} and more "])
+                  provisioner "local-exec" {
+                    command = "echo ${count.index} ${self.id} >> ../../ledger"
+                  }
+                }
+            """)
+            (tmp_path / "ledger").write_text("")
+            filler = disk / "filler"
+            with filler.open("wb", buffering=0) as file:
+                try:
+                    while True:
+                        file.write(b"x" * 1024)
+                except OSError:
+                    pass
+            os.truncate(filler, max(0, filler.stat().st_size - room * 1024))
+            code, text = run(folder, "apply", "-auto-approve", "-parallelism=2")
+            assert "Traceback" not in text
+            assert "Internal error" not in text
+            assert (code == 1) == ("Error: " in text), text
+            assert code == 1 or room == 128
+            filler.unlink()
+            if "kept nowhere" in text:
+                (folder / "errored.tfstate").write_text(text[text.index("\n{\n") : text.rindex("\n}\n") + 2])
+            if "kept nowhere" in text or "kept elsewhere" in text:
+                assert run(folder, "state", "push", "errored.tfstate")[0] == 0
+            code, again = run(folder, "apply", "-auto-approve")
+            assert code == 0, again
+            lines = [line.split() for line in (tmp_path / "ledger").read_text().splitlines()]
+            assert {f"n{index}": id for index, id in lines} == ids(folder)
+            twice = {index for index, count in Counter(index for index, _ in lines).items() if count > 1}
+            said = " ".join((text + again).split())
+            assert all(f"terraform_data.n[{i}] is tainted" in said or "under way" in said for i in twice)
+            shutil.rmtree(folder)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_many_applies_at_once(tmp_path: Path) -> None:
-    (tmp_path / "main.tf").write_text("""
-        variable "n" {}
-        resource "terraform_data" "x" {
-          input = var.n
-          provisioner "local-exec" {
-            command = "echo begin >> ledger; sleep 0.05; echo end >> ledger"
-          }
-          lifecycle {
-            replace_triggered_by = [terraform_data.n]
-          }
-        }
-        resource "terraform_data" "n" {
-          input = var.n
-        }
-    """)
-    waiting = [start(tmp_path, "apply", "-auto-approve", f"-var=n={n}", "-lock-timeout=100s") for n in range(6)]
-    impatient = [start(tmp_path, "apply", "-auto-approve", f"-var=n={n}") for n in range(6, 10)]
-    results = [(process, *process.communicate()) for process in (*waiting, *impatient)]
-    done = sum(process.returncode == 0 for process, _, _ in results)
+    from soak.concurrent_applies import concurrent_applies
+
+    done, complaints = concurrent_applies(tmp_path, 6, 3)
     assert done >= 6
-    for process, _, err in results:
-        assert process.returncode == 0 or "Error acquiring the state lock" in err
-    assert (tmp_path / "ledger").read_text().split() == ["begin", "end"] * done
-    state = json.loads((tmp_path / "terraform.tfstate").read_text())
-    assert state["serial"] == done
+    assert complaints == []

@@ -46,18 +46,24 @@ def planner(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def apply_and_kill(directory: Path, delay: float) -> bool:
-    """Whether the kill came before the end."""
+def apply_and_kill(directory: Path, random: Random, resources: int) -> bool:
+    """Kill an apply at a random moment: mostly a bit after so many more provisioners have run, sometimes before any.
+    Whether the kill came before the end."""
     process = subprocess.Popen(
         [*PLANNER, "apply", "-auto-approve"], cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True,
     )  # fmt: skip
-    try:
-        process.wait(delay)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return True
+    ledger = directory / "ledger"
+    lines = ledger.read_bytes().count(b"\n")
+    wanted = lines + random.randint(1, max(1, resources // 12))
+    early = time.monotonic() + random.uniform(0.1, 1) if random.random() < 0.15 else float("inf")
+    while process.poll() is None:
+        if time.monotonic() > early or ledger.read_bytes().count(b"\n") >= wanted:
+            time.sleep(random.uniform(0, 0.03))
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return process.returncode == -signal.SIGKILL
+        time.sleep(0.001)
     return False
 
 
@@ -73,7 +79,7 @@ def reported(text: str) -> set[int]:
     return found
 
 
-def run(directory: Path, resources: int, kills: int, random: Random, longest: float) -> tuple[int, list[str]]:
+def run(directory: Path, resources: int, kills: int, random: Random) -> tuple[int, list[str]]:
     """Kills one apply after the other until it is done or has been killed often enough; how often, and complaints."""
     (directory / "main.tf").write_text(CONFIGURATION % (resources, resources))
     ledger = directory / "ledger"
@@ -82,7 +88,7 @@ def run(directory: Path, resources: int, kills: int, random: Random, longest: fl
     under_way: Counter[int] = Counter()
     killed = 0
     while killed < kills:
-        if not apply_and_kill(directory, random.uniform(0.1, longest)):
+        if not apply_and_kill(directory, random, resources):
             break
         killed += 1
         planned = planner(directory, "plan")
@@ -117,15 +123,10 @@ def main() -> int:
     numbers = [int(word) for word in sys.argv[1:]] + [500, 200, 1][len(sys.argv) - 1 :]
     kills, resources, seed = numbers
     random, killed, bad, rounds = Random(seed), 0, 0, 0
-    with tempfile.TemporaryDirectory() as directory:
-        (Path(directory) / "main.tf").write_text(CONFIGURATION % (resources, resources))
-        began = time.monotonic()
-        planner(Path(directory), "apply", "-auto-approve")
-        whole = time.monotonic() - began
     began = time.monotonic()
     while killed < kills:
         with tempfile.TemporaryDirectory() as directory:
-            count, complaints = run(Path(directory), resources, min(10, kills - killed), random, whole)
+            count, complaints = run(Path(directory), resources, min(10, kills - killed), random)
         killed, rounds = killed + count, rounds + 1
         bad += len(complaints)
         for complaint in complaints:

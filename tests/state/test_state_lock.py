@@ -16,6 +16,7 @@ import pytest
 from planner.state.local import StateStore
 from planner.state.lock import force_unlock, info_path, read_lock_info
 from planner.state.model import State
+from planner.walk.stop import StopSignal
 
 HOLDER = """
 import sys
@@ -117,10 +118,11 @@ def test_waiting_gets_the_lock_on_the_replaced_file(path: Path) -> None:
 
 def test_stop_ends_the_wait(path: Path) -> None:
     with holding(path):
-        stop = threading.Event()
-        threading.Timer(0.1, stop.set).start()
+        stop = StopSignal()
+        threading.Timer(0.1, stop.request).start()
         began = time.monotonic()
-        assert StateStore(str(path)).lock("x", timeout=60, stop=stop) != []
+        (problem,) = StateStore(str(path)).lock("x", timeout=60, stop=stop)
+        assert problem.code == "state.lock_interrupted"
         assert time.monotonic() - began < 10
 
 

@@ -103,6 +103,8 @@ def carry_out(settings: Options, planned: Planned, view: View, destroyed: bool) 
     from planner import pipeline
 
     applied = pipeline.apply(settings, planned, view.hooks)
+    if applied.unsaved:
+        view.unsaved_state(applied.unsaved.decode())
     view.diagnostics(applied.diagnostics)
     if any(d.is_error for d in applied.diagnostics):
         return 1

@@ -1,0 +1,52 @@
+"""A state that could not be saved after an apply: where else it is, and what to do then.
+
+The journal has it, when that is whole; `errored.tfstate` in the working directory has it, for people and programs that
+look there as OpenTofu makes them; and where no file takes it, it is printed.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from planner.state.file import write_state
+from planner.state.local import StateStore
+from planner.state.model import State
+from planner.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.vocabulary.disk import replace_file
+
+ERRORED = "errored.tfstate"
+
+
+def rescue(store: StateStore, state: State) -> tuple[list[Diagnostic], bytes]:
+    """Keep a state that the store did not take: what to say about it, and the bytes to print when nothing has it."""
+    recovered = store.journal is not None and store.journal.is_complete
+    if not recovered:
+        # The journal may have the beginning of what was done, under this serial: the whole comes after it.
+        state = evolve(state, serial=state.serial + 1)
+    data = write_state(state)
+    try:
+        replace_file(ERRORED, data, 0o600)
+    except OSError as problem:
+        reason = f"{ERRORED}: {problem.strerror or problem}."
+        if recovered:
+            return [_kept(store, f"It could not be written to {reason}")], b""
+        detail = (
+            f"{reason} Nothing on the disk has what was done. The state is printed: save it, from the first brace to "
+            f"the last, as {ERRORED}, then run `planner state push {ERRORED}`."
+        )
+        return [error("state.unsaved", "The state is kept nowhere", detail)], data
+    if recovered:
+        return [_kept(store, f"It is in {ERRORED} too, which `planner state push {ERRORED}` would put in place.")], b""
+    detail = (
+        f"It was written to {ERRORED} in the working directory instead. Do not plan or apply before it is in place, "
+        f"or what was done now is done again: remove the cause and run `planner state push {ERRORED}`."
+    )
+    return [error("state.rescued", "The state is kept elsewhere", detail)], b""
+
+
+def _kept(store: StateStore, more: str) -> Diagnostic:
+    detail = (
+        f"What was done is in the journal {store.journal_path}. Remove the cause: then the next command that writes "
+        f"the state takes it in by itself. {more}"
+    )
+    return warning("state.in_journal", "The state is kept in the journal", detail)

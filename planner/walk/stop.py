@@ -1,0 +1,53 @@
+"""The request to stop: made by a signal handler, heard by walks, providers, provisioners and whoever waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event, Lock
+
+
+class StopSignal:
+    """Asks what runs to start nothing more.
+
+    A signal handler interrupts the main thread anywhere, also where it holds a lock, so it may take none: it sets
+    `requested` and nothing else, and another thread calls `tell`. Whoever is not a signal handler calls `request`.
+    """
+
+    __slots__ = ("_listeners", "_lock", "_told", "requested")
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._listeners: list[Callable[[], None]] = []
+        self._lock = Lock()
+        self._told = Event()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Call this when the stop is requested; at once when it already is."""
+        with self._lock:
+            self._listeners.append(listener)
+            told = self._told.is_set()
+        if told:
+            listener()
+
+    def forget(self, listener: Callable[[], None]) -> None:
+        with self._lock:
+            self._listeners.remove(listener)
+
+    def request(self) -> None:
+        """Stop, and tell everybody. Takes locks: not for signal handlers."""
+        self.requested = True
+        self.tell()
+
+    def tell(self) -> None:
+        """Call the listeners, once. Takes locks: not for signal handlers."""
+        with self._lock:
+            if self._told.is_set():
+                return
+            self._told.set()
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so long, or until the stop is requested; whether it is."""
+        return self.requested or self._told.wait(seconds) or self.requested
