@@ -238,28 +238,30 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         return Planned(None, session, (error("plan.generate_config", "Option not supported yet", detail),))
     if session.config is None or session.failed:
         return Planned(None, session, session.diagnostics)
-    problems = [d for d in validate_loaded(session) if d.is_error]
-    if problems:
-        return Planned(None, session, (*override_warnings(session), *session.diagnostics, *problems))
-    variables, found = load_values(session)
-    # a value that does not fit is reported by the walk, which plans everything else
-    stopping = [d for d in found if d.code not in UNFIT]
-    session = open_backend(evolve(session, variables=variables, diagnostics=(*session.diagnostics, *stopping)))
+    # warnings of the root module are said by finding the backend and by loading: readers of the JSON lines expect both
+    loading = (*override_warnings(session), *filter(_of_root_module, session.diagnostics))
+    session = open_backend(session)
     if session.failed or session.store is None:
-        return Planned(None, session, session.diagnostics)
+        return Planned(None, session, (*loading, *session.diagnostics))
     with locked(session, "OperationTypeApply" if to_apply else "OperationTypePlan", keep=to_apply) as problems:
         if has_errors(problems):
-            return Planned(None, session, (*session.diagnostics, *problems))
+            return Planned(None, session, (*loading, *session.diagnostics, *problems))
         session = read_state(session)
         if session.failed:
-            return Planned(None, session, session.diagnostics)
-        made, found = _make_plan(session, hooks)
-    # warnings of loading are said by loading and by planning: readers of the JSON lines expect both
-    return Planned(
-        made,
-        session,
-        (*override_warnings(session), *session.diagnostics, *session.diagnostics, *problems, *found),
-    )
+            return Planned(None, session, (*loading, *session.diagnostics))
+        variables, found = load_values(session)
+        # a value that does not fit is reported by the walk, which plans everything else
+        stopping = tuple(d for d in found if d.code not in UNFIT)
+        session = evolve(session, variables=variables, diagnostics=(*session.diagnostics, *stopping))
+        if session.failed:
+            return Planned(None, session, (*loading, *session.diagnostics))
+        validation = validate_loaded(session)
+        made, found = (None, []) if has_errors(validation) else _make_plan(session, hooks)
+    return Planned(made, session, (*loading, *session.diagnostics, *validation, *problems, *found))
+
+
+def _of_root_module(diagnostic: Diagnostic) -> bool:
+    return diagnostic.subject is not None and not os.path.dirname(diagnostic.subject.filename)
 
 
 def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagnostic]]:
@@ -375,8 +377,10 @@ def save_plan(planned: Planned, path: str) -> list[Diagnostic]:
 def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
     """Do what a plan says (one just made, or the one in a file). The state is saved as far as it came, whatever
     happens."""
+    told: tuple[Diagnostic, ...] = ()
     if isinstance(planned, str):
         planned = _saved(options, planned)
+        told = planned.diagnostics
     session, made = planned.session, planned.plan
     if made is None or session.config is None or session.store is None or has_errors(planned.diagnostics):
         return Applied(None, diagnostics=planned.diagnostics)
@@ -396,20 +400,23 @@ def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
         applied = _apply(session, made, hooks, guard)
     if guard is not None and applied.state is not None:
         applied = evolve(applied, diagnostics=(*applied.diagnostics, *guard.afterwards()))
-    return evolve(applied, diagnostics=(*applied.diagnostics, *problems))
+    return evolve(applied, diagnostics=(*told, *applied.diagnostics, *problems))
 
 
 def _saved(options: Options, path: str) -> Planned:
     """The plan in a file as one that was just made, with variables, store and the stored state."""
-    from planner.config.variables import check_plan_variables
+    from planner.config.variables import check_plan_variables, undeclared_values
 
     session, made, problems = open_plan(options, path)
     if made is None or session.config is None or has_errors(problems):
         return Planned(None, session, tuple(problems))
     recorded = {name: value for name, value in made.variables.items() if value is not None}
-    variables, found = check_plan_variables(recorded, session.config.root.variables, session.given)
+    declared = session.config.root.variables
+    variables, found = check_plan_variables(recorded, declared, session.given)
+    undeclared = undeclared_values(declared, session.given)
     session = load_state(evolve(session, variables=variables))
-    return Planned(made, session, (*override_warnings(session), *problems, *found, *session.diagnostics))
+    told = (*override_warnings(session), *problems, *undeclared, *found, *session.diagnostics)
+    return Planned(made, session, told)
 
 
 def _apply(session: Session, made: Plan, hooks: Hooks, guard: PolicyGuard | None = None) -> Applied:

@@ -108,7 +108,7 @@ def open_plan(options: Options, path: str) -> tuple[Session, Plan | None, list[D
             return session, None, problems
         # what static expressions need was given when the plan was made
         config, found = load_config(root, variables=planned_variables(plan, given), workspace=workspace)
-    problems += [d for d in found if d.is_error]
+    problems += found
     schemas = new_schemas(options.directory, config)
     return evolve(session, config=config, given=given, workspace=workspace, schemas=schemas), plan, problems
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.apply.unknown import unknown_as_null
 from planner.language.values import Null, Value, is_wholly_known, mark, type_of, unmark_deep
 from planner.plan.conditions import check_rule
 from planner.plan.context import ModuleInstance, declared_marks
 from planner.plan.outputs import evaluate_output
+from planner.plan.settled import unknown_as_null
 from planner.state.model import OutputState
 from planner.vocabulary.address import join
 from planner.vocabulary.diagnostic import Diagnostic, has_errors

@@ -196,6 +196,8 @@ class ApplyWalk(ConfigurationWalk):
         checks = self.plan.checks if self.plan.mode == "refresh-only" else self.checks.results()
         self.record.state.check_results = check_results(groups(checks, self.checks.configs()))
         counts = self.record.counts
+        if self.destroys and not has_errors(problems):
+            self.record.state.drop_empty()
         return Outcome(
             self.record.state.snapshot(),
             tuple(problems),
@@ -260,6 +262,7 @@ class ApplyWalk(ConfigurationWalk):
     def instance_apply(self, node: Node) -> list[Diagnostic]:
         change = self._change(node)
         it = self._declared(node, change)
+        self.record.state.announce(it.module_text, it.mode, it.type, it.name, it.configuration)
         return apply_managed(self, it, change) if it.mode == "managed" else apply_data(self, it, change)
 
     def instance_destroy(self, node: Node) -> list[Diagnostic]:

@@ -214,6 +214,8 @@ def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
     if isinstance(ref, BadReference):
         return []
     subject = subject_text(ref)
+    if ref.kind == "terraform" and isinstance(node, nodes.Traversal):  # tofu.workspace is the same, by another name
+        subject = f"{node.root}.{ref.name}"
     steps = [_step_text(step) for step in ref.rest]
     found = [subject + "".join(steps[:n]) for n in range(len(steps), -1, -1)]
     if ref.kind == "output":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from attrs import evolve
+
 from planner.config.model import Config
 from planner.language.paths import sensitive_structure, unknown_structure
 from planner.language.types import type_to_json
@@ -47,7 +49,8 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
     if plan.outputs:
         out["output_changes"] = output_changes_json(plan.outputs)
     if not plan.prior_state.is_empty:
-        out["prior_state"] = state_json(plan.prior_state, schema_of)
+        # what was checked in an earlier run says nothing of this one
+        out["prior_state"] = state_json(evolve(plan.prior_state, check_results=None), schema_of)
     out["configuration"] = config_json(config, schema_of)
     if plan.relevant_attributes:
         out["relevant_attributes"] = [
@@ -195,6 +198,6 @@ def _variables(plan: Plan, config: Config) -> dict[str, Any]:
     """Values as they were given, and the defaults of the others."""
     values = {name: value for name, value in plan.variables.items() if value is not None}
     for name, declared in config.root.variables.items():
-        if name not in plan.variables and declared.default is not None:
+        if name not in values and declared.default is not None:
             values[name] = declared.default
     return {name: {"value": plain(values[name])} for name in sorted(values)}

@@ -117,7 +117,9 @@ def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value)
     plain = unmark_deep(value)[0]
     action = _action(decl, recorded, before, plain)
     sensitive = decl.sensitive or (recorded is not None and recorded.sensitive)
-    record.outputs[decl.name] = OutputChange(decl.name, action, before, value, sensitive)
+    # nothing to nothing: the type of the null that the expression gives is not told
+    after = before if action == "no-op" and plain.__class__ is Null else value
+    record.outputs[decl.name] = OutputChange(decl.name, action, before, after, sensitive)
     if is_wholly_known(plain):
         if plain.__class__ is Null:
             record.refreshed.remove_output(decl.name)
