@@ -283,7 +283,7 @@ def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagno
         try:
             apply_graph(made, session)
         except Failure as failure:
-            return evolve(made, errored=True), problems + failure.diagnostics
+            return made, problems + failure.diagnostics
     return made, problems
 
 
@@ -354,6 +354,7 @@ def release(planned: Planned) -> list[Diagnostic]:
 def save_plan(planned: Planned, path: str) -> list[Diagnostic]:
     """Write the plan file, with the files of the configuration."""
     from planner.config.modules_manifest import manifest_path
+    from planner.language.json_codec import CodecError
     from planner.plan.file import write_plan
     from planner.state.workspace import data_directory
 
@@ -368,7 +369,11 @@ def save_plan(planned: Planned, path: str) -> list[Diagnostic]:
     for name, file_path in names.items():
         with open(file_path, "rb") as file:
             sources[name] = file.read()
-    return write_plan(path, planned.plan, sources)
+    try:
+        return write_plan(path, planned.plan, sources)
+    except CodecError as bad:
+        detail = f"The plan cannot be saved in {path}: {bad}."
+        return [error("plan.unwritable", "Failed to write plan file", detail)]
 
 
 # ---------------------------------------------------------------- apply

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.language.values import Null, Value, is_wholly_known, mark, type_of, unmark_deep
 from planner.plan.conditions import check_rule
-from planner.plan.context import ModuleInstance, declared_marks
+from planner.plan.context import ModuleInstance, output_marks
 from planner.plan.outputs import evaluate_output
 from planner.plan.settled import unknown_as_null
 from planner.state.model import OutputState
@@ -35,7 +35,7 @@ def apply_output(walk: ApplyWalk, module: ModuleInstance, name: str, config_addr
         if has_errors(problems):
             return problems
     if module.parent is not None:
-        module.set_output(name, mark(value, declared_marks(decl.sensitive, decl.ephemeral)))
+        module.set_output(name, mark(value, output_marks(module, decl)))
         return problems
     plain = unmark_deep(value)[0]
     if plain.__class__ is Null:

@@ -231,6 +231,8 @@ class ApplyWalk(ConfigurationWalk):
         return WorkResult(tuple(work(self, vertex)) if work is not None else ())
 
     def output(self, node: Node) -> list[Diagnostic]:
+        if self.destroys and not node.module:
+            return self.output_destroy(node)
         config_address = join(node.module, f"output.{node.object}")
         problems: list[Diagnostic] = []
         for module in self.context.instances(module_path(node.module)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from planner.config.model import (
@@ -28,6 +29,7 @@ from planner.syntax.body import BlockSchema as BlockHeader
 from planner.syntax.body import Body, BodySchema
 from planner.syntax.references import variables
 from planner.vocabulary.address import format_key
+from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.exact_json import loads
 from planner.vocabulary.span import Source
 
@@ -196,7 +198,8 @@ def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
     elif not found:
         value, diagnostics = try_evaluate(node, ConstantScope())
         if not diagnostics:
-            out["constant_value"] = plain(value)
+            with suppress(Failure):  # an infinite number has no JSON form
+                out["constant_value"] = plain(value)
     if found:
         out["references"] = found
     return out
