@@ -54,8 +54,8 @@ def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Va
 
 
 def try_evaluate(node: Expression, scope: Scope, source: Source | None = None) -> tuple[Value, list[Diagnostic]]:
-    """As `evaluate`, with the problems as values: what the expression gives in spite of them, and they. Of an expression
-    with a reference that is wrong in itself nothing is known."""
+    """As `evaluate`, with the problems as values: what the expression gives in spite of them, and they. Nothing is
+    known of an expression with a reference that is wrong in itself."""
     value, errors, refused = evaluate_parts(node, scope, source)
     return (UNKNOWN, refused) if refused else (value, errors)
 

@@ -9,5 +9,5 @@ resource "terraform_data" "a" {
 resource "terraform_data" "b" {}
 module "m" {
   source = "./m"
-  y      = [{ k = 1, z = 2 }]
+  y      = [{ k = 1 }]
 }
