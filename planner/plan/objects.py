@@ -54,6 +54,9 @@ def read_object(
         return None, [error("plan.newer_object", "Resource instance managed by newer provider version", detail)]
     attributes = record.attributes if record.attributes_flat is None else dict(record.attributes_flat)
     known = implied_type(schema.block)
+    if record.attributes_flat is not None and provider.is_inline:
+        detail = f"The state has {address} in a form of long ago that its provider cannot read."
+        return None, [error("plan.flat_object", "Invalid object in state", detail)]
     if record.attributes_flat is None and record.schema_version == schema.version:
         attributes = _without_removed(attributes, known)
     if mode == "managed":
