@@ -263,7 +263,6 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
     from planner.plan.variables import UNFIT
 
     session = load_configuration(options)
-    loading = tuple(d for d in session.diagnostics if d.code not in VALUES_FROM_OUTSIDE)
     if options.generate_config_out:
         from planner.plan.generation import check_output
 
@@ -275,33 +274,38 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
     if options.needs_configuration and not session.config.files and options.mode != "destroy":
         detail = "Without configuration everything would be planned to be destroyed. Use destroy if that is meant."
         return Planned(None, session, (error("plan.no_configuration", "No configuration files", detail),))
+    # warnings of the root module are said by finding the backend and by loading: readers of the JSON lines expect both
+    loading = (*override_warnings(session), *filter(_of_root_module, session.diagnostics))
     session = evolve(session, diagnostics=(*session.diagnostics, *selection_problems(session)))
     if session.failed:
-        return Planned(None, session, (*override_warnings(session), *session.diagnostics))
-    variables, found = load_values(session)
-    # a value that does not fit is reported by the walk, which plans everything else
-    stopping = [d for d in found if d.code not in UNFIT]
-    session = open_backend(evolve(session, variables=variables, diagnostics=(*session.diagnostics, *stopping)))
+        return Planned(None, session, (*loading, *session.diagnostics))
+    session = open_backend(session)
     if session.failed or session.store is None:
-        return Planned(None, session, session.diagnostics)
+        return Planned(None, session, (*loading, *session.diagnostics))
     with locked(session, "OperationTypeApply" if to_apply else "OperationTypePlan", to_apply, hooks) as problems:
         if has_errors(problems):
-            return Planned(None, session, (*session.diagnostics, *problems))
+            return Planned(None, session, (*loading, *session.diagnostics, *problems))
         session = read_state(session)
         if session.failed:
-            return Planned(None, session, session.diagnostics)
+            return Planned(None, session, (*loading, *session.diagnostics))
+        variables, found = load_values(session)
+        # a value that does not fit is reported by the walk, which plans everything else
+        stopping = tuple(d for d in found if d.code not in UNFIT)
+        session = evolve(session, variables=variables, diagnostics=(*session.diagnostics, *stopping))
+        if session.failed:
+            return Planned(None, session, (*loading, *session.diagnostics))
         try:
             remarks, made, found = _make_valid_plan(session, hooks)
         except Failure as failure:
             remarks, made, found = [], None, failure.diagnostics
     if has_errors(remarks):
-        return Planned(None, session, (*override_warnings(session), *session.diagnostics, *_errors(remarks)))
-    # warnings about the configuration are said by validating and by planning: readers of the JSON lines expect both
-    return Planned(
-        made,
-        session,
-        (*override_warnings(session), *loading, *remarks, *session.diagnostics, *problems, *found),
-    )
+        made, found = None, []
+    return Planned(made, session, (*loading, *session.diagnostics, *remarks, *problems, *found))
+
+
+def _of_root_module(diagnostic: Diagnostic) -> bool:
+    is_value = diagnostic.code in VALUES_FROM_OUTSIDE
+    return not is_value and diagnostic.subject is not None and not os.path.dirname(diagnostic.subject.filename)
 
 
 def _make_valid_plan(session: Session, hooks: Hooks) -> tuple[list[Diagnostic], Plan | None, list[Diagnostic]]:
@@ -366,7 +370,7 @@ def _make_plan(
         try:
             apply_graph(made, session)
         except Failure as failure:
-            return evolve(made, errored=True), problems + failure.diagnostics
+            return made, problems + failure.diagnostics
     return made, problems
 
 
@@ -469,6 +473,7 @@ def release(planned: Planned) -> list[Diagnostic]:
 def save_plan(planned: Planned, path: str) -> list[Diagnostic]:
     """Write the plan file, with the files of the configuration."""
     from planner.config.modules_manifest import manifest_path
+    from planner.language.json_codec import CodecError
     from planner.plan.file import write_plan
     from planner.state.workspace import data_directory
 
@@ -483,7 +488,11 @@ def save_plan(planned: Planned, path: str) -> list[Diagnostic]:
     for name, file_path in names.items():
         with open(file_path, "rb") as file:
             sources[name] = file.read()
-    return write_plan(path, planned.plan, sources)
+    try:
+        return write_plan(path, planned.plan, sources)
+    except CodecError as bad:
+        detail = f"The plan cannot be saved in {path}: {bad}."
+        return [error("plan.unwritable", "Failed to write plan file", detail)]
 
 
 # ---------------------------------------------------------------- apply
@@ -492,8 +501,10 @@ def save_plan(planned: Planned, path: str) -> list[Diagnostic]:
 def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
     """Do what a plan says (one just made, or the one in a file). The state is saved as far as it came, whatever
     happens."""
+    told: tuple[Diagnostic, ...] = ()
     if isinstance(planned, str):
         planned = saved(options, planned)
+        told = planned.diagnostics
     session, made = planned.session, planned.plan
     if made is None or session.config is None or session.store is None or has_errors(planned.diagnostics):
         return Applied(None, diagnostics=planned.diagnostics)
@@ -513,21 +524,21 @@ def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
         applied = _apply(session, made, hooks, guard)
     if guard is not None and applied.state is not None:
         applied = evolve(applied, diagnostics=(*applied.diagnostics, *guard.afterwards()))
-    return evolve(applied, diagnostics=(*applied.diagnostics, *problems))
+    return evolve(applied, diagnostics=(*told, *applied.diagnostics, *problems))
 
 
 def saved(options: Options, path: str) -> Planned:
     """The plan in a file as one that was just made, with variables, store and the stored state."""
-    from planner.config.variables import root_variables
+    from planner.config.variables import undeclared_values
 
     session, made, problems = open_plan(options, path)
     if made is None or session.config is None or has_errors(problems):
         return Planned(None, session, tuple(problems))
     _, found = recorded_variables(session, made)
-    _, more = root_variables(session.config.root.variables, session.given)
-    found += [d for d in more if not d.is_error]
+    undeclared = undeclared_values(session.config.root.variables, session.given)
     session = read_state(planned_backend(session, made))
-    return Planned(made, session, (*override_warnings(session), *problems, *found, *session.diagnostics))
+    told = (*override_warnings(session), *problems, *undeclared, *found, *session.diagnostics)
+    return Planned(made, session, told)
 
 
 def _apply(session: Session, made: Plan, hooks: Hooks, guard: PolicyGuard | None = None) -> Applied:

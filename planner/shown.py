@@ -112,7 +112,7 @@ def open_plan(options: Options, path: str) -> tuple[Session, Plan | None, list[D
             return session, None, problems
         # what static expressions need was given when the plan was made
         config, found = load_config(root, variables=planned_variables(plan, given), workspace=workspace)
-    problems += [d for d in found if d.is_error]
+    problems += found
     session = Session(
         evolve(options, targets=plan.targets, excludes=plan.excludes),
         config=config,
@@ -120,7 +120,6 @@ def open_plan(options: Options, path: str) -> tuple[Session, Plan | None, list[D
         workspace=workspace,
         schemas=new_schemas(options.directory, config),
         rules=plan.rules,
-        diagnostics=tuple(d for d in found if not d.is_error),
     )
     return evolve(session, variables=recorded_variables(session, plan)[0]), plan, problems
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from planner.apply.unknown import unknown_as_null
 from planner.language.convert import path_text
 from planner.language.operations import same_value
 from planner.language.paths import apply_marks, marked_paths, unknown_paths
@@ -17,6 +16,7 @@ from planner.plan.lifecycle import keeps_object
 from planner.plan.objects import RemoteObject, object_id, read_object, write_object
 from planner.plan.provider_diagnostics import in_body
 from planner.plan.schema_marks import combined_marks, schema_marks, sensitive_paths, without_write_only
+from planner.plan.settled import unknown_as_null
 from planner.provider.conformity import object_problems
 from planner.state.model import ObjectState
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors

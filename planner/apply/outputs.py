@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.apply.unknown import unknown_as_null
 from planner.language.values import Null, Value, is_wholly_known, mark, type_of, unmark_deep
 from planner.plan.conditions import check_rule
-from planner.plan.context import ModuleInstance, declared_marks
+from planner.plan.context import ModuleInstance, output_marks
 from planner.plan.outputs import evaluate_output
+from planner.plan.settled import unknown_as_null
 from planner.state.model import OutputState
 from planner.vocabulary.address import join
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
@@ -37,7 +37,7 @@ def apply_output(walk: ApplyWalk, module: ModuleInstance, name: str, config_addr
         if has_errors(problems):
             return problems
     if module.parent is not None:
-        module.set_output(name, mark(value, declared_marks(decl.sensitive, decl.ephemeral)))
+        module.set_output(name, mark(value, output_marks(module, decl)))
         return problems
     plain = unmark_deep(value)[0]
     if plain.__class__ is Null:

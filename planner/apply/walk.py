@@ -200,6 +200,8 @@ class ApplyWalk(ConfigurationWalk):
         checks = self.plan.checks if self.plan.mode == "refresh-only" else self.checks.results()
         self.record.state.check_results = check_results(groups(checks, self.checks.configs()))
         counts = self.record.counts
+        if self.destroys and not has_errors(problems):
+            self.record.state.drop_empty()
         return Outcome(
             self.record.state.snapshot(),
             tuple(problems),
@@ -239,6 +241,8 @@ class ApplyWalk(ConfigurationWalk):
         return WorkResult(tuple(work(self, vertex)) if work is not None else ())
 
     def output(self, node: Node) -> list[Diagnostic]:
+        if self.destroys and not node.module:
+            return self.output_destroy(node)
         config_address = join(node.module, f"output.{node.object}")
         problems: list[Diagnostic] = []
         for module in self.context.instances(module_path(node.module)):
@@ -270,6 +274,7 @@ class ApplyWalk(ConfigurationWalk):
     def instance_apply(self, node: Node) -> list[Diagnostic]:
         change = self._change(node)
         it = self._declared(node, change)
+        self.record.state.announce(it.module_text, it.mode, it.type, it.name, it.configuration)
         return apply_managed(self, it, change) if it.mode == "managed" else apply_data(self, it, change)
 
     def instance_destroy(self, node: Node) -> list[Diagnostic]:

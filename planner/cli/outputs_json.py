@@ -10,9 +10,10 @@ from planner.state.model import OutputState
 
 
 def output_json(output: OutputState) -> dict[str, Any]:
-    """sensitive, type and value of one output."""
+    """sensitive, what its author says of a deprecated one, type and value of one output."""
     from planner.language.json_codec import to_json
 
     value, _ = unmark_deep(output.value)
     type = type_of(value) if output.type is DYNAMIC else output.type
-    return {"sensitive": output.sensitive, "type": type_to_json(type), "value": to_json(value, type)}
+    words = {"deprecated": output.deprecated} if output.deprecated else {}
+    return {"sensitive": output.sensitive, **words, "type": type_to_json(type), "value": to_json(value, type)}

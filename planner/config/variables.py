@@ -197,7 +197,10 @@ def root_variables(
     for name in sorted(declared):
         variable = declared[name]
         raw = given.get(name)
-        if raw is None:
+        mine = Problems()
+        value = raw.value(variable.verbatim, mine) if raw is not None else None
+        problems.extend(mine)
+        if raw is None or value is None or mine.has_errors:
             if variable.default is None:
                 detail = f"The variable {name} has no default: give it a value with -var, -var-file or TF_VAR_{name}."
                 problems.error("missing_variable", "No value for required variable", detail, variable.span)
@@ -205,14 +208,9 @@ def root_variables(
             else:
                 values[name] = RootVariable(marked(variable.default, variable), None, "default", variable.span)
             continue
-        mine = Problems()
-        value = raw.value(variable.verbatim, mine)
-        problems.extend(mine)
-        if value is None or mine.has_errors:
-            continue
         final = finalize(value, variable, raw.span, problems)
         values[name] = RootVariable(marked(final, variable), value, raw.origin, raw.span)
-    _report_undeclared(declared, given, problems)
+    problems.extend(undeclared_values(declared, given))
     return values, problems
 
 
@@ -242,7 +240,9 @@ def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: 
     return final
 
 
-def _report_undeclared(declared: Mapping[str, VariableDecl], given: RawVariables, problems: Problems) -> None:
+def undeclared_values(declared: Mapping[str, VariableDecl], given: RawVariables) -> list[Diagnostic]:
+    """Values for names that are not declared: errors on the command line, warnings in files, nothing elsewhere."""
+    problems = Problems()
     in_files = 0
     for name in sorted(given):
         raw = given[name]
@@ -260,6 +260,7 @@ def _report_undeclared(declared: Mapping[str, VariableDecl], given: RawVariables
     if in_files > 2:
         detail = f"{in_files - 2} more values in files are for variables that are not declared."
         problems.warning("undeclared_values", "Values for undeclared variables", detail)
+    return problems
 
 
 def check_plan_variables(

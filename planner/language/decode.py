@@ -7,6 +7,8 @@ After HCL (hcldec/spec.go) and OpenTofu (configschema/decoder_spec.go, lang/bloc
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from planner.language.convert import ConversionError, convert
 from planner.language.dynamic import Instance, expand
 from planner.language.evaluate import evaluate_parts
@@ -98,6 +100,9 @@ class Decoder:
         else:
             value, problems, refused = evaluate_parts(attribute.expr, instance.scope, attribute.source)
             self.refused += refused
+            if instance.scope.deprecations:  # of a whole object, so the place is that of its block
+                where = instance.body.missing_span
+                problems = [evolve(d, subject=where) if d.code == "language.deprecated" else d for d in problems]
             self.diagnostics += problems
         if instance.marks:
             value = mark(value, instance.marks)

@@ -14,7 +14,7 @@ from planner.language.compile import compile_expression
 from planner.language.compile_call import EvaluationError
 from planner.language.environment import NO_SOURCE, Environment, Program
 from planner.language.scope import MappingScope, Scope
-from planner.language.values import Value
+from planner.language.values import UNKNOWN, Value
 from planner.syntax.nodes import Attribute, Expression
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.span import Source, Span
@@ -50,13 +50,14 @@ def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Va
         _resolve_rest(env, program)
     if env.refused or env.errors:
         raise EvaluationError(_distinct(env.refused) if env.refused else env.errors)
-    return value
+    return _used(value, node, env)[0] if scope.deprecations else value
 
 
 def try_evaluate(node: Expression, scope: Scope, source: Source | None = None) -> tuple[Value, list[Diagnostic]]:
-    """As `evaluate`, with the problems as values: what the expression gives in spite of them, and they."""
+    """As `evaluate`, with the problems as values: what the expression gives in spite of them, and they. Nothing is
+    known of an expression with a reference that is wrong in itself."""
     value, errors, refused = evaluate_parts(node, scope, source)
-    return value, refused or errors
+    return (UNKNOWN, refused) if refused else (value, errors)
 
 
 def evaluate_parts(
@@ -68,7 +69,16 @@ def evaluate_parts(
     value = program.run(env)
     if program.lazy:
         _resolve_rest(env, program)
+    if scope.deprecations:
+        value, warnings = _used(value, node, env)
+        env.errors.extend(warnings)
     return value, env.errors, _distinct(env.refused) if env.refused else env.refused
+
+
+def _used(value: Value, node: Expression, env: Environment) -> tuple[Value, list[Diagnostic]]:
+    from planner.language.deprecations import take_deprecations
+
+    return take_deprecations(value, Span(env.source, node.start, node.end))
 
 
 def evaluate_attribute(attribute: Attribute, scope: Scope) -> Value:

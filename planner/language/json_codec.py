@@ -120,7 +120,8 @@ def json_number(value: Any) -> Any:
 
 
 def from_json(data: Any, wanted: Type = DYNAMIC) -> Value:
-    """The value of a type that a JSON form denotes (numbers may be int, float or Decimal). Raises CodecError."""
+    """The value of a type that a JSON form denotes (numbers may be int, float or Decimal). Attributes that are left out
+    are null. Raises CodecError."""
     if data is None:
         return Null(wanted)
     if wanted is STRING:
@@ -163,13 +164,10 @@ def _checked(data: Any, kind: type, wanted: Type) -> Any:
 
 def _object(data: dict[str, Any], wanted: ObjectType) -> Value:
     names = {_text(k): k for k in data}
-    for name in wanted.attributes:
-        if name not in names:
-            raise CodecError(f'the attribute "{name}" is missing')
     for name in names:
         if name not in wanted.attributes:
             raise CodecError(f'the attribute "{name}" is not part of the type')
-    return {name: from_json(data[names[name]], t) for name, t in wanted.attributes.items()}
+    return {name: from_json(data[names[name]] if name in names else None, t) for name, t in wanted.attributes.items()}
 
 
 def _text(text: str) -> str:

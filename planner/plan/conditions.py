@@ -95,7 +95,8 @@ def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult
                 detail = "The message depends on values that are only known after apply."
                 problems.append(error("plan.unknown_message", "Invalid error message", detail, where))
                 return RuleResult("fail", "", tuple(problems))
-            message = _text(plain, where, problems)
+            if plain.__class__ is not Null:
+                message = _text(plain, where, problems)
     message = message or "The value is not valid, and the error message is not usable either."
     place = f"{rule.span.filename}:{rule.span.start_position.line},{rule.span.start_position.column}"
     detail = f"{message}\n\nThis was checked by the validation rule at {place}."

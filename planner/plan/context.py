@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, ResourceDecl
+from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, OutputDecl, ResourceDecl
 from planner.language.types import DYNAMIC, ListType, MapType, ObjectType, Type
 from planner.language.values import EPHEMERAL, SENSITIVE, UNKNOWN, Mark, Null, Unknown, Value, mark
 from planner.plan.repetition import NO_REPETITION, SINGLE, Argument, Expansion, Repetition, repetition_argument
@@ -25,6 +25,7 @@ from planner.vocabulary.address import (
     ModuleAddress,
     ResourceAddress,
     format_instance,
+    format_module,
 )
 
 if TYPE_CHECKING:
@@ -275,6 +276,7 @@ class EvaluationContext:
         self.plan_timestamp = plan_timestamp
         self._working_directory = working_directory
         self._call_context: CallContext | None = None
+        self.deprecations = any(o.deprecated for m in config.root.walk() if m.path for o in m.outputs.values())
         self.resolvers: dict[ModulePath, dict[Traversal | Variable, Resolver]] = {}
         self.root = ModuleInstance(self, config.root, ROOT, None, NO_REPETITION)
         self._instances: dict[ModulePath, list[ModuleInstance]] = {}
@@ -367,6 +369,16 @@ class EvaluationContext:
 
             self._working_directory = os.getcwd().replace(os.sep, "/")
         return self._working_directory
+
+
+def output_marks(module: ModuleInstance, decl: OutputDecl) -> frozenset[Mark]:
+    """The marks that an output of a child module has for its caller."""
+    marks = declared_marks(decl.sensitive, decl.ephemeral)
+    if not decl.deprecated:
+        return marks
+    from planner.language.deprecations import Deprecation
+
+    return marks | {Deprecation(f"{format_module(module.address.steps[-1:])}.{decl.name}", decl.deprecated)}
 
 
 def declared_marks(sensitive: bool, ephemeral: bool) -> frozenset[Mark]:

@@ -15,6 +15,7 @@ from planner.plan.model import ResourceChange
 from planner.plan.objects import object_id, write_object
 from planner.plan.provider_diagnostics import in_body
 from planner.plan.schema_marks import marked_by_schema
+from planner.plan.settled import unknown_as_null
 from planner.provider import remote_state
 from planner.provider.propose import planned_unknown_object
 from planner.vocabulary.address import join
@@ -62,8 +63,8 @@ def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
         return problems
     if is_wholly_known(value):
         walk.write(walk.record.refreshed, it, write_object(value, it.schema))
-    else:
-        walk.record.refreshed.remove_object(it.resource_address, it.key)
+    else:  # for a check that could not read it
+        walk.write(walk.record.refreshed, it, write_object(_settled(value), it.schema))
     it.objects.set(it.key, value)
     return problems + walk.conditions(it, "postcondition", value)
 
@@ -76,6 +77,11 @@ def _pending_state(walk: PlanWalk, it: Instance, config: Value) -> tuple[str, ..
         return ()
     changing = walk.options.pending_states.get(remote_state.source(unmark_deep(config)[0]) or "")
     return (changing,) if changing else ()
+
+
+def _settled(value: Value) -> Value:
+    plain = unknown_as_null(unmark_deep(value)[0])
+    return apply_marks(plain, marked_paths(value))
 
 
 def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from planner.config.model import (
@@ -254,7 +255,8 @@ def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
     elif not found:
         value, diagnostics = try_evaluate(node, ConstantScope())
         if not diagnostics:
-            out["constant_value"] = plain(value)
+            with suppress(Failure):  # an infinite number has no JSON form
+                out["constant_value"] = plain(value)
     if found:
         out["references"] = found
     return out
@@ -272,8 +274,8 @@ def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
     if isinstance(ref, BadReference):
         return []
     subject = subject_text(ref)
-    if isinstance(node, nodes.Traversal) and node.root == "tofu":
-        subject = "tofu" + subject.removeprefix("terraform")
+    if ref.kind == "terraform" and isinstance(node, nodes.Traversal):  # tofu.workspace is the same, by another name
+        subject = f"{node.root}.{ref.name}"
     steps = [_step_text(step) for step in ref.rest]
     found = [subject + "".join(steps[:n]) for n in range(len(steps), -1, -1)]
     if ref.kind == "output":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from attrs import evolve
+
 from planner.config.model import Config
 from planner.language.paths import sensitive_structure, unknown_structure
 from planner.language.types import DYNAMIC, type_to_json
@@ -47,7 +49,8 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
     if plan.outputs:
         out["output_changes"] = output_changes_json(plan.outputs)
     if not plan.prior_state.is_empty:
-        out["prior_state"] = state_json(plan.prior_state, schema_of)
+        # what was checked in an earlier run says nothing of this one
+        out["prior_state"] = state_json(evolve(plan.prior_state, check_results=None), schema_of)
     out["configuration"] = config_json(config, schema_of)
     if plan.relevant_attributes:
         out["relevant_attributes"] = [

@@ -14,7 +14,7 @@ from planner.language.decode import decode_block
 from planner.language.operations import same_value
 from planner.language.paths import apply_marks, get, marked_paths
 from planner.language.schema import BlockSchema
-from planner.language.values import EPHEMERAL, Null, Value, type_of, unmark_deep
+from planner.language.values import EPHEMERAL, Null, Unknown, Value, type_of, unmark_deep
 from planner.plan.decide import Facts, rows
 from planner.plan.generation import generate
 from planner.plan.ignore import ignore_changes
@@ -108,7 +108,7 @@ def _without_plan(walk: PlanWalk, it: Instance, current: RemoteObject | None) ->
         it.objects.remove(it.key)
     else:
         it.objects.set(it.key, current.value)
-    return problems + walk.conditions(it, "postcondition", current.value if current else Null(it.object_type))
+    return problems + walk.conditions(it, "postcondition", current.value if current else Unknown(it.object_type))
 
 
 def _plan(

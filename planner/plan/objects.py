@@ -15,6 +15,7 @@ from planner.config.model import ResourceDecl
 from planner.language.json_codec import CodecError, from_json, to_json
 from planner.language.paths import apply_marks, marked_paths
 from planner.language.schema import implied_type
+from planner.language.types import ListType, MapType, ObjectType, SetType, Type
 from planner.language.values import SENSITIVE, Null, Value, unmark, unmark_deep
 from planner.plan.schema_marks import marked_by_schema, without_write_only
 from planner.provider.interface import AttributeDiagnostic, Provider, ResourceSchema
@@ -52,6 +53,12 @@ def read_object(
         )
         return None, [error("plan.newer_object", "Resource instance managed by newer provider version", detail)]
     attributes = record.attributes if record.attributes_flat is None else dict(record.attributes_flat)
+    known = implied_type(schema.block)
+    if record.attributes_flat is not None and provider.is_inline:
+        detail = f"The state has {address} in a form of long ago that its provider cannot read."
+        return None, [error("plan.flat_object", "Invalid object in state", detail)]
+    if record.attributes_flat is None and record.schema_version == schema.version:
+        attributes = _without_removed(attributes, known)
     if mode == "managed":
         value, problems = provider.upgrade(type, record.schema_version, attributes)
     else:
@@ -64,9 +71,31 @@ def read_object(
         return None, found
     if record.sensitive_paths:
         value = apply_marks(value, [(path, _SENSITIVE) for path in record.sensitive_paths])
-    if record.schema_version != schema.version or record.attributes_flat is not None:
+    if (
+        record.schema_version != schema.version
+        or record.attributes_flat is not None
+        or (mode == "managed" and attributes.keys() != known.attributes.keys())
+        or attributes is not record.attributes
+    ):
         record = write_object(value, schema, record)
     return RemoteObject(value, record), found
+
+
+def _without_removed(data: Any, wanted: Type) -> Any:
+    """The recorded form without the attributes that the type does not have (any more); the same object if there are
+    none."""
+    if isinstance(wanted, ObjectType) and data.__class__ is dict:
+        types = wanted.attributes
+        kept = {name: _without_removed(part, types[name]) for name, part in data.items() if name in types}
+        same = len(kept) == len(data) and all(part is data[name] for name, part in kept.items())
+        return data if same else kept
+    if isinstance(wanted, MapType) and data.__class__ is dict:
+        parts = {key: _without_removed(part, wanted.element) for key, part in data.items()}
+        return data if all(part is data[key] for key, part in parts.items()) else parts
+    if isinstance(wanted, ListType | SetType) and data.__class__ is list:
+        items = [_without_removed(part, wanted.element) for part in data]
+        return data if all(new is old for new, old in zip(items, data, strict=True)) else items
+    return data
 
 
 def _recorded(attributes: dict[str, Any], schema: ResourceSchema) -> tuple[Value, list[AttributeDiagnostic]]:

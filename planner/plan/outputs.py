@@ -21,7 +21,7 @@ from planner.language.values import (
     unmark_deep,
 )
 from planner.plan.conditions import check_rule
-from planner.plan.context import ModuleInstance, declared_marks
+from planner.plan.context import ModuleInstance, output_marks
 from planner.plan.model import Action, OutputChange
 from planner.plan.record import PlanRecord
 from planner.plan.scope import ModuleScope
@@ -51,7 +51,7 @@ def plan_output(walk: PlanWalk, module: ModuleInstance, name: str, config_addres
     if has_errors(problems):
         return problems
     if module.parent is not None:
-        module.set_output(name, mark(value, declared_marks(decl.sensitive, decl.ephemeral)))
+        module.set_output(name, mark(value, output_marks(module, decl)))
     else:
         _plan_root(walk.record, walk.state, decl, value)
     return problems
@@ -89,13 +89,11 @@ def depends_on_problems(references: tuple[Reference, ...], scope: ModuleScope) -
             problems.append(error("plan.bad_reference", ref.summary, ref.detail, span))
             continue
         rest = ref.rest
-        if ref.kind == "output":
-            problems += _resolve(reference, scope)
-        elif rest:
+        if rest:
             span = Span(reference.source, rest[0].start, rest[-1].end)
             detail = "depends_on names whole objects, not their attributes."
             problems.append(error("plan.depends_on", "Invalid depends_on reference", detail, span))
-        else:
+        if not problems:  # whether there is such an object is asked until the first mistake
             problems += _resolve(reference, scope)
     return problems
 
@@ -117,7 +115,9 @@ def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value)
     plain = unmark_deep(value)[0]
     action = _action(decl, recorded, before, plain)
     sensitive = decl.sensitive or (recorded is not None and recorded.sensitive)
-    record.outputs[decl.name] = OutputChange(decl.name, action, before, value, sensitive)
+    # nothing to nothing: the type of the null that the expression gives is not told
+    after = before if action == "no-op" and plain.__class__ is Null else value
+    record.outputs[decl.name] = OutputChange(decl.name, action, before, after, sensitive)
     if is_wholly_known(plain):
         if plain.__class__ is Null:
             record.refreshed.remove_output(decl.name)

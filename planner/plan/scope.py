@@ -43,6 +43,7 @@ class ModuleScope(Scope):
         self.repetition = repetition
         self.self_value = self_value
         self.check = check
+        self.deprecations = module.context.deprecations
 
     def inside(
         self, repetition: Repetition | None = None, self_value: Value = None, check: str | None = None

@@ -37,6 +37,10 @@ def check_reference(module: ModuleInstance, ref: Ref, span: Span) -> list[Diagno
 
 def traversal_problems(object_type: Type, steps: tuple[Step, ...], source: Source) -> list[Diagnostic]:
     """What is wrong with steps into an object of a type, whatever its value: the first problem."""
+    if steps and not isinstance(steps[0], GetAttr):
+        detail = "An object has attributes, which are named after a dot."
+        span = Span(source, steps[0].start, steps[0].end)
+        return [error("plan.index_of_object", "Invalid index operation", detail, span)]
     value: Value = Unknown(object_type)
     for step in steps:
         try:

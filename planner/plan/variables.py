@@ -88,11 +88,13 @@ def check_validations(
     checks: CheckState | None = None,
     config_address: str = "",
 ) -> list[Diagnostic]:
-    """Check a value against the rules of its variable; `subject` is where it comes from."""
+    """Check a value against the rules of its variable, up to the first that fails; `subject` is where it comes from."""
     scope = _ValidationScope(module, decl.name, value)
     address = join(module.text, f"var.{decl.name}")
     problems: list[Diagnostic] = []
     for i, rule in enumerate(decl.validations):
+        if has_errors(problems):
+            break
         result = check_validation(rule, scope, subject)
         if checks is not None:
             checks.report("input_variable", config_address, address, "validation", i, result)

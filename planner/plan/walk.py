@@ -197,11 +197,11 @@ class PlanWalk(ConfigurationWalk):
 
     def output(self, node: Node) -> list[Diagnostic]:
         path = module_path(node.module)
-        if not path and self.options.mode == "destroy":
-            return plan_destroyed_output(self.record, self.state, node.object)
         config_address = join(node.module, f"output.{node.object}")
         modules = self.context.instances(path)
         self.checks.announce("output_value", config_address, (join(m.text, f"output.{node.object}") for m in modules))
+        if not path and self.options.mode == "destroy":
+            return plan_destroyed_output(self.record, self.state, node.object)
         problems: list[Diagnostic] = []
         for module in modules:
             problems += plan_output(self, module, node.object, config_address)

@@ -125,4 +125,4 @@ def _problem(summary: str, detail: str, attribute: str) -> AttributeDiagnostic:
 
 
 def _from_diagnostic(d: Diagnostic) -> AttributeDiagnostic:
-    return AttributeDiagnostic(d.severity, d.summary, d.detail)
+    return AttributeDiagnostic(d.severity, d.summary, d.detail, None)

@@ -157,7 +157,10 @@ class StateStore:
 
     def put(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state with exactly the serial and lineage that it has."""
-        data = write_state(state)
+        try:
+            data = write_state(state)
+        except ValueError as bad:  # a value without a JSON form
+            return state, [error("state.unwritable", "Failed to save state", f"The state cannot be written: {bad}.")]
         try:
             if self.journal is not None:
                 self.journal.saving(state.lineage, state.serial)

@@ -208,8 +208,8 @@ class JsonBody:
 
 
 def parse_json(source: Source) -> tuple[JsonBody | None, list[Diagnostic]]:
-    """A configuration or variables file in JSON syntax; None when it is not well-formed or is neither an object nor an
-    array of objects."""
+    """A configuration or variables file in JSON syntax; None when it is neither an object nor an array of objects. One
+    that is not well-formed may be read in part."""
     value, diagnostics = read_json(source)
     if value is None:
         return None, diagnostics
@@ -217,7 +217,7 @@ def parse_json(source: Source) -> tuple[JsonBody | None, list[Diagnostic]]:
         span = Span(source, value.start, value.end)
         detail = "The file must hold one JSON object, or an array of objects."
         return None, [error("json.root", "Not a JSON object", detail, span)]
-    return JsonBody(value, source), []
+    return JsonBody(value, source), diagnostics
 
 
 def _first_end(value: JsonValue) -> int:

@@ -106,9 +106,20 @@ variable "d" {
         ("", {"terraform.tfvars": "x = 1\ny = 1\nz = 1\nw = 1\n"}, (), ["warning -"] * 3),
         ("", {"terraform.tfvars": 'variable "x" {}\n'}, (), ["error terraform.tfvars:1:1-1:9"]),
         ("", {"terraform.tfvars": "x = \n"}, (), ["error terraform.tfvars:1:5-2:1"]),
-        ('variable "a" {}\n', {"terraform.tfvars": "a = b\n"}, (), ["error terraform.tfvars:1:5-1:6"]),
+        (
+            'variable "a" {}\n',
+            {"terraform.tfvars": "a = b\n"},
+            (),
+            ["error main.tf:1:1-1:13", "error terraform.tfvars:1:5-1:6"],
+        ),
+        ('variable "a" {\n  default = 1\n}\n', {"terraform.tfvars": "a = b\n"}, (), ["error terraform.tfvars:1:5-1:6"]),
         ('variable "a" {\n  type = number\n}\n', {"terraform.tfvars": 'a = "x"\n'}, (), ["error main.tf:1:1-1:13"]),
-        ('variable "a" {\n  type = list(string)\n}\n', {}, [("var", "a=x")], ["error <value for var.a>:1:1-1:2"]),
+        (
+            'variable "a" {\n  type = list(string)\n}\n',
+            {},
+            [("var", "a=x")],
+            ["error <value for var.a>:1:1-1:2", "error main.tf:1:1-1:13"],
+        ),
         (
             'variable "a" {\n  nullable = false\n}\n',
             {"terraform.tfvars": "a = null\n"},

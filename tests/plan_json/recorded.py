@@ -135,7 +135,7 @@ def state(recorded: dict[str, Any]) -> State:
     outputs = {}
     for name, raw in values.get("outputs", {}).items():
         type_ = type_from_json(raw["type"])
-        outputs[name] = OutputState(from_json(raw["value"], type_), type_, raw["sensitive"])
+        outputs[name] = OutputState(from_json(raw["value"], type_), type_, raw["sensitive"], raw.get("deprecated"))
         assert type_to_json(type_) == raw["type"]
     results = [
         {

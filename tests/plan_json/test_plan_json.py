@@ -81,7 +81,7 @@ def test_objects_that_cannot_be_read() -> None:
     resource = state.resources["terraform_data.a"]
     instance = resource.instances[None]
     assert instance.current is not None
-    for changes in ({"schema_version": 7}, {"attributes": {"id": "x"}}):
+    for changes in ({"schema_version": 7}, {"attributes": {"nothing_known": "x"}}):
         broken = attrs.evolve(instance, current=attrs.evolve(instance.current, **changes))
         one = attrs.evolve(state, resources={"a": attrs.evolve(resource, instances={None: broken})})
         with pytest.raises(Failure) as failure:

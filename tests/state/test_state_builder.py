@@ -88,3 +88,17 @@ def test_threads_do_not_lose_objects() -> None:
     for thread in threads:
         thread.join()
     assert list(builder.snapshot().resources["t.n"].instances) == list(range(800))
+
+
+def test_announced_resources_stay_without_objects() -> None:
+    builder = StateBuilder()
+    builder.announce("", "managed", "terraform_data", "a", PROVIDER)
+    builder.set_object("", "managed", "terraform_data", "b", None, ObjectState({}), PROVIDER)
+    assert {address: len(r.instances) for address, r in builder.snapshot().resources.items()} == {
+        "terraform_data.a": 0,
+        "terraform_data.b": 1,
+    }
+    builder.remove_object("terraform_data.b")
+    assert list(builder.snapshot().resources) == ["terraform_data.a"]
+    builder.drop_empty()
+    assert builder.snapshot().resources == {}

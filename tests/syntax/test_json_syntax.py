@@ -69,42 +69,62 @@ def test_well_formed(text: str) -> None:
     assert _plain(value) == json.loads(text)
 
 
+ROOT = ("root", 0, 1)
+"""said when the outermost value does not come to its end"""
+
+
 @pytest.mark.parametrize(
-    ("text", "code", "start", "end"),
+    ("text", "mistakes"),
     [
-        ("", "end", 0, 0),
-        ('{"a": 1,}', "trailing_comma", 7, 8),
-        ("[1,]", "trailing_comma", 2, 3),
-        ('{"a": 1 "b": 2}', "comma", 8, 11),
-        ("[1 2]", "comma", 3, 4),
-        ('{"a" = 1}', "colon", 5, 6),
-        ('{"a" "b"}', "colon", 5, 8),
-        ("{1: 2}", "name", 1, 2),
-        ("{,}", "value", 1, 2),
-        ('{"a": }', "value", 6, 7),
-        ("[1}", "bracket", 2, 3),
-        ('{"a": 1]', "bracket", 7, 8),
-        ('{"a": 1', "unclosed", 0, 1),
-        ('{"a": [1, 2}', "bracket", 11, 12),
-        ("[tru]", "word", 1, 4),
-        ("[undefined]", "word", 1, 10),
-        ("[01]", "number", 1, 3),
-        ("[+1]", "number", 1, 3),
-        ("[1.]", "number", 1, 3),
-        ("[.5]", "number", 1, 3),
-        ("{} x", "extra", 3, 4),
-        ('["a\\q"]', "escape", 5, 6),  # behind the character, as OpenTofu
-        ('["a\nb"]', "string", 3, 4),
-        ("['a']", "value", 1, 2),
-        ("[" * 1000, "depth", 400, 401),
-        ('{"a": 1} // c', "extra", 9, 10),
+        ("", [("end", 0, 0), ("root", 0, 0)]),
+        ('{"a": 1,}', [("trailing_comma", 7, 8), ROOT]),
+        ("[1,]", [("trailing_comma", 2, 3), ROOT]),
+        ('{"a": 1 "b": 2}', [("comma", 15, 15), ROOT]),  # behind the object
+        ("[1 2]", [("comma", 5, 5), ROOT]),
+        ('{"a" = 1}', [("colon", 5, 6), ROOT]),
+        ('{"a" "b"}', [("colon", 5, 8), ROOT]),
+        ("{1: 2}", [("name", 1, 2), ROOT]),
+        ("{,}", [("value", 1, 2), ("name", 1, 2), ROOT]),
+        ("{{}}", [("name", 1, 2), ROOT]),
+        ('{"a": }', [("value", 6, 7)]),
+        ("[1}", [("bracket", 3, 3), ROOT]),
+        ('{"a": 1]', [("bracket", 8, 8), ROOT]),
+        ('{"a": 1', [("unclosed", 0, 1), ROOT]),
+        ('{"a": [1, 2}', [("bracket", 12, 12), ("unclosed", 0, 1), ROOT]),
+        ('{"a": [1}, "b": tru}', [("bracket", 20, 20), ("unclosed", 0, 1), ROOT]),
+        ('{"a": {"x": 1 "y": 2}, "b": [01]}', [("comma", 21, 22), ("number", 29, 31)]),
+        ("[tru, +1]", [("word", 1, 4), ("number", 6, 8)]),
+        ("[undefined]", [("word", 1, 10)]),
+        ("[1.]", [("number", 1, 3)]),
+        ("[.5]", [("number", 1, 3)]),
+        ("{} x", [("extra", 3, 4)]),
+        ('"x" y', [("extra", 4, 5), ("root", 0, 3)]),
+        ('["a\\q"]', [("escape", 5, 6)]),  # behind the character, as OpenTofu
+        ('["a\\u12"]', [("escape", 8, 9)]),
+        ('["a\nb"]', [("string", 3, 3), ("comma", 7, 7), ROOT]),
+        ("['a']", [("value", 1, 2), ("comma", 2, 2), ROOT]),
+        ('{"a": 1} // c', [("extra", 9, 10)]),
     ],
 )
-def test_malformed(text: str, code: str, start: int, end: int) -> None:
-    value, (problem, *more) = read_json(Source("x.json", text))
-    assert (value, more) == (None, [])
-    assert problem.subject is not None
-    assert (problem.code, problem.subject.start, problem.subject.end) == (f"json.{code}", start, end)
+def test_malformed(text: str, mistakes: list[tuple[str, int, int]]) -> None:
+    value, problems = read_json(Source("x.json", text))
+    assert [(p.code, p.subject.start, p.subject.end) for p in problems if p.subject] == [
+        (f"json.{code}", start, end) for code, start, end in mistakes
+    ]
+    assert (value is None) == any(code == "root" for code, _, _ in mistakes)
+
+
+def test_too_deep() -> None:
+    _, problems = read_json(Source("x.json", "[" * 1000))
+    assert problems[0].code == "json.depth"
+    assert problems[0].subject is not None and problems[0].subject.start == 400
+
+
+def test_what_is_whole_is_kept() -> None:
+    body, problems = parse_json(Source("x.json", '{"a": nope, "b": 1}'))
+    assert [p.code for p in problems] == ["json.word"]
+    assert body is not None
+    assert sorted(body.just_attributes()[0]) == ["a", "b"]
 
 
 def test_half_a_surrogate_pair_becomes_the_replacement_character() -> None:

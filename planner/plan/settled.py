@@ -1,4 +1,4 @@
-"""Unknown values that are left after an apply: a state cannot keep them."""
+"""Unknown values that are left where a state is to keep the value: it cannot keep them."""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planner.apply.unknown import unknown_as_null
 from planner.language.sets import make_set
 from planner.language.types import NUMBER, STRING
 from planner.language.values import List, Map, Null, Unknown, Value
+from planner.plan.settled import unknown_as_null
 
 LOST, LEFT = Unknown(STRING), Null(STRING)
 

@@ -1,0 +1,7 @@
+variable "a" {}
+variable "b" {
+  type = list(string)
+}
+variable "c" {
+  default = 1
+}

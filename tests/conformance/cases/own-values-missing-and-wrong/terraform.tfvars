@@ -1,0 +1,6 @@
+a = local.x
+b = [
+  "x",
+  upper("y"),
+]
+c = nope

@@ -1,0 +1,6 @@
+variable "a" {
+  default = "0"
+}
+output "a" {
+  value = var.a
+}

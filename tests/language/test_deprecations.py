@@ -1,0 +1,47 @@
+"""Values that come from something deprecated: the warnings of an expression take the place of the marks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.language.deprecations import Deprecation
+from planner.language.evaluate import MappingScope, evaluate, try_evaluate
+from planner.language.types import NUMBER
+from planner.language.values import SENSITIVE, List, Marked
+from planner.syntax.parse import parse_expression
+from planner.vocabulary.span import Source
+
+OLD = Marked("o", frozenset((Deprecation("module.m.old", "use new"),)))
+BOTH = Marked(1, frozenset((Deprecation("module.m.two", "no"), SENSITIVE)))
+
+
+class Marking(MappingScope):
+    deprecations = True
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "causes"),
+    [
+        ("m.old", "o", ["module.m.old"]),
+        ('"${m.old}!"', "o!", ["module.m.old"]),
+        ("[m.old, m.two]", ("o", Marked(1, frozenset((SENSITIVE,)))), ["module.m.old", "module.m.two"]),
+        ("m.two + 1", Marked(2, frozenset((SENSITIVE,))), ["module.m.two"]),
+        ("m.new", 5, []),
+        ("length([m.old])", 1, []),
+        ("tolist([for x in m.list : x])", List(NUMBER, (1, 2)), []),
+    ],
+)
+def test_warnings_in_place_of_marks(text: str, value: Any, causes: list[str]) -> None:
+    scope = Marking({"m": {"old": OLD, "two": BOTH, "new": 5, "list": (1, 2)}})
+    source = Source("x.tf", text)
+    node, problems = parse_expression(source)
+    assert node is not None and not problems
+    found, warnings = try_evaluate(node, scope, source)
+    assert found == value
+    assert [(w.severity, w.subject and (w.subject.start, w.subject.end)) for w in warnings] == [
+        ("warning", (0, len(text))) for _ in causes
+    ]
+    assert all(cause in w.detail for cause, w in zip(causes, warnings, strict=True))
+    assert evaluate(node, scope, source) == value
