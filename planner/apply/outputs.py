@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.apply.unknown import unknown_as_null
+from planner.language.unknown import unknown_as_null
 from planner.language.values import Null, Value, is_wholly_known, mark, type_of, unmark_deep
 from planner.plan.conditions import check_rule
 from planner.plan.context import ModuleInstance, declared_marks

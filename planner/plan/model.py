@@ -41,10 +41,11 @@ REPLACEMENTS = frozenset(("delete-then-create", "create-then-delete", "forget-th
 
 @frozen(eq=False)
 class Importing:
-    """What an import block asked: the id (None when unknown), and whether it is unknown."""
+    """What an import block asked: the id (None when unknown), and whether it is unknown; or an identity."""
 
     id: str | None
     unknown: bool = False
+    identity: Value = None
 
 
 @frozen(eq=False)
@@ -76,6 +77,9 @@ class ResourceChange:
     provider_key: InstanceKey = None
     facts: tuple[tuple[str, ...], ...] = ()
     """the decision's facts: (predicate, columns...), kept for `why`"""
+    before_identity: Value = None
+    """what identifies the object for its provider; None when there is no such thing"""
+    after_identity: Value = None
 
     @property
     def resource_address(self) -> str:

@@ -6,7 +6,7 @@ recorded form where nothing changed, so that unchanged objects cost nothing and 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -15,9 +15,10 @@ from planner.config.model import ResourceDecl
 from planner.language.json_codec import CodecError, from_json, to_json
 from planner.language.paths import apply_marks, marked_paths
 from planner.language.schema import implied_type
+from planner.language.unknown import unknown_as_null
 from planner.language.values import SENSITIVE, Null, Value, unmark, unmark_deep
 from planner.plan.schema_marks import marked_by_schema, without_write_only
-from planner.provider.interface import AttributeDiagnostic, Provider, ResourceSchema
+from planner.provider.interface import AttributeDiagnostic, MoveRequest, Provider, ResourceSchema
 from planner.state.model import InstanceKey, ObjectState, State
 from planner.vocabulary.address import format_resource
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -32,19 +33,30 @@ _SENSITIVE = frozenset((SENSITIVE,))
 
 @frozen(eq=False)
 class RemoteObject:
-    """An object: its value with marks (never null), and its record in the state."""
+    """An object: its value with marks (never null), its record in the state, and what identifies it for its provider
+    (None when there is no such thing)."""
 
     value: Value
     record: ObjectState
+    identity: Value = None
 
 
 def read_object(
-    provider: Provider, type: str, schema: ResourceSchema, record: ObjectState, address: str, mode: str = "managed"
+    provider: Provider,
+    type: str,
+    schema: ResourceSchema,
+    record: ObjectState,
+    address: str,
+    mode: str = "managed",
+    moved_from: tuple[str, str] | None = None,
 ) -> tuple[RemoteObject | None, list[Diagnostic]]:
     """The object of a record, upgraded to the provider's present schema; None when it cannot be read. Objects of data
-    sources are never upgraded: they have to fit as they are.
+    sources are never upgraded: they have to fit as they are. `moved_from`: provider and type that the object was of
+    until now, which this provider has to turn into one of its own.
 
     The record of the answer has the present schema version, and attributes rewritten if the version changed."""
+    if moved_from is not None:
+        return _moved(provider, type, schema, record, moved_from)
     if record.schema_version > schema.version:
         detail = (
             f"The state has {address} in version {record.schema_version} of its type, but this provider only knows "
@@ -53,20 +65,76 @@ def read_object(
         return None, [error("plan.newer_object", "Resource instance managed by newer provider version", detail)]
     attributes = record.attributes if record.attributes_flat is None else dict(record.attributes_flat)
     if mode == "managed":
-        value, problems = provider.upgrade(type, record.schema_version, attributes)
+        value, problems = provider.upgrade(type, record.schema_version, attributes, record.attributes_flat is not None)
     else:
         value, problems = _recorded(attributes, schema)
-    found = [
-        Diagnostic("error" if p.severity == "error" else "warning", "provider.problem", p.summary, p.detail)
-        for p in problems
-    ]
+    identity, more = _read_identity(provider, type, schema, record)
+    found = _diagnostics([*problems, *more])
     if has_errors(found):
         return None, found
     if record.sensitive_paths:
         value = apply_marks(value, [(path, _SENSITIVE) for path in record.sensitive_paths])
     if record.schema_version != schema.version or record.attributes_flat is not None:
         record = write_object(value, schema, record)
-    return RemoteObject(value, record), found
+    if record.identity is not None and record.identity_schema_version != schema.identity_version:
+        record = evolve(record, **recorded_identity(identity, schema))
+    return RemoteObject(value, record, identity), found
+
+
+def _diagnostics(problems: Iterable[AttributeDiagnostic]) -> list[Diagnostic]:
+    return [
+        Diagnostic("error" if p.severity == "error" else "warning", "provider.problem", p.summary, p.detail)
+        for p in problems
+    ]
+
+
+def _moved(
+    provider: Provider, type: str, schema: ResourceSchema, record: ObjectState, moved_from: tuple[str, str]
+) -> tuple[RemoteObject | None, list[Diagnostic]]:
+    flat = record.attributes_flat is not None
+    attributes: dict[str, Any] = dict(record.attributes_flat or {}) if flat else record.attributes
+    request = MoveRequest(*moved_from, record.schema_version, attributes, flat, record.private, type)
+    answer = provider.move(request)
+    found = _diagnostics(answer.diagnostics)
+    if has_errors(found):
+        return None, found
+    value = answer.value
+    if record.sensitive_paths:
+        value = apply_marks(value, [(path, _SENSITIVE) for path in record.sensitive_paths])
+    return RemoteObject(value, write_object(value, schema, record, private=answer.private)), found
+
+
+def _read_identity(
+    provider: Provider, type: str, schema: ResourceSchema, record: ObjectState
+) -> tuple[Value, list[AttributeDiagnostic]]:
+    """What identifies a recorded object, upgraded to the present schema."""
+    if record.identity is None or schema.identity is None:
+        return None, []
+    if record.identity_schema_version > schema.identity_version:
+        detail = (
+            f"The state has the identity in version {record.identity_schema_version}, but this provider only knows "
+            f"version {schema.identity_version}. Use a newer version of the provider."
+        )
+        summary = "Resource identity managed by newer provider version"
+        return None, [AttributeDiagnostic("error", summary, detail, None)]
+    if record.identity_schema_version < schema.identity_version:
+        return provider.upgrade_identity(type, record.identity_schema_version, record.identity)
+    try:
+        return from_json(record.identity, implied_type(schema.identity)), []
+    except CodecError as problem:
+        detail = f"The recorded identity cannot be read: {problem}."
+        return None, [AttributeDiagnostic("error", "Invalid identity in state", detail, None)]
+
+
+def recorded_identity(identity: Value, schema: ResourceSchema) -> dict[str, Any]:
+    """The fields of a record that say what identifies its object; unknown parts become null."""
+    if identity is None or identity.__class__ is Null or schema.identity is None:
+        return {"identity": None, "identity_schema_version": 0}
+    wanted = implied_type(schema.identity)
+    return {
+        "identity": to_json(unknown_as_null(identity), wanted),
+        "identity_schema_version": schema.identity_version,
+    }
 
 
 def _recorded(attributes: dict[str, Any], schema: ResourceSchema) -> tuple[Value, list[AttributeDiagnostic]]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.provider.plugin.messages import CALLS, messages, method
 from planner.provider.plugin.process import END_SECONDS, START_SECONDS, PluginError, PluginProcess
+
+if TYPE_CHECKING:
+    from planner.provider.plugin.reattach import Attachment
 
 QUICK_SECONDS = 300.0
 """for calls that only compute; calls that reach the world may take as long as they need"""
@@ -22,15 +25,16 @@ _OPTIONS = (
 
 
 class Client:
-    """A started plugin. `messages` are the classes of the protocol that it speaks. Raises PluginError when the plugin
-    cannot be started."""
+    """A started plugin, or one that already runs where an attachment says. `messages` are the classes of the protocol
+    that it speaks. Raises PluginError when the plugin cannot be started."""
 
-    def __init__(self, command: list[str], name: str) -> None:
+    def __init__(self, command: list[str], name: str, attachment: Attachment | None = None) -> None:
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what goes wrong is said by the errors of the calls
         import grpc
 
         limit = time_limit()
-        self._process = PluginProcess(command, name, limit or START_SECONDS)
+        self._attached = attachment is not None
+        self._process: PluginProcess | Attachment = attachment or PluginProcess(command, name, limit or START_SECONDS)
         shake = self._process.handshake
         self.version = shake.version
         self.messages = messages(shake.version)
@@ -81,7 +85,7 @@ class Client:
         """Let the plugin end, or end it."""
         import grpc
 
-        if self._process.is_running:
+        if self._process.is_running and not self._attached:
             shutdown = self._channel.unary_unary(_SHUTDOWN, request_serializer=bytes, response_deserializer=bytes)
             with suppress(grpc.RpcError, ValueError):  # most plugins are gone before they could answer
                 shutdown(b"", timeout=END_SECONDS)

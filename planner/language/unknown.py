@@ -1,4 +1,4 @@
-"""Unknown values that are left after an apply: a state cannot keep them."""
+"""Unknown values as null, for what can keep none: a state."""
 
 from __future__ import annotations
 

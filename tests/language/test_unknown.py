@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.apply.unknown import unknown_as_null
+from planner.language.unknown import unknown_as_null
 from planner.language.sets import make_set
 from planner.language.types import NUMBER, STRING
 from planner.language.values import List, Map, Null, Unknown, Value
