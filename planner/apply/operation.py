@@ -69,7 +69,7 @@ def recorded_object(walk: ApplyWalk, it: Instance) -> tuple[RemoteObject | None,
     record = walk.record.state.object(it.resource_address, it.key, it.deposed)
     if record is None:
         return None, []
-    current, problems = read_object(it.provider, it.type, it.schema, record, it.address)
+    current, problems = read_object(it.provider, it.type, it.schema, record, it.address, body=it.body)
     if current is None:
         raise Failure([d.at(it.address) for d in problems])
     return current, problems

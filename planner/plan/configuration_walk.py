@@ -55,6 +55,7 @@ class ConfigurationWalk:
         self.context = EvaluationContext(config, operation, schemas, objects, workspace, timestamp)
         self.providers = ConfiguredProviders(self.context)
         self.opened = OpenResources(hooks)
+        self._unconfigured = {row[0] for row in relation(graph, "needs_no_configuration")}
         self.checks = CheckState(config)
         self._dependencies: ResourceDependencies | None = None
         self._detached: dict[str, ModuleInstance] = {}
@@ -105,6 +106,8 @@ class ConfigurationWalk:
         return problems
 
     def provider(self, node: Node) -> list[Diagnostic]:
+        if node.object in self._unconfigured:
+            return []
         return self.providers.configure(node.object)
 
     def provider_close(self, node: Node) -> list[Diagnostic]:

@@ -6,7 +6,7 @@ recorded form where nothing changed, so that unchanged objects cost nothing and 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -17,9 +17,11 @@ from planner.language.paths import apply_marks, marked_paths
 from planner.language.schema import implied_type
 from planner.language.unknown import unknown_as_null
 from planner.language.values import SENSITIVE, Null, Value, unmark, unmark_deep
+from planner.plan.provider_diagnostics import in_body
 from planner.plan.schema_marks import marked_by_schema, without_write_only
 from planner.provider.interface import AttributeDiagnostic, MoveRequest, Provider, ResourceSchema
 from planner.state.model import InstanceKey, ObjectState, State
+from planner.syntax.body import Body
 from planner.vocabulary.address import format_resource
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.walk.hooks import ObjectId
@@ -49,14 +51,15 @@ def read_object(
     address: str,
     mode: str = "managed",
     moved_from: tuple[str, str] | None = None,
+    body: Body | None = None,
 ) -> tuple[RemoteObject | None, list[Diagnostic]]:
     """The object of a record, upgraded to the provider's present schema; None when it cannot be read. Objects of data
     sources are never upgraded: they have to fit as they are. `moved_from`: provider and type that the object was of
-    until now, which this provider has to turn into one of its own.
+    until now, which this provider has to turn into one of its own. Problems are looked up in the `body`.
 
     The record of the answer has the present schema version, and attributes rewritten if the version changed."""
     if moved_from is not None:
-        return _moved(provider, type, schema, record, moved_from)
+        return _moved(provider, type, schema, record, address, moved_from, body)
     if record.schema_version > schema.version:
         detail = (
             f"The state has {address} in version {record.schema_version} of its type, but this provider only knows "
@@ -69,7 +72,7 @@ def read_object(
     else:
         value, problems = _recorded(attributes, schema)
     identity, more = _read_identity(provider, type, schema, record)
-    found = _diagnostics([*problems, *more])
+    found = in_body([*problems, *more], body, address)
     if has_errors(found):
         return None, found
     if record.sensitive_paths:
@@ -81,21 +84,20 @@ def read_object(
     return RemoteObject(value, record, identity), found
 
 
-def _diagnostics(problems: Iterable[AttributeDiagnostic]) -> list[Diagnostic]:
-    return [
-        Diagnostic("error" if p.severity == "error" else "warning", "provider.problem", p.summary, p.detail)
-        for p in problems
-    ]
-
-
 def _moved(
-    provider: Provider, type: str, schema: ResourceSchema, record: ObjectState, moved_from: tuple[str, str]
+    provider: Provider,
+    type: str,
+    schema: ResourceSchema,
+    record: ObjectState,
+    address: str,
+    moved_from: tuple[str, str],
+    body: Body | None,
 ) -> tuple[RemoteObject | None, list[Diagnostic]]:
     flat = record.attributes_flat is not None
     attributes: dict[str, Any] = dict(record.attributes_flat or {}) if flat else record.attributes
     request = MoveRequest(*moved_from, record.schema_version, attributes, flat, record.private, type)
     answer = provider.move(request)
-    found = _diagnostics(answer.diagnostics)
+    found = in_body(answer.diagnostics, body, address)
     if has_errors(found):
         return None, found
     value = answer.value

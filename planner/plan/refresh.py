@@ -33,7 +33,7 @@ def read_current(walk: PlanWalk, it: Instance) -> tuple[RemoteObject | None, lis
     if record is None:
         return None, []
     current, problems = read_object(
-        it.provider, it.type, it.schema, record, it.address, moved_from=_moved_from(walk, it)
+        it.provider, it.type, it.schema, record, it.address, moved_from=_moved_from(walk, it), body=it.body
     )
     if current is None:
         raise Failure([d.at(it.address) for d in problems])

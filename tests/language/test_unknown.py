@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.language.unknown import unknown_as_null
 from planner.language.sets import make_set
 from planner.language.types import NUMBER, STRING
+from planner.language.unknown import unknown_as_null
 from planner.language.values import List, Map, Null, Unknown, Value
 
 LOST, LEFT = Unknown(STRING), Null(STRING)

@@ -35,7 +35,15 @@ def override(monkeypatch: pytest.MonkeyPatch, folder: Path, protocol: int = 6) -
     world = folder / "world"
     world.mkdir(exist_ok=True)
     monkeypatch.setenv("TEST_PROVIDER_WORLD", str(world))
-    for name in ("TEST_PROVIDER_START", "TEST_PROVIDER_BIG", "TF_LOG", "TF_LOG_PROVIDER", "PLANNER_PROVIDER_TIMEOUT"):
+    provider = ("START", "KILL", "BIG")
+    for name in (*(f"TEST_PROVIDER_{n}" for n in provider), "TF_LOG", "TF_LOG_PROVIDER", "PLANNER_PROVIDER_TIMEOUT"):
+        "TEST_PROVIDER_START",
+        "TEST_PROVIDER_KILL",
+        "TEST_PROVIDER_BIG",
+        "TF_LOG",
+        "TF_LOG_PROVIDER",
+        "PLANNER_PROVIDER_TIMEOUT",
+    ):
         monkeypatch.delenv(name, raising=False)
     return world
 

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 QUICK_SECONDS = 300.0
 """for calls that only compute; calls that reach the world may take as long as they need"""
 _SHUTDOWN = "/plugin.GRPCController/Shutdown"
+LONGEST_MESSAGE = 256 << 20
+"""bytes; schemas of 4 MB and more are common, and what is longer than this is a mistake"""
 _OPTIONS = (
-    ("grpc.max_receive_message_length", -1),  # schemas of 4 MB and more are common
     ("grpc.max_send_message_length", -1),
     ("grpc.default_authority", "localhost"),
     ("grpc.enable_http_proxy", 0),
@@ -36,13 +37,14 @@ class Client:
         self._attached = attachment is not None
         self._process: PluginProcess | Attachment = attachment or PluginProcess(command, name, limit or START_SECONDS)
         shake = self._process.handshake
+        options = (("grpc.max_receive_message_length", message_limit()), *_OPTIONS)
         self.version = shake.version
         self.messages = messages(shake.version)
         if shake.certificate:
             credentials = grpc.ssl_channel_credentials(root_certificates=_pem(shake.certificate))
-            self._channel = grpc.secure_channel(shake.target, credentials, options=_OPTIONS)
+            self._channel = grpc.secure_channel(shake.target, credentials, options=options)
         else:
-            self._channel = grpc.insecure_channel(shake.target, options=_OPTIONS[:-1])
+            self._channel = grpc.insecure_channel(shake.target, options=options[:-1])
         self._calls: dict[str, Any] = {}
 
     def call(self, name: str, request: Any, quick: bool = False) -> Any:
@@ -91,6 +93,15 @@ class Client:
                 shutdown(b"", timeout=END_SECONDS)
         self._channel.close()
         self._process.end(END_SECONDS)
+
+
+def message_limit() -> int:
+    """How many bytes an answer may have: PLANNER_PROVIDER_MESSAGE_LIMIT, or what is far beyond any real one."""
+    try:
+        limit = int(os.environ.get("PLANNER_PROVIDER_MESSAGE_LIMIT", ""))
+    except ValueError:
+        return LONGEST_MESSAGE
+    return limit if limit > 0 else LONGEST_MESSAGE
 
 
 def time_limit() -> float | None:
