@@ -238,8 +238,9 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         return Planned(None, session, (error("plan.generate_config", "Option not supported yet", detail),))
     if session.config is None or session.failed:
         return Planned(None, session, session.diagnostics)
-    problems = [d for d in validate_loaded(session) if d.is_error]
-    if problems:
+    checked = validate_loaded(session)
+    if has_errors(checked):
+        problems = [d for d in checked if d.is_error]
         return Planned(None, session, (*override_warnings(session), *session.diagnostics, *problems))
     variables, found = load_values(session)
     # a value that does not fit is reported by the walk, which plans everything else
@@ -254,11 +255,11 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         if session.failed:
             return Planned(None, session, session.diagnostics)
         made, found = _make_plan(session, hooks)
-    # warnings of loading are said by loading and by planning: readers of the JSON lines expect both
+    # warnings of loading are said by loading and by planning, those of checking too: readers of JSON lines expect that
     return Planned(
         made,
         session,
-        (*override_warnings(session), *session.diagnostics, *session.diagnostics, *problems, *found),
+        (*override_warnings(session), *session.diagnostics, *session.diagnostics, *checked, *problems, *found),
     )
 
 

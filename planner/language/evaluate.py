@@ -12,6 +12,7 @@ from typing import Any
 
 from planner.language.compile import compile_expression
 from planner.language.compile_call import EvaluationError
+from planner.language.deprecation import without_deprecations
 from planner.language.environment import NO_SOURCE, Environment, Program
 from planner.language.scope import MappingScope, Scope
 from planner.language.values import Value
@@ -68,6 +69,8 @@ def evaluate_parts(
     value = program.run(env)
     if program.lazy:
         _resolve_rest(env, program)
+    value, deprecated = without_deprecations(value, Span(source or NO_SOURCE, node.start, node.end))
+    env.errors += deprecated
     return value, env.errors, _distinct(env.refused) if env.refused else env.refused
 
 

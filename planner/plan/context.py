@@ -15,9 +15,11 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, ResourceDecl
+from planner.language.deprecation import Deprecation, with_deprecations
 from planner.language.types import DYNAMIC, ListType, MapType, ObjectType, Type
 from planner.language.values import EPHEMERAL, SENSITIVE, UNKNOWN, Mark, Null, Unknown, Value, mark
 from planner.plan.repetition import NO_REPETITION, SINGLE, Argument, Expansion, Repetition, repetition_argument
+from planner.plan.schema_marks import deprecation_marks
 from planner.vocabulary.address import (
     ROOT,
     Address,
@@ -75,7 +77,7 @@ class ResourceObjects:
 
     def set(self, key: InstanceKey, value: Value) -> None:
         """The object of an instance: planned, read or applied; with its marks."""
-        self._objects[key] = value
+        self._objects[key] = self._deprecated(value)
         self._removed.discard(key)
         self._whole = None
 
@@ -91,8 +93,14 @@ class ResourceObjects:
         if found is None and key not in self._removed:
             known = self.context.objects.keys(self.module, self.decl)
             if known and key in known:
-                found = self._objects[key] = self.context.objects.object(self.module, self.decl, key)
+                found = self.context.objects.object(self.module, self.decl, key)
+                found = self._objects[key] = self._deprecated(found)
         return found
+
+    def _deprecated(self, value: Value) -> Value:
+        """The value with marks where the schema says that something is deprecated."""
+        block = self.context.schemas.of(self.module.config, self.decl).block
+        return with_deprecations(value, deprecation_marks(block, value, self.decl.key))
 
     @property
     def type(self) -> Type:
@@ -141,7 +149,7 @@ class ResourceObjects:
             return mark(UNKNOWN, ephemeral)
         if self.argument == "enabled":
             return mark(Unknown(self.type), ephemeral)
-        return mark(self.context.schemas.unknown_object(self.module.config, self.decl), ephemeral)
+        return mark(self._deprecated(self.context.schemas.unknown_object(self.module.config, self.decl)), ephemeral)
 
 
 class ModuleInstance:
@@ -220,6 +228,10 @@ class ModuleInstance:
 
     def set_output(self, name: str, value: Value) -> None:
         """The value of an output of this module, as the calling module sees it."""
+        words = self.config.outputs[name].deprecated
+        if words and self.parent is not None:
+            by = f"module.{self.address.steps[-1][0]}.{name}"
+            value = with_deprecations(value, [((), frozenset((Deprecation(by, words),)))])
         self.outputs[name] = value
         if self.parent is not None:
             self.parent._whole_calls.pop(self.address.steps[-1][0], None)

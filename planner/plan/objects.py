@@ -194,7 +194,10 @@ def _address(module: ModuleInstance, resource: ResourceDecl) -> str:
 
 
 def object_id(value: Value, key: str = "id") -> ObjectId | None:
-    """What to recognise an object by in messages: a string attribute that is known and not sensitive."""
+    """What to recognise an object by in messages: a string attribute that is known and not sensitive. Objects that have
+    no id at all are known by their name."""
     plain = unmark(value)[0]
+    if key == "id" and plain.__class__ is dict and "id" not in plain:
+        key = "name"
     found = plain.get(key) if plain.__class__ is dict else None
     return ObjectId(key, found) if found.__class__ is str else None
