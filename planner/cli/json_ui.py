@@ -136,6 +136,8 @@ def change_json(change: ResourceChange) -> dict[str, Any]:
         from planner.plan.json_plan import importing_json
 
         answer["importing"] = importing_json(change.importing)
+    if change.undecided:
+        answer["undecided"] = list(change.undecided)
     if change.generated_config:
         answer["generated_config"] = change.generated_config
     return answer

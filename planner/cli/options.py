@@ -108,6 +108,7 @@ def options(arguments: Arguments, mode: str = "normal", directory: str = ".") ->
         policies=_policies(arguments, directory),
         policy_overrides=tuple(arguments.get("policy-override", ())),
         policy_reason=arguments.get("reason", "").strip(),
+        offline=bool(arguments.get("offline")),
     )
 
 

@@ -38,6 +38,8 @@ def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     pending = walk.pending_dependencies(it)
     if pending:
         facts["dependency_pending"] = pending
+    if it.is_offline:
+        facts["unasked"] = ()
     if len(facts) > 2:
         if it.decl.check is not None:
             report_to_check(walk, it, it.decl.check, [])
@@ -124,6 +126,7 @@ def _record(walk: PlanWalk, it: Instance, planned: Value, facts: Facts) -> None:
             planned,
             provider_key=it.provider_key,
             facts=rows(it.address, facts),
+            undecided=decision.undecided,
         )
     )
 

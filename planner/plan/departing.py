@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from planner.language.types import DYNAMIC
 from planner.language.values import Null, Value, unmark_deep
 from planner.plan.decide import Facts, rows
@@ -70,6 +72,8 @@ def plan_destroy(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
 
 
 def _end(walk: PlanWalk, it: Instance, current: RemoteObject | None, facts: Facts, warns: bool) -> list[Diagnostic]:
+    if it.is_offline:
+        facts["unasked"] = ()
     if current is not None:
         facts["exists"] = ()
         if keeps_object(it.decl):
@@ -104,7 +108,8 @@ def _end(walk: PlanWalk, it: Instance, current: RemoteObject | None, facts: Fact
     elif decision.action == "forget" and warns:
         detail = f"After apply {it.address} is no longer managed. To manage the object again, import it."
         problems.append(warning("plan.forgets", "Resource will be removed from the state", detail))
-    walk.record.add(_change(walk, it, decision.action, decision.reason, current, facts, private, identity))
+    change = _change(walk, it, decision.action, decision.reason, current, facts, private, identity)
+    walk.record.add(evolve(change, undecided=decision.undecided))
     return problems + destruction
 
 

@@ -134,7 +134,7 @@ def plan_ephemeral(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     if has_errors(problems):
         return problems
     config = data_configuration(it, problems)
-    if not is_wholly_known(config) or walk.pending_dependencies(it):
+    if not is_wholly_known(config) or walk.pending_dependencies(it) or it.is_offline:
         if walk.options.mode == "refresh-only":
             value: Value = Null(it.object_type)
         else:

@@ -112,6 +112,8 @@ class _Writer:
         out["change"] = self.difference(change)
         if change.reason:
             out["action_reason"] = change.reason
+        if change.undecided:
+            out["undecided"] = list(change.undecided)
         return out
 
     def difference(self, change: ResourceChange) -> dict[str, Any]:

@@ -45,8 +45,10 @@ def plan_managed(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     importing = walk.imports.target(it.address)
     if importing is not None and walk.record.refreshed.instance(it.resource_address, it.key) is not None:
         importing = None  # it is managed already
-    if importing is not None:
-        current: RemoteObject | None = import_object(walk, it, importing)
+    if importing is not None and it.is_offline:
+        current: RemoteObject | None = None
+    elif importing is not None:
+        current = import_object(walk, it, importing)
     else:
         current, problems = read_current(walk, it)
         if current is not None:
@@ -54,7 +56,7 @@ def plan_managed(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     assert it.objects is not None
     if walk.options.mode == "refresh-only":
         return problems + _without_plan(walk, it, current)
-    change, planned, destruction = _plan(walk, it, current, problems)
+    change, planned, destruction = _plan(walk, it, current, problems, importing is not None)
     if importing is not None:
         change = evolve(change, importing=Importing(importing.id or None, identity=importing.identity))
     walk.record.add(change)
@@ -81,12 +83,16 @@ def _without_plan(walk: PlanWalk, it: Instance, current: RemoteObject | None) ->
 
 
 def _plan(
-    walk: PlanWalk, it: Instance, current: RemoteObject | None, problems: list[Diagnostic]
+    walk: PlanWalk, it: Instance, current: RemoteObject | None, problems: list[Diagnostic], imports: bool
 ) -> tuple[ResourceChange, Value, list[Diagnostic]]:
     """The change of an instance, its planned object with marks, and why it must not happen. Raises Failure with all
     problems so far."""
     assert it.decl is not None
     facts: Facts = {"desired": ()}
+    if it.is_offline:
+        facts["unasked"] = ()
+        if imports:
+            facts["to_import"] = ()
     triggers = _triggers(walk, it)
     if triggers:
         facts["triggered"] = triggers
@@ -129,6 +135,7 @@ def _plan(
         facts=rows(it.address, facts),
         before_identity=None if current is None else current.identity,
         after_identity=answer.identity,
+        undecided=decision.undecided,
     )
     return change, marked, destruction
 

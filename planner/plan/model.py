@@ -80,6 +80,8 @@ class ResourceChange:
     before_identity: Value = None
     """what identifies the object for its provider; None when there is no such thing"""
     after_identity: Value = None
+    undecided: tuple[str, ...] = ()
+    """what the provider would have to say: object, replacement, values or import"""
 
     @property
     def resource_address(self) -> str:
@@ -148,6 +150,8 @@ class Plan:
     rules: tuple[tuple[str, str], ...] = ()
     """(path, text) of the user's own rule files that the plan was made with; its apply is ordered by them too"""
     policy: PolicyRecord | None = None
+    offline: bool = False
+    """made without asking providers: it shows what may happen and cannot be applied"""
 
     @property
     def is_empty(self) -> bool:

@@ -18,8 +18,9 @@ from planner.language.types import DYNAMIC, NUMBER, STRING, ListType, MapType, O
 from planner.language.values import List, Map, Null, Set, Unknown
 from planner.provider.interface import ApplyRequest, MoveRequest, PlanRequest
 from planner.provider.plugin import schema_cache
-from planner.provider.plugin.provider import PluginProvider, without_removed
+from planner.provider.plugin.provider import PluginProvider
 from planner.provider.propose import proposed_new
+from planner.provider.recorded import without_removed
 from planner.vocabulary.diagnostic import Failure
 
 

@@ -23,6 +23,7 @@ from planner.provider.plugin.answers import diagnostics, path
 from planner.provider.plugin.base import abilities, private_bytes, private_text
 from planner.provider.plugin.ephemeral import EphemeralCalls
 from planner.provider.plugin.process import PluginError
+from planner.provider.recorded import without_removed
 from planner.vocabulary import exact_json
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
@@ -272,17 +273,3 @@ class PluginProvider(EphemeralCalls):
             return self._value(answer, "result", result)
         except (PluginError, CodecError) as problem:
             raise FunctionError(f"{self._who}: {problem}") from None
-
-
-def without_removed(attributes: Any, wanted: Type) -> Any:
-    """Recorded attributes without those that the type does not have (any more), at any depth."""
-    from planner.language.types import ListType, MapType, ObjectType, SetType
-
-    if isinstance(wanted, ObjectType) and isinstance(attributes, dict):
-        of = wanted.attributes
-        return {name: without_removed(value, of[name]) for name, value in attributes.items() if name in of}
-    if isinstance(wanted, MapType) and isinstance(attributes, dict):
-        return {key: without_removed(value, wanted.element) for key, value in attributes.items()}
-    if isinstance(wanted, ListType | SetType) and isinstance(attributes, list):
-        return [without_removed(value, wanted.element) for value in attributes]
-    return attributes
