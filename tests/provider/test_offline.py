@@ -99,7 +99,7 @@ def test_a_plan_without_providers(folder: Path) -> None:
 def test_policies_see_what_is_undecided(folder: Path) -> None:
     (folder / "main.tf").write_text(TEXT.replace("SIZE", ""))
     (folder / "own.dl").write_text(
-        '@reason("{A} may be anything")\ndeny("open", A, "{A}: {W} is open") :- undecided(A, W), W = "import".\n'
+        '@reason("{A} may be anything")\ndeny("open", A, "an import is open") :- undecided(A, "import").\n'
     )
     done = run(folder, "plan", "-offline", "-no-color", "-policy=own.dl", code=1)
-    assert "test_named.n: import is open" in done.stdout + done.stderr
+    assert "test_named.n an import is open" in " ".join(done.stderr.split())
