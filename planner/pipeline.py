@@ -364,6 +364,8 @@ def _make_plan(
         made = evolve(made, rules=session.rules)
     if made is not None and session.backend is not None:
         made = evolve(made, backend={"type": "local", **session.backend.settings})
+    if made is not None and session.options.offline:
+        made = evolve(made, offline=True)
     if out and made is not None:
         problems = [*problems, *write_generated(made, out)]
     if made is not None and not made.errored and not has_errors(problems) and _may_have_cycle(made):
@@ -511,6 +513,9 @@ def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
     if made.errored:
         detail = "Planning failed, so the plan is not complete and cannot be applied."
         return Applied(None, diagnostics=(error("apply.errored_plan", "Cannot apply failed plan", detail),))
+    if made.offline:
+        detail = "The plan was made without asking the providers (-offline): make one with them to apply it."
+        return Applied(None, diagnostics=(error("apply.offline_plan", "Cannot apply an offline plan", detail),))
     guard = None
     if made.policy is not None or session.options.policies:
         from planner.policies import apply_guard

@@ -59,6 +59,8 @@ class Options:
     """values of root variables that come from elsewhere, and may be unknown; they win over all others"""
     pending_states: Mapping[str, str] = field(factory=dict)
     """states that are about to change (`planner.state.identity`), with what changes them: who reads one has to wait"""
+    offline: bool = False
+    """providers are not asked"""
 
 
 @frozen(eq=False)
@@ -141,7 +143,7 @@ def load_configuration(options: Options) -> Session:
         given,
         {},
         workspace,
-        schemas=new_schemas(options.directory, config),
+        schemas=new_schemas(options.directory, config, options.offline),
         rules=rules,
         diagnostics=(*problems, *more, *found, *wrong),
     )
@@ -178,8 +180,9 @@ def load_values(session: Session) -> tuple[dict[str, RootVariable], list[Diagnos
     return root_variables(declared, given)
 
 
-def new_schemas(directory: str = ".", config: Config | None = None) -> Schemas:
-    """Schemas by provider; plugins are looked for from a directory, in versions that the configuration allows."""
+def new_schemas(directory: str = ".", config: Config | None = None, offline: bool = False) -> Schemas:
+    """Schemas by provider; plugins are looked for from a directory, in versions that the configuration allows.
+    `offline`: nothing but their schemas is used of them."""
     from planner.plan.schemas import Schemas
     from planner.provider.interface import Provider
     from planner.provider.registry import start_provider
@@ -187,7 +190,12 @@ def new_schemas(directory: str = ".", config: Config | None = None) -> Schemas:
     located: list[Any] = []
 
     def start(address: str) -> Provider:
-        return start_provider(address, locate)
+        found = start_provider(address, locate)
+        if offline and not found.is_inline:
+            from planner.provider.offline import OfflineProvider
+
+            return OfflineProvider(found)
+        return found
 
     def locate(address: str) -> Located:
         if not located:

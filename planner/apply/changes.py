@@ -16,7 +16,7 @@ from planner.plan.instance import Instance
 from planner.plan.managed import configuration_of, differences, extend, path_name, propose
 from planner.plan.model import REPLACEMENTS, ResourceChange
 from planner.plan.objects import RemoteObject, write_object
-from planner.plan.schema_marks import without_write_only
+from planner.plan.schema_marks import marked_by_schema, without_write_only
 from planner.provider.conformity import object_problems
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 
@@ -32,7 +32,7 @@ def apply_managed(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list
     if change.action == "no-op":
         value = current.value if current is not None else Null(it.object_type)
         return problems + walk.conditions(it, "postcondition", value)
-    operation = _plan_again(it, current, change, problems)
+    operation = _plan_again(walk, it, current, change, problems)
     if operation is None:
         assert current is not None
         return problems + walk.conditions(it, "postcondition", current.value)
@@ -75,11 +75,11 @@ def _write(walk: ApplyWalk, it: Instance, after: RemoteObject | None, unfinished
     record = evolve(after.record, tainted=after.record.tainted or unfinished, dependencies=walk.dependencies(it.node))
     walk.record.write(it, record)
     it.objects.set(it.key, after.value)
-    return RemoteObject(after.value, record)
+    return RemoteObject(after.value, record, after.identity)
 
 
 def _plan_again(
-    it: Instance, current: RemoteObject | None, change: ResourceChange, problems: list[Diagnostic]
+    walk: ApplyWalk, it: Instance, current: RemoteObject | None, change: ResourceChange, problems: list[Diagnostic]
 ) -> Operation | None:
     """The change with everything known that was not when it was planned; None when nothing is left to do. The decision
     stands: only what the provider says of the values is asked anew. Raises Failure with all problems so far."""
@@ -89,7 +89,8 @@ def _plan_again(
         where = ", ".join(sorted({path_name(path) for path in unknown_paths(plain_config)}))
         detail = f"These arguments of {it.address} are still unknown: {where}."
         extend(problems, [error("apply.unknown_configuration", "Configuration contains unknown value", detail)])
-    proposal = propose(it, current, config, problems)
+    meta = walk.meta(it)
+    proposal = propose(it, current, config, problems, meta)
     prior, answer, marked = proposal.prior, proposal.answer, proposal.planned
     action = "create"
     if prior.__class__ is not Null:
@@ -99,7 +100,7 @@ def _plan_again(
     extend(problems, _inconsistent(it, change, action, marked))
     if action == "no-op":
         return None
-    return Operation(action, prior, marked, plain_config, answer.private)
+    return Operation(action, prior, marked, plain_config, answer.private, answer.identity, meta)
 
 
 def _inconsistent(it: Instance, change: ResourceChange, action: str, planned: Value) -> list[Diagnostic]:
@@ -137,5 +138,5 @@ def apply_data(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list[Di
     if value is not None:
         extend(problems, decide(walk, it, value))
         walk.record.write(it, write_object(value, it.schema))
-        it.objects.set(it.key, value)
+        it.objects.set(it.key, marked_by_schema(value, it.schema.block))
     return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from planner.apply.operation import Operation, Report, carry_out, recorded_object
 from planner.apply.provision import provision_departing
 from planner.language.types import DYNAMIC
-from planner.language.values import Null, unmark_deep
+from planner.language.values import Null, Value, unmark_deep
 from planner.plan.instance import Instance
+from planner.plan.model import ResourceChange
 from planner.plan.objects import RemoteObject
 from planner.plan.provider_diagnostics import in_body
 from planner.provider.interface import PlanRequest
@@ -18,9 +21,8 @@ if TYPE_CHECKING:
     from planner.apply.walk import ApplyWalk
 
 
-def destroy_current(walk: ApplyWalk, it: Instance, private: str | None) -> list[Diagnostic]:
-    """Destroy the current object; of a data source only the record goes. `private` is what the provider planned with.
-    Raises Failure."""
+def destroy_current(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list[Diagnostic]:
+    """Destroy the current object as planned; of a data source only the record goes. Raises Failure."""
     if it.mode != "managed":
         walk.record.write(it, None)
         return []
@@ -32,7 +34,7 @@ def destroy_current(walk: ApplyWalk, it: Instance, private: str | None) -> list[
     if has_errors(found):
         report.end(found, current.value)
         return problems + found
-    after = _destroy(walk, it, current, private, found)
+    after = _destroy(walk, it, current, change.private, change.after_identity, found)
     if after is None and it.objects is not None:
         it.objects.remove(it.key)
     report.end(found, after.value if after is not None else Null(it.object_type))
@@ -47,13 +49,14 @@ def destroy_deposed(walk: ApplyWalk, it: Instance) -> list[Diagnostic]:
         return [*problems, error("apply.missing_deposed", "Deposed object not present", detail)]
     absent = Null(it.object_type)
     request = PlanRequest(it.type, unmark_deep(current.value)[0], absent, absent, current.record.private)
+    request = evolve(request, prior_identity=current.identity, meta=walk.meta(it))
     answer = it.provider.plan(request)
     problems += in_body(answer.diagnostics, it.body, it.address)
     if has_errors(problems):
         return problems
     report = Report(walk, it, "delete", current.value)
     found: list[Diagnostic] = []
-    after = _destroy(walk, it, current, answer.private, found)
+    after = _destroy(walk, it, current, answer.private, answer.identity, found)
     if not has_errors(found):
         report.end(found, Null(it.object_type))
     elif after is not None:
@@ -62,9 +65,15 @@ def destroy_deposed(walk: ApplyWalk, it: Instance) -> list[Diagnostic]:
 
 
 def _destroy(
-    walk: ApplyWalk, it: Instance, current: RemoteObject, private: str | None, problems: list[Diagnostic]
+    walk: ApplyWalk,
+    it: Instance,
+    current: RemoteObject,
+    private: str | None,
+    identity: Value,
+    problems: list[Diagnostic],
 ) -> RemoteObject | None:
-    operation = Operation("delete", current.value, Null(it.object_type), Null(DYNAMIC), private)
+    absent, meta = Null(it.object_type), walk.meta(it)
+    operation = Operation("delete", current.value, absent, Null(DYNAMIC), private, identity, meta)
     after = carry_out(it, operation, current, problems)
     walk.record.write(it, after.record if after is not None else None, it.deposed)
     return after

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from planner.language.convert import path_text
 from planner.language.operations import same_value
@@ -13,11 +13,12 @@ from planner.language.paths import apply_marks, marked_paths, unknown_paths
 from planner.language.values import Null, Value, is_wholly_known, unmark_deep
 from planner.plan.instance import Instance
 from planner.plan.lifecycle import keeps_object
-from planner.plan.objects import RemoteObject, object_id, read_object, write_object
+from planner.plan.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
 from planner.plan.provider_diagnostics import in_body
 from planner.plan.schema_marks import combined_marks, schema_marks, sensitive_paths, without_write_only
 from planner.plan.settled import unknown_as_null
 from planner.provider.conformity import object_problems
+from planner.provider.interface import ApplyRequest
 from planner.state.model import ObjectState
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
@@ -35,6 +36,8 @@ class Operation:
     after: Value
     config: Value
     private: str | None = None
+    identity: Value = None
+    meta: Value = None
 
 
 class Report:
@@ -66,7 +69,7 @@ def recorded_object(walk: ApplyWalk, it: Instance) -> tuple[RemoteObject | None,
     record = walk.record.state.object(it.resource_address, it.key, it.deposed)
     if record is None:
         return None, []
-    current, problems = read_object(it.provider, it.type, it.schema, record, it.address)
+    current, problems = read_object(it.provider, it.type, it.schema, record, it.address, body=it.body)
     if current is None:
         raise Failure([d.at(it.address) for d in problems])
     return current, problems
@@ -79,8 +82,11 @@ def carry_out(
     is added to `problems`. After a failure that is what is known of the object all the same."""
     before, after = unmark_deep(operation.before)[0], unmark_deep(operation.after)[0]
     if operation.action == "update" and current is not None and _marks_only(operation, before, after):
-        return RemoteObject(operation.after, write_object(operation.after, it.schema, current.record))
-    answer = it.provider.apply(it.type, before, after, operation.config, operation.private)
+        return RemoteObject(operation.after, write_object(operation.after, it.schema, current.record), current.identity)
+    request = ApplyRequest(
+        it.type, before, after, operation.config, operation.private, operation.identity, operation.meta
+    )
+    answer = it.provider.apply(request)
     found = in_body(answer.diagnostics, it.body if operation.action != "delete" else None, it.address)
     value = unmark_deep(answer.value)[0]
     found += _incomplete(it, value)
@@ -98,13 +104,11 @@ def carry_out(
     marks = combined_marks(marked_paths(operation.after), schema_marks(it.schema.block, value))
     value = without_write_only(apply_marks(value, marks) if marks else value, it.schema.block)
     base = current.record if current is not None else ObjectState({})
-    if has_errors(found):
-        record = evolve(base, private=answer.private, create_before_destroy=it.created_first)
-    else:
-        record = evolve(
-            base, private=answer.private, tainted=False, create_before_destroy=it.created_first, skip_destroy=kept
-        )
-    return RemoteObject(value, write_object(value, it.schema, record))
+    changes = {"private": answer.private, "create_before_destroy": it.created_first}
+    changes |= recorded_identity(answer.identity, it.schema)
+    if not has_errors(found):
+        changes |= {"tainted": False, "skip_destroy": kept}
+    return RemoteObject(value, write_object(value, it.schema, base, **changes), answer.identity)
 
 
 def _marks_only(operation: Operation, before: Value, after: Value) -> bool:

@@ -23,8 +23,10 @@ from planner.config.model import Config, ResourceDecl
 from planner.config.variables import RootVariable
 from planner.graph.model import Graph, Node
 from planner.language.values import Value
-from planner.plan.configuration_walk import ConfigurationWalk, module_path, relation
+from planner.plan.configuration_walk import ConfigurationWalk, module_path, provider_configurations, relation
 from planner.plan.context import ModuleInstance
+from planner.plan.ephemeral import apply_ephemeral
+from planner.plan.imports import import_text
 from planner.plan.instance import Instance
 from planner.plan.json_checks import check_results, groups
 from planner.plan.model import Plan, ResourceChange
@@ -137,6 +139,8 @@ class ApplyWalk(ConfigurationWalk):
         self.record = ApplyRecord(plan.prior_state, options.journal)
         self.planned_outputs = {output.name: output for output in plan.outputs}
         self.stopping = Event()
+        self.configurations = provider_configurations(graph)
+        self._opening: dict[str, Instance] = {}
         self.deposed_keys = {row[0]: row[1] for row in relation(graph, "new_deposed")}
         self.forced_first = {row[0] for row in relation(graph, "forced_create_before_destroy")}
 
@@ -159,8 +163,9 @@ class ApplyWalk(ConfigurationWalk):
             self.hooks.walk_complete()
             stop.forget(self.stopping.set)
             stop.forget(self.providers.stop)
+            left_open = self.opened.close_all()
             self.providers.close_all()
-        problems = list(result.diagnostics)
+        problems = [*result.diagnostics, *left_open]
         if result.on_cycle:
             detail = f"These wait for one another: {', '.join(result.on_cycle)}."
             problems.append(error("plan.cycle", "Cycle", detail))
@@ -179,8 +184,9 @@ class ApplyWalk(ConfigurationWalk):
             self.checks.announce(kind, config_address, addresses)
         for change in self.plan.changes:
             if change.importing is not None:
-                self.hooks.import_start(change.address, change.importing.id or "")
-                self.hooks.import_complete(change.address, change.importing.id or "")
+                shown = change.importing.id or import_text(change.importing.identity)
+                self.hooks.import_start(change.address, shown)
+                self.hooks.import_complete(change.address, shown)
 
     def _outcome(self, problems: list[Diagnostic]) -> Outcome:
         forgotten = sum(change.action == "forget" for change in self.plan.changes)
@@ -215,6 +221,8 @@ class ApplyWalk(ConfigurationWalk):
     # ---------------------------------------------------------------- work on vertices
 
     def is_inline(self, node: str) -> bool:
+        if node in self._opening or self.opened.has(node):
+            return False
         vertex = self.graph.nodes[node]
         if vertex.kind in INSTANCE_KINDS and self._has_provisioners(vertex):
             return False
@@ -236,9 +244,15 @@ class ApplyWalk(ConfigurationWalk):
             return ""
 
     def run(self, node: str) -> WorkResult:
+        opening = self._opening.get(node)
+        if opening is not None:
+            return WorkResult(tuple(apply_ephemeral(self, opening)))
         vertex = self.graph.nodes[node]
         work = _WORK.get(vertex.kind)
-        return WorkResult(tuple(work(self, vertex)) if work is not None else ())
+        if work is None:
+            return WorkResult()
+        answer = work(self, vertex)
+        return answer if isinstance(answer, WorkResult) else WorkResult(tuple(answer))
 
     def output(self, node: Node) -> list[Diagnostic]:
         if self.destroys and not node.module:
@@ -253,8 +267,8 @@ class ApplyWalk(ConfigurationWalk):
         self.record.state.remove_output(node.object)
         return []
 
-    def resource(self, node: Node) -> list[Diagnostic]:
-        """Say which instances a resource has."""
+    def resource(self, node: Node) -> WorkResult:
+        """Say which instances a resource has; ephemeral ones are opened."""
         path = module_path(node.module)
         config = self.config.root.descendant(path)
         decl = config.resources.get(node.object) if config is not None else None
@@ -264,7 +278,43 @@ class ApplyWalk(ConfigurationWalk):
                 self._expand(module, decl)
             except Failure as failure:
                 problems += failure.diagnostics
-        return problems
+        if decl is None or decl.mode != "ephemeral" or has_errors(problems):
+            return WorkResult(tuple(problems))
+        children: dict[str, tuple[str, ...]] = {}
+        for module in self.context.instances(path):
+            expansion = module.resource(decl.key).expansion
+            for key, repetition in expansion.instances.items() if expansion is not None else ():
+                try:
+                    it = self._ephemeral(node, decl, module, key, repetition)
+                except Failure as failure:
+                    problems += failure.diagnostics
+                    continue
+                self._opening[it.address] = it
+                children[it.address] = ()
+        return WorkResult(tuple(problems), None if has_errors(problems) else children or None)
+
+    def _ephemeral(
+        self, node: Node, decl: ResourceDecl, module: ModuleInstance, key: InstanceKey, repetition: Repetition
+    ) -> Instance:
+        configuration = self.configurations.get(node.name, "")
+        address = module.instance_address(decl, key)
+        provider_key = self.providers.key_of(module, decl, repetition, address)
+        return Instance(
+            node.name,
+            module.text,
+            decl.mode,
+            decl.type,
+            decl.name,
+            key,
+            configuration,
+            provider_key,
+            self.providers.instance(configuration, provider_key, address),
+            self.schemas.of(module.config, decl),
+            join(node.module, decl.key),
+            module,
+            decl,
+            repetition=repetition,
+        )
 
     def _expand(self, module: ModuleInstance, decl: ResourceDecl | None) -> None:
         assert decl is not None
@@ -278,7 +328,7 @@ class ApplyWalk(ConfigurationWalk):
         return apply_managed(self, it, change) if it.mode == "managed" else apply_data(self, it, change)
 
     def instance_destroy(self, node: Node) -> list[Diagnostic]:
-        return destroy_current(self, self._recorded(node), self._change(node).private)
+        return destroy_current(self, self._recorded(node), self._change(node))
 
     def deposed_destroy(self, node: Node) -> list[Diagnostic]:
         return destroy_deposed(self, self._recorded(node))
@@ -400,7 +450,7 @@ class RemainingObjects(StateObjects):
         return found if found is None or leaving is None else [key for key in found if key not in leaving]
 
 
-_WORK: dict[str, Callable[[ApplyWalk, Node], list[Diagnostic]]] = {
+_WORK: dict[str, Callable[[ApplyWalk, Node], WorkResult | list[Diagnostic]]] = {
     "root_variable": ApplyWalk.root_variable,
     "module_variable": ApplyWalk.module_variable,
     "variable_reference": ApplyWalk.variable_reference,
@@ -412,6 +462,7 @@ _WORK: dict[str, Callable[[ApplyWalk, Node], list[Diagnostic]]] = {
     "provider_close": ApplyWalk.provider_close,
     "check_expand": ApplyWalk.check_expand,
     "resource": ApplyWalk.resource,
+    "resource_close": ApplyWalk.resource_close,
     "instance_apply": ApplyWalk.instance_apply,
     "instance_destroy": ApplyWalk.instance_destroy,
     "deposed_destroy": ApplyWalk.deposed_destroy,

@@ -141,7 +141,11 @@ def change_json(change: ResourceChange) -> dict[str, Any]:
     if change.reason:
         answer["reason"] = REASONS.get(change.reason, change.reason)
     if change.importing is not None:
-        answer["importing"] = {"id": change.importing.id} if change.importing.id else {}
+        from planner.plan.json_plan import importing_json
+
+        answer["importing"] = importing_json(change.importing)
+    if change.undecided:
+        answer["undecided"] = list(change.undecided)
     if change.generated_config:
         answer["generated_config"] = change.generated_config
     return answer

@@ -122,6 +122,7 @@ def options(
         policies=_policies(arguments, directory),
         policy_overrides=tuple(arguments.get("policy-override", ())),
         policy_reason=arguments.get("reason", "").strip(),
+        offline=bool(arguments.get("offline")),
     )
 
 

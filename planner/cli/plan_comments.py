@@ -18,6 +18,13 @@ READ = {
     "read_because_check_nested": "(config will be reloaded to verify a check block)",
 }
 
+UNDECIDED = {
+    "object": "whether it is still as recorded",
+    "replacement": "whether it can be changed in place",
+    "values": "what it gives",
+    "import": "what is imported",
+}
+
 
 def change_comment(change: ResourceChange, drift: bool, paint: Paint) -> list[str]:
     """The lines, indented and marked with `#`."""
@@ -33,6 +40,8 @@ def change_comment(change: ResourceChange, drift: bool, paint: Paint) -> list[st
         lines.append("  # (left over from a partially-failed replacement of this instance)")
     if moved and change.action != "no-op":
         lines.append(f"  # (moved from {change.previous_address})")
+    if change.undecided:
+        lines.append(f"  # (undecided without its provider: {', '.join(UNDECIDED[what] for what in change.undecided)})")
     if change.importing is not None:
         if change.generated_config:
             lines.append("  # (config will be generated)")

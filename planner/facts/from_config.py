@@ -11,8 +11,9 @@ from planner.facts import mentions
 from planner.facts.mentions import Mention
 from planner.facts.subjects import subject
 from planner.language.schema import BlockSchema
+from planner.syntax.nodes import Call
 from planner.vocabulary.address import join
-from planner.vocabulary.span import Span
+from planner.vocabulary.span import Source, Span
 
 
 class SchemaLookup(Protocol):
@@ -33,7 +34,7 @@ def from_config(facts: FactBuilder, config: Config, schemas: SchemaLookup, impor
     import blocks count."""
     for module in config.root.walk():
         address = module_address(module)
-        _module_call(facts, module, address)
+        _module_call(facts, config, module, address)
         _variables(facts, module, address)
         _locals(facts, module, address)
         _outputs(facts, module, address)
@@ -46,9 +47,15 @@ def from_config(facts: FactBuilder, config: Config, schemas: SchemaLookup, impor
         _imports(facts, config)
 
 
-def _references(facts: FactBuilder, predicate: str, object: str, module: str, found: Iterable[Mention]) -> None:
+def _references(
+    facts: FactBuilder, predicate: str, object: str, module: str, found: Iterable[Mention], within: ModuleConfig
+) -> None:
+    """`within`: the module that the mentions stand in, whose address is `module`."""
     add = facts.add
     for node, source, path in found:
+        if isinstance(node, Call):
+            _function_call(facts, object, module, node, source, within)
+            continue
         named = subject(node, module)
         if named is None:
             continue
@@ -59,18 +66,29 @@ def _references(facts: FactBuilder, predicate: str, object: str, module: str, fo
             add("without_key", target, general, source=span)
 
 
-def _module_call(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
-    call = module.call
-    if call is None:
+def _function_call(
+    facts: FactBuilder, object: str, module: str, node: Call, source: Source, within: ModuleConfig
+) -> None:
+    _, name, *alias, _ = node.name.split("::") if node.name.count("::") in (2, 3) else ("", "", "")
+    if name in within.required_providers:
+        provider = within.provider_source(name)
+        span = Span(source, node.start, node.end)
+        facts.add("calls_function", object, module, provider, alias[0] if alias else "", source=span)
+        default_configuration(facts, provider, span)
+
+
+def _module_call(facts: FactBuilder, config: Config, module: ModuleConfig, address: str) -> None:
+    call, caller = module.call, config.root.descendant(module.path[:-1])
+    if call is None or caller is None:
         return
     parent = ".".join(f"module.{name}" for name in module.path[:-1])
     facts.add("module_call", address, parent, source=call.span)
-    _references(facts, "reference", address, parent, mentions.of_call(call))
+    _references(facts, "reference", address, parent, mentions.of_call(call), caller)
     for name in module.variables:
         attribute = call.inputs.get(name)
         if attribute is not None:
             found = mentions.in_expression(attribute.expr, attribute.source, name)
-            _references(facts, "reference", f"{address}.var.{name}", parent, found)
+            _references(facts, "reference", f"{address}.var.{name}", parent, found, caller)
 
 
 def _variables(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
@@ -80,21 +98,21 @@ def _variables(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
         if variable.validations:
             facts.add("validated", object, source=variable.validations[0].span)
             found = mentions.in_rules(variable.validations, "validation")
-            _references(facts, "validation_reference", object, address, found)
+            _references(facts, "validation_reference", object, address, found, module)
 
 
 def _locals(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
     for name, local in module.locals.items():
         object = join(address, f"local.{name}")
         facts.add("local", object, address, source=local.span)
-        _references(facts, "reference", object, address, mentions.in_expr(local.expr, "value"))
+        _references(facts, "reference", object, address, mentions.in_expr(local.expr, "value"), module)
 
 
 def _outputs(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
     for name, output in module.outputs.items():
         object = join(address, f"output.{name}")
         facts.add("output", object, address, name, source=output.span)
-        _references(facts, "reference", object, address, mentions.of_output(output))
+        _references(facts, "reference", object, address, mentions.of_output(output), module)
 
 
 def _resources(facts: FactBuilder, module: ModuleConfig, address: str, schemas: SchemaLookup) -> None:
@@ -102,13 +120,12 @@ def _resources(facts: FactBuilder, module: ModuleConfig, address: str, schemas: 
         object = join(address, key)
         facts.add("resource", object, address, resource.mode, source=resource.span)
         schema = schemas.resource_schema(module.provider_source(resource.provider_name), resource.mode, resource.type)
-        _references(
-            facts, "reference", object, address, mentions.of_resource(resource, schema, schemas.provisioner_schema)
-        )
+        found = mentions.of_resource(resource, schema, schemas.provisioner_schema)
+        _references(facts, "reference", object, address, found, module)
         lifecycle = resource.lifecycle
         if lifecycle.prevent_destroy is not None:
             found = mentions.in_expr(lifecycle.prevent_destroy, "lifecycle.prevent_destroy")
-            _references(facts, "destroy_reference", object, address, found)
+            _references(facts, "destroy_reference", object, address, found, module)
         if lifecycle.preconditions or lifecycle.postconditions:
             first = (lifecycle.preconditions or lifecycle.postconditions)[0]
             facts.add("has_conditions", object, source=first.span)
@@ -120,7 +137,7 @@ def _checks(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
     for name, check in module.checks.items():
         object = join(address, f"check.{name}")
         facts.add("check", object, address, source=check.span)
-        _references(facts, "reference", object, address, mentions.in_rules(check.assertions, "assert"))
+        _references(facts, "reference", object, address, mentions.in_rules(check.assertions, "assert"), module)
         if check.data is not None:
             facts.add("check_data", join(address, check.data.key), object, source=check.data.span)
 
@@ -136,10 +153,10 @@ def _provider_blocks(facts: FactBuilder, module: ModuleConfig, address: str, sch
         provider = module.provider_source(block.name)
         configuration = configuration_address(address, provider, block.alias)
         facts.add("provider_block", configuration, address, provider, block.alias or "", source=block.span)
-        _references(facts, "reference", configuration, address, mentions.in_expr(block.for_each, "for_each"))
+        _references(facts, "reference", configuration, address, mentions.in_expr(block.for_each, "for_each"), module)
         schema = schemas.provider_schema(provider)
         if schema is not None:
-            _references(facts, "reference", configuration, address, mentions.in_body(block.body, schema))
+            _references(facts, "reference", configuration, address, mentions.in_body(block.body, schema), module)
         default_configuration(facts, provider, block.span)
 
 
@@ -174,4 +191,4 @@ def _provider(module: ModuleConfig, reference: ProviderRef) -> str:
 
 def _imports(facts: FactBuilder, config: Config) -> None:
     for target, (node, source, path) in mentions.of_imports(config.root):
-        _references(facts, "import_reference", target, "", [(node, source, path)])
+        _references(facts, "import_reference", target, "", [(node, source, path)], config.root)

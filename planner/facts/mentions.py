@@ -18,18 +18,18 @@ from planner.config.model import (
 from planner.language.schema import BlockSchema
 from planner.syntax.body import BlockSchema as BlockHeader
 from planner.syntax.body import Body, BodySchema
-from planner.syntax.nodes import Block, Expression, Traversal, Variable
-from planner.syntax.references import variables
+from planner.syntax.nodes import Block, Call, Expression, Traversal, Variable
+from planner.syntax.references import references
 from planner.vocabulary.span import Source
 
-Mention: TypeAlias = tuple[Traversal | Variable, Source, str]
-"""the traversal, its source, and the path of the argument it stands in"""
+Mention: TypeAlias = tuple[Traversal | Variable | Call, Source, str]
+"""the traversal, or the call of a provider's function, its source, and the path of the argument it stands in"""
 ProvisionerSchema: TypeAlias = Callable[[str], "BlockSchema | None"]
 
 
 def in_expression(node: Expression, source: Source, path: str) -> Iterator[Mention]:
-    for traversal in variables(node):
-        yield traversal, source, path
+    for mentioned in references(node):
+        yield mentioned, source, path
 
 
 def in_expr(expr: Expr | None, path: str) -> Iterator[Mention]:
@@ -96,7 +96,7 @@ def _in_dynamic(block: Block, schema: BlockSchema, prefix: str) -> Iterator[Ment
     for inner in content.blocks:
         for mention in in_body(inner.body, nested.block, f"{prefix}{kind}."):
             node = mention[0]
-            if (node.name if isinstance(node, Variable) else node.root) != iterator:
+            if (node.root if isinstance(node, Traversal) else node.name) != iterator:
                 yield mention
 
 
@@ -151,12 +151,13 @@ def of_imports(module: ModuleConfig) -> Iterator[tuple[str, Mention]]:
         if block.target is None:
             continue
         target = str(block.target)
-        for expr, path in ((block.id, "import.id"), (block.for_each, "import.for_each"), (block.to, "import.to")):
+        parts = ((block.id, "id"), (block.identity, "identity"), (block.for_each, "for_each"), (block.to, "to"))
+        for expr, path in ((expr, f"import.{name}") for expr, name in parts):
             for mention in in_expr(expr, path):
                 if path != "import.to" or not _is_address(expr, mention[0]):
                     yield target, mention
 
 
-def _is_address(expr: Expr | None, node: Traversal | Variable) -> bool:
+def _is_address(expr: Expr | None, node: Traversal | Variable | Call) -> bool:
     """Whether the traversal is the address itself rather than something in an index of it."""
     return expr is not None and node.start == expr.node.start

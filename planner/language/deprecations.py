@@ -16,10 +16,10 @@ from planner.vocabulary.span import Span
 
 @frozen
 class Deprecation:
-    """The mark: what is deprecated (`module.a.old`), and what its author says about it."""
+    """The mark: what is deprecated (`module.a.old`), and what its author says about it, if anything."""
 
     by: str
-    message: str
+    message: str = ""
 
 
 def take_deprecations(value: Value, span: Span) -> tuple[Value, list[Diagnostic]]:
@@ -34,5 +34,6 @@ def take_deprecations(value: Value, span: Span) -> tuple[Value, list[Diagnostic]
 
 
 def _warning(cause: Deprecation, span: Span) -> Diagnostic:
-    detail = f"The value comes from {cause.by}, which is deprecated. Its author says: {cause.message}"
+    words = f" Its author says: {cause.message}" if cause.message else ""
+    detail = f"The value comes from {cause.by}, which is deprecated.{words}"
     return warning("language.deprecated", "Value derived from a deprecated source", detail, span)

@@ -15,7 +15,9 @@ from planner.language.values import Value
 from planner.plan.conditions import CheckState, RuleKind, check_rule
 from planner.plan.configure import ConfiguredProviders
 from planner.plan.context import EvaluationContext, ModuleInstance, ObjectSource, Operation
+from planner.plan.ephemeral import OpenResources
 from planner.plan.instance import Instance
+from planner.plan.provider_meta import provider_meta
 from planner.plan.repetition import NO_REPETITION, expand
 from planner.plan.schemas import Schemas
 from planner.plan.scope import ModuleScope
@@ -52,6 +54,8 @@ class ConfigurationWalk:
         self.variables = variables
         self.context = EvaluationContext(config, operation, schemas, objects, workspace, timestamp)
         self.providers = ConfiguredProviders(self.context)
+        self.opened = OpenResources(hooks)
+        self._unconfigured = {row[0] for row in relation(graph, "needs_no_configuration")}
         self.checks = CheckState(config)
         self._dependencies: ResourceDependencies | None = None
         self._detached: dict[str, ModuleInstance] = {}
@@ -102,11 +106,16 @@ class ConfigurationWalk:
         return problems
 
     def provider(self, node: Node) -> list[Diagnostic]:
+        if node.object in self._unconfigured:
+            return []
         return self.providers.configure(node.object)
 
     def provider_close(self, node: Node) -> list[Diagnostic]:
         self.providers.close(node.object.removesuffix(" (close)"))
         return []
+
+    def resource_close(self, node: Node) -> list[Diagnostic]:
+        return self.opened.close(node.name)
 
     def check_report(self, node: Node) -> list[Diagnostic]:
         modules = self.context.instances(module_path(node.module))
@@ -158,6 +167,10 @@ class ConfigurationWalk:
             problems += [d.at(it.address) for d in result.diagnostics]
         return problems
 
+    def meta(self, it: Instance) -> Value:
+        """What the instance's module tells its provider, None for nothing. Raises Failure."""
+        return provider_meta(self.schemas, it)
+
     def write(self, state: StateBuilder, it: Instance, record: ObjectState) -> None:
         """Put the object's record into one of the states."""
         it.store(state, record, it.deposed)
@@ -191,6 +204,18 @@ def relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
         return set()
     rows: set[tuple[str, ...]] = database[name]
     return rows
+
+
+def provider_configurations(graph: Graph) -> dict[str, str]:
+    """The provider configuration that each vertex uses."""
+    found: dict[str, str] = dict(sorted(relation(graph, "uses_provider")))  # type: ignore[arg-type]
+    if not found:
+        for name, node in graph.nodes.items():
+            if node.kind in ("resource", "orphan", "deposed", "plan_destroy"):
+                for other in graph.edges.get(name, ()):
+                    if graph.nodes[other].kind == "provider":
+                        found[name] = graph.nodes[other].object
+    return found
 
 
 def module_path(module: str) -> ModulePath:

@@ -15,9 +15,11 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, OutputDecl, ResourceDecl
+from planner.language.paths import apply_marks
 from planner.language.types import DYNAMIC, ListType, MapType, ObjectType, Type
 from planner.language.values import EPHEMERAL, SENSITIVE, UNKNOWN, Mark, Null, Unknown, Value, mark
 from planner.plan.repetition import NO_REPETITION, SINGLE, Argument, Expansion, Repetition, repetition_argument
+from planner.plan.schema_marks import deprecation_marks
 from planner.vocabulary.address import (
     ROOT,
     Address,
@@ -76,7 +78,7 @@ class ResourceObjects:
 
     def set(self, key: InstanceKey, value: Value) -> None:
         """The object of an instance: planned, read or applied; with its marks."""
-        self._objects[key] = value
+        self._objects[key] = self._deprecated(value)
         self._removed.discard(key)
         self._whole = None
 
@@ -92,8 +94,18 @@ class ResourceObjects:
         if found is None and key not in self._removed:
             known = self.context.objects.keys(self.module, self.decl)
             if known and key in known:
-                found = self._objects[key] = self.context.objects.object(self.module, self.decl, key)
+                found = self.context.objects.object(self.module, self.decl, key)
+                found = self._objects[key] = self._deprecated(found)
         return found
+
+    def _deprecated(self, value: Value) -> Value:
+        """The value with marks where the schema says that something is deprecated."""
+        block = self.context.schemas.of(self.module.config, self.decl).block
+        marks = deprecation_marks(block, value, self.decl.key)
+        if not marks:
+            return value
+        self.context.deprecations = True
+        return apply_marks(value, marks)
 
     @property
     def type(self) -> Type:
@@ -142,7 +154,7 @@ class ResourceObjects:
             return mark(UNKNOWN, ephemeral)
         if self.argument == "enabled":
             return mark(Unknown(self.type), ephemeral)
-        return mark(self.context.schemas.unknown_object(self.module.config, self.decl), ephemeral)
+        return mark(self._deprecated(self.context.schemas.unknown_object(self.module.config, self.decl)), ephemeral)
 
 
 class ModuleInstance:

@@ -1,4 +1,4 @@
-"""Planning data sources and ephemeral resources: read now, or say why that has to wait."""
+"""Planning data sources: read now, or say why that has to wait."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.language.decode import decode_block
 from planner.language.paths import apply_marks, marked_paths, unknown_paths
-from planner.language.values import EPHEMERAL, Null, Value, is_wholly_known, mark, unmark_deep
+from planner.language.values import Null, Value, is_wholly_known, unmark_deep
 from planner.plan.conditions import RuleResult
 from planner.plan.decide import Facts, decide, rows
 from planner.plan.instance import Instance
@@ -40,6 +40,8 @@ def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     pending = walk.pending_dependencies(it) or _pending_state(walk, it, config)
     if pending:
         facts["dependency_pending"] = pending
+    if it.is_offline:
+        facts["unasked"] = ()
     if len(facts) > 2:
         if it.decl.check is not None:
             report_to_check(walk, it, it.decl.check, [])
@@ -49,8 +51,8 @@ def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
             return problems
         planned = _planned(it, config)
         _record(walk, it, planned, facts)
-        it.objects.set(it.key, planned)
-        return problems + walk.conditions(it, "postcondition", planned)
+        it.objects.set(it.key, marked_by_schema(planned, it.schema.block))
+        return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))
     value, found = read_data(walk, it, config)
     if it.decl.check is not None:
         found = report_to_check(walk, it, it.decl.check, found)
@@ -63,10 +65,13 @@ def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
         return problems
     if is_wholly_known(value):
         walk.write(walk.record.refreshed, it, write_object(value, it.schema))
-    else:  # for a check that could not read it
+    elif it.decl.check is not None:  # a check that could not read it
         walk.write(walk.record.refreshed, it, write_object(_settled(value), it.schema))
-    it.objects.set(it.key, value)
-    return problems + walk.conditions(it, "postcondition", value)
+    else:
+        walk.record.refreshed.remove_object(it.resource_address, it.key)
+    seen = marked_by_schema(value, it.schema.block)
+    it.objects.set(it.key, seen)
+    return problems + walk.conditions(it, "postcondition", seen)
 
 
 def _pending_state(walk: PlanWalk, it: Instance, config: Value) -> tuple[str, ...]:
@@ -85,13 +90,13 @@ def _settled(value: Value) -> Value:
 
 
 def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:
-    """What the provider reads, with the configuration's and the schema's marks; None when it cannot."""
+    """What the provider reads, with the configuration's marks; None when it cannot."""
     plain = unmark_deep(config)[0]
     problems = in_body(it.provider.validate_resource("data", it.type, plain), it.body, it.address)
     if has_errors(problems):
         return None, problems
     walk.hooks.apply_start(it.address, "read")
-    answer = it.provider.read_data(it.type, plain)
+    answer = it.provider.read_data(it.type, plain, walk.meta(it))
     problems += in_body(answer.diagnostics, it.body, it.address)
     value = answer.value
     if not has_errors(problems) and (value.__class__ is Null or not is_wholly_known(value)):
@@ -101,25 +106,7 @@ def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Val
         return None, problems
     value = apply_marks(value, marked_paths(config))
     walk.hooks.apply_complete(it.address, "read", object_id(value))
-    return marked_by_schema(value, it.schema.block), problems
-
-
-def plan_ephemeral(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
-    """What is known of an ephemeral resource. Plugins that have some can only say whether they are configured well:
-    opening them is still to come, so nothing may be planned on values that will never be there."""
-    assert it.decl is not None
-    assert it.objects is not None
-    problems = self_references(walk, it) or walk.conditions(it, "precondition")
-    if has_errors(problems):
-        return problems
-    config = data_configuration(it, problems)
-    if not it.provider.is_inline:
-        detail = f"{it.address} would have to be opened by its provider, which is not supported yet."
-        where = it.decl.span
-        return [*problems, error("plan.ephemeral_resource", "Ephemeral resources are not supported yet", detail, where)]
-    value = mark(_planned(it, config), frozenset((EPHEMERAL,)))
-    it.objects.set(it.key, value)
-    return problems + walk.conditions(it, "postcondition", value)
+    return value, problems
 
 
 def data_configuration(it: Instance, problems: list[Diagnostic]) -> Value:
@@ -134,9 +121,9 @@ def data_configuration(it: Instance, problems: list[Diagnostic]) -> Value:
 
 
 def _planned(it: Instance, config: Value) -> Value:
-    """The object as far as the configuration tells."""
+    """The object as far as the configuration tells, with the marks of that."""
     planned = planned_unknown_object(it.schema.block, unmark_deep(config)[0])
-    return marked_by_schema(apply_marks(planned, marked_paths(config)), it.schema.block)
+    return apply_marks(planned, marked_paths(config))
 
 
 def _record(walk: PlanWalk, it: Instance, planned: Value, facts: Facts) -> None:
@@ -158,6 +145,7 @@ def _record(walk: PlanWalk, it: Instance, planned: Value, facts: Facts) -> None:
             planned,
             provider_key=it.provider_key,
             facts=rows(it.address, facts),
+            undecided=decision.undecided,
         )
     )
 

@@ -33,6 +33,8 @@ class Decision:
     action: Action
     reason: str
     destroy_prevented: bool
+    undecided: tuple[str, ...] = ()
+    """what the provider would have to say; only where it could not be asked"""
 
 
 def decide(facts: Facts) -> Decision:
@@ -55,9 +57,14 @@ def _decide(shape: frozenset[tuple[str, ...]]) -> Decision:
     builder = FactBuilder()
     for name, *values in shape:
         builder.add(name, _INSTANCE, *values)
-    found = evaluate(decision_program(), builder.build(), ["action", "reason", "destroy_prevented"])
+    found = evaluate(decision_program(), builder.build(), ["action", "reason", "destroy_prevented", "undecided"])
     actions: list[Any] = found.sorted("action")
     if len(actions) != 1:
         raise AssertionError(f"the rules derive {len(actions)} actions from {sorted(shape)}")
     reasons = found.sorted("reason")
-    return Decision(cast(Action, actions[0][1]), reasons[0][1] if reasons else "", bool(found["destroy_prevented"]))
+    return Decision(
+        cast(Action, actions[0][1]),
+        reasons[0][1] if reasons else "",
+        bool(found["destroy_prevented"]),
+        tuple(str(row[1]) for row in found.sorted("undecided")),
+    )

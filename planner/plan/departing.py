@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from planner.language.types import DYNAMIC
-from planner.language.values import Null, unmark_deep
+from planner.language.values import Null, Value, unmark_deep
 from planner.plan.decide import Facts, rows
 from planner.plan.instance import Instance
 from planner.plan.lifecycle import decided, keeps_object
@@ -70,6 +72,8 @@ def plan_destroy(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
 
 
 def _end(walk: PlanWalk, it: Instance, current: RemoteObject | None, facts: Facts, warns: bool) -> list[Diagnostic]:
+    if it.is_offline:
+        facts["unasked"] = ()
     if current is not None:
         facts["exists"] = ()
         if keeps_object(it.decl):
@@ -82,9 +86,16 @@ def _end(walk: PlanWalk, it: Instance, current: RemoteObject | None, facts: Fact
     decision, destruction = decided(it, facts, walk.module_scope(it))
     problems: list[Diagnostic] = []
     private = current.record.private if current else None
+    identity: Value = None
     if decision.action == "delete" and current is not None:
         request = PlanRequest(
-            it.type, unmark_deep(current.value)[0], Null(it.object_type), Null(it.object_type), private
+            it.type,
+            unmark_deep(current.value)[0],
+            Null(it.object_type),
+            Null(it.object_type),
+            private,
+            current.identity,
+            walk.meta(it),
         )
         answer = it.provider.plan(request)
         problems += in_body(answer.diagnostics, it.body, it.address)
@@ -93,11 +104,12 @@ def _end(walk: PlanWalk, it: Instance, current: RemoteObject | None, facts: Fact
             problems.append(error("provider.invalid_plan", "Provider produced invalid plan", detail))
         if has_errors(problems):
             return problems
-        private = answer.private
+        private, identity = answer.private, answer.identity
     elif decision.action == "forget" and warns:
         detail = f"After apply {it.address} is no longer managed. To manage the object again, import it."
         problems.append(warning("plan.forgets", "Resource will be removed from the state", detail))
-    walk.record.add(_change(walk, it, decision.action, decision.reason, current, facts, private))
+    change = _change(walk, it, decision.action, decision.reason, current, facts, private, identity)
+    walk.record.add(evolve(change, undecided=decision.undecided))
     return problems + destruction
 
 
@@ -109,6 +121,7 @@ def _change(
     current: RemoteObject | None,
     facts: Facts,
     private: str | None = None,
+    identity: Value = None,
 ) -> ResourceChange:
     absent = Null(DYNAMIC if current is None else it.object_type)
     return ResourceChange(
@@ -128,6 +141,8 @@ def _change(
         private=private,
         provider_key=it.provider_key,
         facts=rows(it.address, facts),
+        before_identity=current.identity if current else None,
+        after_identity=identity,
     )
 
 

@@ -9,7 +9,8 @@ from attrs import frozen
 from planner.config.model import Config, Expr, ImportDecl
 from planner.language.convert import ConversionError, convert
 from planner.language.evaluate import try_evaluate
-from planner.language.types import NUMBER, STRING
+from planner.language.json_codec import to_json
+from planner.language.types import NUMBER, STRING, ObjectType, Type
 from planner.language.values import (
     EPHEMERAL,
     SENSITIVE,
@@ -28,16 +29,23 @@ from planner.syntax.nodes import Expression, GetAttr, GetIndex, Index, Relative,
 from planner.vocabulary.address import AddressError, ResourceAddress, address_of
 from planner.vocabulary.address import Step as AddressStep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.exact_json import dumps
 from planner.vocabulary.span import Span
 
 
 @frozen(eq=False)
 class ImportTarget:
-    """An object to import into an instance."""
+    """An object to import into an instance, found by its id or, if that is "", by what identifies it."""
 
     address: ResourceAddress
     id: str
     decl: ImportDecl
+    identity: Value = None
+
+    @property
+    def shown(self) -> str:
+        """What it is found by, as text."""
+        return self.id or import_text(self.identity)
 
 
 class Imports:
@@ -86,26 +94,56 @@ class Imports:
         except AddressError as bad:
             raise Failure(error("plan.import_address", bad.summary, bad.detail, decl.to.span)) from None
         assert isinstance(address, ResourceAddress)
-        if decl.id is None:
-            where = decl.identity.span if decl.identity else decl.span
-            detail = f"The provider of {address} offers no identities to import by: use id."
-            raise Failure(error("plan.import_identity", "Import by identity is not supported", detail, where))
-        identifier = import_id(decl.id, scope)
+        identifier, identity = "", None
+        if decl.id is not None:
+            identifier = import_id(decl.id, scope)
+        elif decl.identity is not None:
+            identity = import_identity(decl.identity, scope, identity_type(self.context, address.config, decl.identity))
         with self._lock:
             known = self._targets.get(str(address))
             if known is not None:
                 detail = f"There is an import block for {address} at {known.decl.span} already."
                 raise Failure(error("plan.duplicate_import", "Duplicate import configuration", detail, known.decl.span))
-            self._targets[str(address)] = ImportTarget(address, identifier, decl)
+            self._targets[str(address)] = ImportTarget(address, identifier, decl, identity)
 
 
 def import_id(expr: Expr, scope: ModuleScope, allow_unknown: bool = False) -> str:
     """The id of an import block; "" when it is unknown and that is allowed. Raises Failure."""
+    found = _evaluated(expr, scope, STRING, "id", allow_unknown)
+    return "" if found is None else str(found)
+
+
+def import_identity(expr: Expr, scope: ModuleScope, wanted: Type, allow_unknown: bool = False) -> Value:
+    """The identity in an import block; None when it is unknown and that is allowed. Raises Failure."""
+    return _evaluated(expr, scope, wanted, "identity", allow_unknown)
+
+
+def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Expr) -> Type:
+    """The type of what identifies objects of a declared resource. Raises Failure when there is no such thing."""
+    module = context.config.root.descendant(address.path)
+    decl = module.resources.get(address.relative) if module is not None else None
+    if module is None or decl is None:
+        raise Failure(_without_config(str(address), None))
+    schema = context.schemas.of(module, decl)
+    if schema.identity is None:
+        detail = f"The provider of {address} offers no identities for {address.type}: use id."
+        raise Failure(error("plan.import_identity", "Import by identity is not possible", detail, expr.span))
+    optional = frozenset(name for name, a in schema.identity.attributes.items() if a.optional)
+    return ObjectType({name: a.type for name, a in schema.identity.attributes.items()}, optional)
+
+
+def import_text(identity: Value) -> str:
+    """An identity as JSON text."""
+    return "" if identity is None else dumps(to_json(identity, type_of(identity))).decode()
+
+
+def _evaluated(expr: Expr, scope: ModuleScope, wanted: Type, what: str, allow_unknown: bool) -> Value:
+    """The value of an argument of an import block; None when it is unknown and that is allowed. Raises Failure."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems):
         raise Failure(problems)
     try:
-        value = convert(value, STRING)
+        value = convert(value, wanted)
     except ConversionError as bad:
         raise Failure(error("plan.value_type", "Incorrect value type", f"{bad}.", expr.span)) from None
     plain, marks = unmark_deep(value)
@@ -114,13 +152,13 @@ def import_id(expr: Expr, scope: ModuleScope, allow_unknown: bool = False) -> st
         reason = "It is null."
     elif not is_wholly_known(plain):
         if allow_unknown:
-            return ""
+            return None
         reason = "It is only known after apply, so the import cannot be planned."
     elif SENSITIVE in marks or EPHEMERAL in marks:
-        reason = "It is sensitive or ephemeral, but ids are shown and stored."
+        reason = "It is sensitive or ephemeral, but what an object is imported by is shown and stored."
     if reason:
-        raise Failure(error("plan.import_id", "Invalid import id argument", reason, expr.span))
-    return str(plain)
+        raise Failure(error("plan.import_id", f"Invalid import {what} argument", reason, expr.span))
+    return plain
 
 
 def check_imports(config: Config) -> list[Diagnostic]:

@@ -9,6 +9,7 @@ from planner.plan.context import ModuleInstance, ResourceObjects
 from planner.plan.repetition import NO_REPETITION, Repetition, unknown_repetition
 from planner.plan.scope import ModuleScope
 from planner.provider.interface import Provider, ResourceSchema
+from planner.provider.offline import OfflineProvider
 from planner.state.build import StateBuilder
 from planner.state.model import ObjectState
 from planner.syntax.body import Body
@@ -80,6 +81,11 @@ class Instance:
         self.is_orphan = is_orphan
         self.objects: ResourceObjects | None = module.resource(decl.key) if module is not None and decl else None
         self._scope: ModuleScope | None = None
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether the provider is only known by its schema."""
+        return isinstance(self.provider, OfflineProvider)
 
     @property
     def body(self) -> Body | None:

@@ -27,7 +27,7 @@ from planner.plan.json_values import plain
 from planner.syntax import nodes
 from planner.syntax.body import BlockSchema as BlockHeader
 from planner.syntax.body import Body, BodySchema
-from planner.syntax.references import variables
+from planner.syntax.references import references
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.exact_json import loads
@@ -249,7 +249,9 @@ def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
     if node.__class__ is nodes.Literal:
         return {"constant_value": plain(node.value)}
     out: dict[str, Any] = {}
-    found = [text for traversal in variables(node) for text in reference_texts(traversal)]
+    mentioned = references(node)
+    found = [text for one in mentioned if not isinstance(one, nodes.Call) for text in reference_texts(one)]
+    found += [one.name for one in mentioned if isinstance(one, nodes.Call)]
     if source.filename.endswith(".json"):
         out["constant_value"] = _sorted(loads(source.text[node.start : node.end].encode()))
     elif not found:

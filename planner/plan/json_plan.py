@@ -15,7 +15,7 @@ from planner.plan.json_checks import checks_json, plan_groups
 from planner.plan.json_config import config_json
 from planner.plan.json_state import SchemaOf, module_tree, resource_head, resource_schema, state_json
 from planner.plan.json_values import plain
-from planner.plan.model import ACTION_LISTS, OutputChange, Plan, ResourceChange
+from planner.plan.model import ACTION_LISTS, Importing, OutputChange, Plan, ResourceChange
 from planner.plan.schema_marks import marked_by_schema
 from planner.vocabulary.address import parse_resource_instance
 from planner.vocabulary.collector import collector_paused
@@ -115,6 +115,8 @@ class _Writer:
         out["change"] = self.difference(change)
         if change.reason:
             out["action_reason"] = change.reason
+        if change.undecided:
+            out["undecided"] = list(change.undecided)
         return out
 
     def difference(self, change: ResourceChange) -> dict[str, Any]:
@@ -135,9 +137,12 @@ class _Writer:
         if change.replace_paths:
             out["replace_paths"] = sorted((path_json(p) for p in change.replace_paths), key=lambda p: list(map(str, p)))
         if change.importing is not None:
-            out["importing"] = {"id": change.importing.id} if change.importing.id else {}
+            out["importing"] = importing_json(change.importing)
         if change.generated_config:
             out["generated_config"] = change.generated_config
+        for name, identity in (("before_identity", change.before_identity), ("after_identity", change.after_identity)):
+            if identity is not None:
+                out[name] = plain(identity)
         return out
 
     # ------------------------------------------------------------ planned values
@@ -164,7 +169,17 @@ class _Writer:
         if values:
             out["values"] = values
         out["sensitive_values"] = sensitive_structure(change.after)
+        if change.after_identity is not None:
+            out["identity"] = plain(change.after_identity)
+            out["identity_schema_version"] = schema.identity_version
         return out
+
+
+def importing_json(importing: Importing) -> dict[str, Any]:
+    """The id, or what else identifies the object, of an import."""
+    if importing.id:
+        return {"id": importing.id}
+    return {} if importing.identity is None else {"identity": plain(importing.identity)}
 
 
 # ---------------------------------------------------------------- outputs and variables

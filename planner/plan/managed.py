@@ -47,8 +47,10 @@ def plan_managed(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     if importing is not None and walk.record.refreshed.instance(it.resource_address, it.key) is not None:
         importing = None  # it is managed already
     generated = ""
-    if importing is not None:
-        current: RemoteObject | None = import_object(walk, it, importing.id)
+    if importing is not None and it.is_offline:
+        current: RemoteObject | None = None
+    elif importing is not None:
+        current = import_object(walk, it, importing)
         if it.resource_address in walk.options.generated and current is not None:
             generated = generate(it, current.value, walk.options.generate_to)
     else:
@@ -59,13 +61,14 @@ def plan_managed(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     if walk.options.mode == "refresh-only":
         return problems + _without_plan(walk, it, current)
     try:
-        change, planned, destruction = _plan(walk, it, current, problems)
+        change, planned, destruction = _plan(walk, it, current, problems, importing is not None)
     except Failure:
         if generated and current is not None:  # what was generated is written all the same: it only needs mending
             walk.record.add(_nothing_but(walk, it, current, generated))
         raise
     if importing is not None:
-        change = evolve(change, importing=Importing(importing.id), generated_config=generated or None)
+        imported = Importing(importing.id or None, identity=importing.identity)
+        change = evolve(change, importing=imported, generated_config=generated or None)
     walk.record.add(change)
     problems += destruction
     if has_errors(destruction):
@@ -112,29 +115,38 @@ def _without_plan(walk: PlanWalk, it: Instance, current: RemoteObject | None) ->
 
 
 def _plan(
-    walk: PlanWalk, it: Instance, current: RemoteObject | None, problems: list[Diagnostic]
+    walk: PlanWalk, it: Instance, current: RemoteObject | None, problems: list[Diagnostic], imports: bool
 ) -> tuple[ResourceChange, Value, list[Diagnostic]]:
     """The change of an instance, its planned object with marks, and why it must not happen. Raises Failure with all
     problems so far."""
     assert it.decl is not None
     facts: Facts = {"desired": ()}
+    if it.is_offline:
+        facts["unasked"] = ()
+        if imports:
+            facts["to_import"] = ()
     triggers = _triggers(walk, it)
     if triggers:
         facts["triggered"] = triggers
     extend(problems, walk.conditions(it, "precondition"))
     config = configuration_of(it, problems)
-    proposal = propose(it, current, config, problems)
+    meta = walk.meta(it)
+    proposal = propose(it, current, config, problems, meta)
     prior, answer, marked = proposal.prior, proposal.answer, proposal.planned
+    planned = marked
     _describe(walk, it, current, facts)
     replace_paths: tuple[Any, ...] = ()
     if prior.__class__ is not Null:
         replace_paths = differences(it, prior, marked, answer, facts)
     decision, destruction = decided(it, facts, walk.module_scope(it))
     if decision.action in REPLACEMENTS and "tainted" not in facts:
-        answer = ask_plan(it, Null(it.object_type), unmark_deep(config)[0], answer.private, [])
+        start = Start(Null(it.object_type), answer.private, meta=meta)
+        answer = ask_plan(it, start, unmark_deep(config)[0], [])
         marked = with_marks(it, answer.planned, proposal.config_marks)
+        # as recorded, another object has only the marks of its configuration; its schema's are added by who reads it
+        planned = apply_marks(answer.planned, proposal.config_marks)
     before = Null(it.object_type) if current is None else current.value
-    marked = without_write_only(marked, it.schema.block)
+    marked, planned = (without_write_only(value, it.schema.block) for value in (marked, planned))
     change = ResourceChange(
         it.address,
         walk.record.moves.previous_address(it.address),
@@ -148,11 +160,14 @@ def _plan(
         decision.action,
         decision.reason,
         without_write_only(before, it.schema.block),
-        marked,
+        planned,
         replace_paths,
         private=answer.private,
         provider_key=it.provider_key,
         facts=rows(it.address, facts),
+        before_identity=None if current is None else current.identity,
+        after_identity=answer.identity,
+        undecided=decision.undecided,
     )
     return change, marked, destruction
 
@@ -168,18 +183,33 @@ class Proposal:
     config_marks: list[Any]
 
 
-def propose(it: Instance, current: RemoteObject | None, config: Value, problems: list[Diagnostic]) -> Proposal:
+@frozen(eq=False)
+class Start:
+    """What a provider plans from: the object (Null when there is none), what it keeps for itself, what identifies the
+    object, and what the module tells it."""
+
+    prior: Value
+    private: str | None = None
+    identity: Value = None
+    meta: Value = None
+
+
+def propose(
+    it: Instance, current: RemoteObject | None, config: Value, problems: list[Diagnostic], meta: Value = None
+) -> Proposal:
     """Let the provider check a configuration and plan for it. Raises Failure with all problems so far."""
     assert it.decl is not None
     kept = None if current is None or current.record.tainted else current
     prior: Value = Null(it.object_type) if kept is None else kept.value
-    private = None if kept is None else kept.record.private
     plain_config = unmark_deep(config)[0]
     extend(problems, in_body(it.provider.validate_resource("managed", it.type, plain_config), it.body, it.address))
     ignored = it.decl.lifecycle.ignore_changes
     effective = ignore_changes(prior, config, ignored, it.schema.block)
     plain_prior = unmark_deep(prior)[0]
-    answer = ask_plan(it, plain_prior, unmark_deep(effective)[0], private, problems)
+    start = Start(plain_prior, meta=meta)
+    if kept is not None:
+        start = Start(plain_prior, kept.record.private, kept.identity, meta)
+    answer = ask_plan(it, start, unmark_deep(effective)[0], problems)
     planned = answer.planned
     if answer.legacy_type_system:
         planned = ignore_changes(plain_prior, planned, ignored, None)
@@ -196,10 +226,12 @@ def configuration_of(it: Instance, problems: list[Diagnostic]) -> Value:
     return config
 
 
-def ask_plan(it: Instance, prior: Value, config: Value, private: str | None, problems: list[Diagnostic]) -> PlanAnswer:
+def ask_plan(it: Instance, start: Start, config: Value, problems: list[Diagnostic]) -> PlanAnswer:
     """What the provider plans. Raises Failure."""
-    block = it.schema.block
-    answer = it.provider.plan(PlanRequest(it.type, prior, proposed_new(block, prior, config), config, private))
+    block, prior = it.schema.block, start.prior
+    proposed = proposed_new(block, prior, config)
+    request = PlanRequest(it.type, prior, proposed, config, start.private, start.identity, start.meta)
+    answer = it.provider.plan(request)
     extend(problems, in_body(answer.diagnostics, it.body, it.address))
     if not answer.legacy_type_system:
         plain = unmark_deep(answer.planned)[0]

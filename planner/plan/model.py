@@ -41,10 +41,11 @@ REPLACEMENTS = frozenset(("delete-then-create", "create-then-delete", "forget-th
 
 @frozen(eq=False)
 class Importing:
-    """What an import block asked: the id (None when unknown), and whether it is unknown."""
+    """What an import block asked: the id (None when unknown), and whether it is unknown; or an identity."""
 
     id: str | None
     unknown: bool = False
+    identity: Value = None
 
 
 @frozen(eq=False)
@@ -76,6 +77,11 @@ class ResourceChange:
     provider_key: InstanceKey = None
     facts: tuple[tuple[str, ...], ...] = ()
     """the decision's facts: (predicate, columns...), kept for `why`"""
+    before_identity: Value = None
+    """what identifies the object for its provider; None when there is no such thing"""
+    after_identity: Value = None
+    undecided: tuple[str, ...] = ()
+    """what the provider would have to say: object, replacement, values or import"""
 
     @property
     def resource_address(self) -> str:
@@ -144,6 +150,8 @@ class Plan:
     rules: tuple[tuple[str, str], ...] = ()
     """(path, text) of the user's own rule files that the plan was made with; its apply is ordered by them too"""
     policy: PolicyRecord | None = None
+    offline: bool = False
+    """made without asking providers: it shows what may happen and cannot be applied"""
 
     @property
     def is_empty(self) -> bool:

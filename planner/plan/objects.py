@@ -17,9 +17,12 @@ from planner.language.paths import apply_marks, marked_paths
 from planner.language.schema import implied_type
 from planner.language.types import ListType, MapType, ObjectType, SetType, Type
 from planner.language.values import SENSITIVE, Null, Value, unmark, unmark_deep
+from planner.plan.provider_diagnostics import in_body
 from planner.plan.schema_marks import marked_by_schema, without_write_only
-from planner.provider.interface import AttributeDiagnostic, Provider, ResourceSchema
+from planner.plan.settled import unknown_as_null
+from planner.provider.interface import AttributeDiagnostic, MoveRequest, Provider, ResourceSchema
 from planner.state.model import InstanceKey, ObjectState, State
+from planner.syntax.body import Body
 from planner.vocabulary.address import format_resource
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.walk.hooks import ObjectId
@@ -33,19 +36,31 @@ _SENSITIVE = frozenset((SENSITIVE,))
 
 @frozen(eq=False)
 class RemoteObject:
-    """An object: its value with marks (never null), and its record in the state."""
+    """An object: its value with marks (never null), its record in the state, and what identifies it for its provider
+    (None when there is no such thing)."""
 
     value: Value
     record: ObjectState
+    identity: Value = None
 
 
 def read_object(
-    provider: Provider, type: str, schema: ResourceSchema, record: ObjectState, address: str, mode: str = "managed"
+    provider: Provider,
+    type: str,
+    schema: ResourceSchema,
+    record: ObjectState,
+    address: str,
+    mode: str = "managed",
+    moved_from: tuple[str, str] | None = None,
+    body: Body | None = None,
 ) -> tuple[RemoteObject | None, list[Diagnostic]]:
     """The object of a record, upgraded to the provider's present schema; None when it cannot be read. Objects of data
-    sources are never upgraded: they have to fit as they are.
+    sources are never upgraded: they have to fit as they are. `moved_from`: provider and type that the object was of
+    until now, which this provider has to turn into one of its own. Problems are looked up in the `body`.
 
     The record of the answer has the present schema version, and attributes rewritten if the version changed."""
+    if moved_from is not None:
+        return _moved(provider, type, schema, record, address, moved_from, body)
     if record.schema_version > schema.version:
         detail = (
             f"The state has {address} in version {record.schema_version} of its type, but this provider only knows "
@@ -60,13 +75,11 @@ def read_object(
     if record.attributes_flat is None and record.schema_version == schema.version:
         attributes = _without_removed(attributes, known)
     if mode == "managed":
-        value, problems = provider.upgrade(type, record.schema_version, attributes)
+        value, problems = provider.upgrade(type, record.schema_version, attributes, record.attributes_flat is not None)
     else:
         value, problems = _recorded(attributes, schema)
-    found = [
-        Diagnostic("error" if p.severity == "error" else "warning", "provider.problem", p.summary, p.detail)
-        for p in problems
-    ]
+    identity, more = _read_identity(provider, type, schema, record)
+    found = in_body([*problems, *more], body, address)
     if has_errors(found):
         return None, found
     if record.sensitive_paths:
@@ -78,7 +91,64 @@ def read_object(
         or attributes is not record.attributes
     ):
         record = write_object(value, schema, record)
-    return RemoteObject(value, record), found
+    if record.identity is not None and record.identity_schema_version != schema.identity_version:
+        record = evolve(record, **recorded_identity(identity, schema))
+    return RemoteObject(value, record, identity), found
+
+
+def _moved(
+    provider: Provider,
+    type: str,
+    schema: ResourceSchema,
+    record: ObjectState,
+    address: str,
+    moved_from: tuple[str, str],
+    body: Body | None,
+) -> tuple[RemoteObject | None, list[Diagnostic]]:
+    flat = record.attributes_flat is not None
+    attributes: dict[str, Any] = dict(record.attributes_flat or {}) if flat else record.attributes
+    request = MoveRequest(*moved_from, record.schema_version, attributes, flat, record.private, type)
+    answer = provider.move(request)
+    found = in_body(answer.diagnostics, body, address)
+    if has_errors(found):
+        return None, found
+    value = answer.value
+    if record.sensitive_paths:
+        value = apply_marks(value, [(path, _SENSITIVE) for path in record.sensitive_paths])
+    return RemoteObject(value, write_object(value, schema, record, private=answer.private)), found
+
+
+def _read_identity(
+    provider: Provider, type: str, schema: ResourceSchema, record: ObjectState
+) -> tuple[Value, list[AttributeDiagnostic]]:
+    """What identifies a recorded object, upgraded to the present schema."""
+    if record.identity is None or schema.identity is None:
+        return None, []
+    if record.identity_schema_version > schema.identity_version:
+        detail = (
+            f"The state has the identity in version {record.identity_schema_version}, but this provider only knows "
+            f"version {schema.identity_version}. Use a newer version of the provider."
+        )
+        summary = "Resource identity managed by newer provider version"
+        return None, [AttributeDiagnostic("error", summary, detail, None)]
+    if record.identity_schema_version < schema.identity_version:
+        return provider.upgrade_identity(type, record.identity_schema_version, record.identity)
+    try:
+        return from_json(record.identity, implied_type(schema.identity)), []
+    except CodecError as problem:
+        detail = f"The recorded identity cannot be read: {problem}."
+        return None, [AttributeDiagnostic("error", "Invalid identity in state", detail, None)]
+
+
+def recorded_identity(identity: Value, schema: ResourceSchema) -> dict[str, Any]:
+    """The fields of a record that say what identifies its object; unknown parts become null."""
+    if identity is None or identity.__class__ is Null or schema.identity is None:
+        return {"identity": None, "identity_schema_version": 0}
+    wanted = implied_type(schema.identity)
+    return {
+        "identity": to_json(unknown_as_null(identity), wanted),
+        "identity_schema_version": schema.identity_version,
+    }
 
 
 def _without_removed(data: Any, wanted: Type) -> Any:
@@ -153,7 +223,10 @@ def _address(module: ModuleInstance, resource: ResourceDecl) -> str:
 
 
 def object_id(value: Value, key: str = "id") -> ObjectId | None:
-    """What to recognise an object by in messages: a string attribute that is known and not sensitive."""
+    """What to recognise an object by in messages: a string attribute that is known and not sensitive. Objects that have
+    no id at all are known by their name."""
     plain = unmark(value)[0]
+    if key == "id" and plain.__class__ is dict and "id" not in plain:
+        key = "name"
     found = plain.get(key) if plain.__class__ is dict else None
     return ObjectId(key, found) if found.__class__ is str else None

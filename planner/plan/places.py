@@ -21,7 +21,7 @@ from planner.plan.repetition import NO_REPETITION, Repeatable, expand
 from planner.plan.scope import ModuleScope
 from planner.syntax.body import BodySchema
 from planner.syntax.chains import EVERY, Chain, part_of
-from planner.syntax.nodes import Expression, GetAttr, GetIndex, Step, Traversal, Variable
+from planner.syntax.nodes import Call, Expression, GetAttr, GetIndex, Step, Traversal, Variable
 from planner.vocabulary.address import InstanceKey, join
 from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.span import Source, Span
@@ -205,6 +205,8 @@ class Places:
         schema = self.context.schemas.of(place.module.config, decl).block
         found = []
         for node, source, path in in_body(decl.body, schema):
+            if isinstance(node, Call):
+                continue
             if "." in path and (path.startswith(f"{wanted}.") or wanted == path or wanted.startswith(f"{path}.")):
                 found.append((node, source))
         return found

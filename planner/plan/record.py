@@ -25,6 +25,7 @@ class Seen:
     object_type: ObjectType
     provider: str
     provider_key: InstanceKey
+    identities: tuple[Value, Value] = (None, None)
 
 
 class PlanRecord:
@@ -96,6 +97,8 @@ class PlanRecord:
             seen.before,
             seen.after,
             provider_key=seen.provider_key,
+            before_identity=seen.identities[0],
+            after_identity=seen.identities[1],
         )
 
     @property

@@ -9,16 +9,19 @@ from attrs import evolve
 from planner.language.decode import decode_block
 from planner.language.identity import identical
 from planner.language.paths import apply_marks, marked_paths
-from planner.language.values import Null, Value, unmark_deep
+from planner.language.values import Null, unmark_deep
+from planner.plan.imports import ImportTarget
 from planner.plan.instance import Instance
 from planner.plan.lifecycle import keeps_object
-from planner.plan.objects import RemoteObject, object_id, read_object, write_object
+from planner.plan.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
 from planner.plan.provider_diagnostics import in_body
 from planner.plan.record import Seen
 from planner.plan.schema_marks import combined_marks, schema_marks
 from planner.provider.legacy import normalize_legacy_object
 from planner.state.model import ObjectState
+from planner.vocabulary.address import parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.provider_address import parse_provider_configuration
 
 if TYPE_CHECKING:
     from planner.plan.walk import PlanWalk
@@ -29,13 +32,26 @@ def read_current(walk: PlanWalk, it: Instance) -> tuple[RemoteObject | None, lis
     record = walk.record.refreshed.object(it.resource_address, it.key, it.deposed)
     if record is None:
         return None, []
-    current, problems = read_object(it.provider, it.type, it.schema, record, it.address)
+    current, problems = read_object(
+        it.provider, it.type, it.schema, record, it.address, moved_from=_moved_from(walk, it), body=it.body
+    )
     if current is None:
         raise Failure([d.at(it.address) for d in problems])
     if current.record is not record:
         walk.write(walk.record.previous, it, current.record)
         walk.write(walk.record.refreshed, it, current.record)
     return current, problems
+
+
+def _moved_from(walk: PlanWalk, it: Instance) -> tuple[str, str] | None:
+    """Provider and type that the object was of when a moved block has brought it here from another type."""
+    move = walk.record.moves.moves.get(it.address)
+    if move is None or move.implied:
+        return None
+    before = parse_resource_instance(walk.record.moves.previous_address(it.address))
+    recorded = walk.state.resources[it.resource_address].provider
+    source, now = (parse_provider_configuration(text).source for text in (recorded, it.configuration))
+    return (source, before.type) if (source, before.type) != (now, it.type) else None
 
 
 def refreshed(walk: PlanWalk, it: Instance, current: RemoteObject, problems: list[Diagnostic]) -> RemoteObject | None:
@@ -45,10 +61,15 @@ def refreshed(walk: PlanWalk, it: Instance, current: RemoteObject, problems: lis
     if not walk.options.refresh:
         if record is not current.record:
             walk.write(walk.record.refreshed, it, record)
-        return RemoteObject(current.value, record)
-    found = refresh(walk, it, current.value, record, problems)
+        return RemoteObject(current.value, record, current.identity)
+    found = refresh(walk, it, RemoteObject(current.value, record, current.identity), problems)
     seen = Seen(
-        current.value, found.value if found else Null(it.object_type), it.object_type, it.configuration, it.provider_key
+        current.value,
+        found.value if found else Null(it.object_type),
+        it.object_type,
+        it.configuration,
+        it.provider_key,
+        (current.identity, found.identity if found else None),
     )
     if not it.deposed:
         walk.record.saw(it.address, seen)
@@ -56,19 +77,18 @@ def refreshed(walk: PlanWalk, it: Instance, current: RemoteObject, problems: lis
         walk.record.refreshed.remove_object(it.resource_address, it.key, it.deposed)
         return None
     if it.decl is not None and not it.deposed and not it.is_orphan:
-        found = RemoteObject(found.value, _with_dependencies(walk, it, found.record))
+        found = RemoteObject(found.value, _with_dependencies(walk, it, found.record), found.identity)
     if found.record is not walk.record.refreshed.object(it.resource_address, it.key, it.deposed):
         walk.write(walk.record.refreshed, it, found.record)
     return found
 
 
-def refresh(
-    walk: PlanWalk, it: Instance, value: Value, record: ObjectState, problems: list[Diagnostic]
-) -> RemoteObject | None:
+def refresh(walk: PlanWalk, it: Instance, known: RemoteObject, problems: list[Diagnostic]) -> RemoteObject | None:
     """Ask the provider for the object. Raises Failure."""
+    value, record = known.value, known.record
     walk.hooks.refresh_start(it.address, object_id(value), it.deposed)
     plain, marks = unmark_deep(value)
-    answer = it.provider.read(it.type, plain, record.private)
+    answer = it.provider.read(it.type, plain, record.private, known.identity, walk.meta(it))
     found = in_body(answer.diagnostics, it.body, it.address)
     if has_errors(found):
         raise Failure(found)
@@ -79,34 +99,36 @@ def refresh(
     fresh = answer.value if answer.value is plain else normalize_legacy_object(answer.value, it.schema.block)
     wanted = combined_marks(marked_paths(value) if marks else [], schema_marks(it.schema.block, fresh))
     fresh = apply_marks(fresh, wanted) if wanted else fresh
+    more = {"private": answer.private, **recorded_identity(answer.identity, it.schema)}
     if identical(fresh, value):
-        same = answer.private == record.private
-        return RemoteObject(value, record if same else evolve(record, private=answer.private))
-    return RemoteObject(fresh, write_object(fresh, it.schema, record, private=answer.private))
+        same = all(getattr(record, name) == now for name, now in more.items())
+        return RemoteObject(value, record if same else evolve(record, **more), answer.identity)
+    return RemoteObject(fresh, write_object(fresh, it.schema, record, **more), answer.identity)
 
 
-def import_object(walk: PlanWalk, it: Instance, id: str) -> RemoteObject:
-    """The object with this id, read and put into the refreshed state. Raises Failure."""
+def import_object(walk: PlanWalk, it: Instance, target: ImportTarget) -> RemoteObject:
+    """The object that is to be imported, read and put into the refreshed state. Raises Failure."""
+    id = target.shown
     walk.hooks.import_planned(it.address, id)
-    found, problems = it.provider.import_object(it.type, id)
+    found, problems = it.provider.import_object(it.type, target.id, target.identity)
     diagnostics = in_body(problems, None, it.address)
     if has_errors(diagnostics):
         raise Failure(diagnostics)
     if len(found) != 1 or found[0].value.__class__ is Null:
         count = "no object" if not found or found[0].value.__class__ is Null else f"{len(found)} objects"
-        detail = f"For the id {id} the provider of {it.address} gave {count}; exactly one is needed."
+        detail = f"For {id} the provider of {it.address} gave {count}; exactly one is needed."
         raise Failure(error("plan.import_result", "Import did not give one object", detail, address=it.address))
     record = ObjectState({}, it.schema.version, private=found[0].private)
-    current = refresh(walk, it, found[0].value, record, diagnostics)
+    current = refresh(walk, it, RemoteObject(found[0].value, record, found[0].identity), diagnostics)
     if current is None:
-        detail = f"There is no object with the id {id} that could become {it.address}."
+        detail = f"There is no object {id} that could become {it.address}."
         raise Failure(error("plan.import_missing", "Cannot import non-existent remote object", detail))
     config, _ = decode_block(it.decl.body, it.schema.block, it.unknown_scope) if it.decl is not None else (None, [])
     value = current.value
     if config is not None:
         value = apply_marks(value, marked_paths(config))
     written = write_object(value, it.schema, current.record)
-    imported = RemoteObject(value, _with_lifecycle(walk, it, written))
+    imported = RemoteObject(value, _with_lifecycle(walk, it, written), current.identity)
     walk.write(walk.record.refreshed, it, imported.record)
     return imported
 

@@ -140,7 +140,7 @@ class _Analyzer:
             decl = config.resources.get(resource) if config else None
             block = self.block_of(config, decl) if config and decl else None
             found = in_body(decl.body, block) if decl and block else ()
-            parsed = ((parse_reference(node), path) for node, _, path in found)
+            parsed = ((parse_reference(node), path) for node, _, path in found if not isinstance(node, nodes.Call))
             known = [(ref, path) for ref, path in parsed if isinstance(ref, Ref)]
             self._mentions[module.path, resource] = known
         return known

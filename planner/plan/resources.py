@@ -10,8 +10,9 @@ from attrs import frozen
 from planner.config.model import ResourceDecl
 from planner.graph.model import Node
 from planner.plan.context import ModuleInstance
-from planner.plan.data import plan_data, plan_ephemeral
+from planner.plan.data import plan_data
 from planner.plan.departing import plan_deposed, plan_destroy, plan_orphan
+from planner.plan.ephemeral import plan_ephemeral
 from planner.plan.instance import Instance
 from planner.plan.managed import plan_managed
 from planner.plan.repetition import Repetition, expand

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from planner.language.convert import path_text
+from planner.language.deprecations import Deprecation
 from planner.language.paths import Path, PathMarks, apply_marks, marked_paths, parts
-from planner.language.schema import BlockSchema, NestedAttributes, contains_sensitive
+from planner.language.schema import AttributeSchema, BlockSchema, NestedAttributes, contains_sensitive
 from planner.language.values import SENSITIVE, List, Map, Marked, Null, Set, Value, mark, unmark
 
 _SENSITIVE = frozenset((SENSITIVE,))
@@ -38,6 +40,65 @@ def combined_marks(*several: list[PathMarks]) -> list[PathMarks]:
 def sensitive_paths(value: Value) -> frozenset[str]:
     """The places of sensitive marks, for comparing two values."""
     return frozenset(repr(path) for path, marks in marked_paths(value) if SENSITIVE in marks)
+
+
+def deprecation_marks(block: BlockSchema, value: Value, by: str) -> list[PathMarks]:
+    """The paths of what the schema calls deprecated in a value of its type, which `by` names."""
+    return list(_deprecated(block, value, (), by)) if contains_deprecated(block) else []
+
+
+def contains_deprecated(block: BlockSchema) -> bool:
+    """Whether the block, or anything at any depth of it, is deprecated."""
+    known = block.cache.get("contains_deprecated")
+    if known is None:
+        known = (
+            block.deprecated
+            or any(map(_is_deprecated, block.attributes.values()))
+            or any(contains_deprecated(n.block) for n in block.blocks.values())
+        )
+        block.cache["contains_deprecated"] = known
+    return bool(known)
+
+
+def _is_deprecated(attribute: AttributeSchema) -> bool:
+    nested = attribute.nested.attributes.values() if attribute.nested is not None else ()
+    return attribute.deprecated or any(map(_is_deprecated, nested))
+
+
+def _deprecated(block: BlockSchema, value: Value, path: Path, by: str) -> Iterator[PathMarks]:
+    if block.deprecated:
+        yield path, frozenset((Deprecation(by + path_text(path), block.deprecation_message),))
+    value = unmark(value)[0]
+    if value.__class__ is not dict:
+        return
+    yield from _deprecated_attributes(block.attributes, value, path, by)
+    for name, nested in block.blocks.items():
+        if contains_deprecated(nested.block) and name in value:
+            here = (*path, ("attr", name))
+            if nested.nesting in ("single", "group"):
+                yield from _deprecated(nested.block, value[name], here, by)
+            else:
+                for step, item in parts(unmark(value[name])[0]):
+                    yield from _deprecated(nested.block, item, (*here, step), by)
+
+
+def _deprecated_attributes(
+    attributes: dict[str, AttributeSchema], value: Value, path: Path, by: str
+) -> Iterator[PathMarks]:
+    for name, attribute in attributes.items():
+        here = (*path, ("attr", name))
+        if attribute.deprecated:
+            yield here, frozenset((Deprecation(by + path_text(here), attribute.deprecation_message),))
+        if attribute.nested is None or not _is_deprecated(attribute):
+            continue
+        inner = unmark(value[name])[0]
+        items = [(here, inner)]
+        if attribute.nested.nesting not in ("single", "group"):
+            items = [((*here, step), item) for step, item in parts(inner)]
+        for place, item in items:
+            item = unmark(item)[0]
+            if item.__class__ is dict:
+                yield from _deprecated_attributes(attribute.nested.attributes, item, place, by)
 
 
 def _of_block(block: BlockSchema, value: Value, path: Path) -> Iterator[PathMarks]:

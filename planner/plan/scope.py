@@ -43,7 +43,11 @@ class ModuleScope(Scope):
         self.repetition = repetition
         self.self_value = self_value
         self.check = check
-        self.deprecations = module.context.deprecations
+
+    @property
+    def deprecations(self) -> bool:  # type: ignore[override]
+        """Whether names may stand for values that are marked as deprecated."""
+        return self.module.context.deprecations
 
     def inside(
         self, repetition: Repetition | None = None, self_value: Value = None, check: str | None = None

@@ -24,7 +24,7 @@ from planner.plan.conditions import check_rule
 from planner.plan.configure import ConfiguredProviders
 from planner.plan.context import EvaluationContext, ModuleInstance, declared_marks
 from planner.plan.ignore import reference_path
-from planner.plan.imports import import_id
+from planner.plan.imports import identity_type, import_id, import_identity
 from planner.plan.managed import ephemeral_values
 from planner.plan.outputs import depends_on_problems, evaluate_output
 from planner.plan.provider_diagnostics import in_body
@@ -266,9 +266,10 @@ class ValidateWalk:
 
     def _import(self, decl: ImportDecl) -> list[Diagnostic]:
         root = self.context.root
-        if decl.id is None:
-            return []
         try:
+            wanted = None
+            if decl.identity is not None and decl.target is not None:
+                wanted = identity_type(self.context, decl.target, decl.identity)
             if decl.for_each is None:
                 repetitions = [NO_REPETITION]
             else:
@@ -279,7 +280,11 @@ class ValidateWalk:
                     return [] if unknown else failure.diagnostics
                 repetitions = [Repetition(each_key=key, each_value=value) for key, value in items]
             for repetition in repetitions:
-                import_id(decl.id, root.with_repetition(repetition), allow_unknown=True)
+                scope = root.with_repetition(repetition)
+                if decl.id is not None:
+                    import_id(decl.id, scope, allow_unknown=True)
+                elif decl.identity is not None and wanted is not None:
+                    import_identity(decl.identity, scope, wanted, allow_unknown=True)
         except Failure as failure:
             return failure.diagnostics
         return []

@@ -16,7 +16,7 @@ from planner.config.variables import RootVariable
 from planner.graph.model import Graph, Node
 from planner.language.schema import BlockSchema
 from planner.language.values import Null, Value, is_null
-from planner.plan.configuration_walk import ConfigurationWalk, module_path, relation
+from planner.plan.configuration_walk import ConfigurationWalk, module_path, provider_configurations, relation
 from planner.plan.context import Operation
 from planner.plan.imports import Imports
 from planner.plan.instance import Instance
@@ -106,8 +106,9 @@ class PlanWalk(ConfigurationWalk):
         finally:
             self.hooks.walk_complete()
             self.options.stop.forget(self.providers.stop)
+            left_open = self.opened.close_all()
             self.providers.close_all()
-        problems = list(result.diagnostics)
+        problems = [*result.diagnostics, *left_open]
         if result.on_cycle:
             detail = f"These wait for one another: {', '.join(result.on_cycle)}."
             problems.append(error("plan.cycle", "Cycle", detail))
@@ -162,6 +163,8 @@ class PlanWalk(ConfigurationWalk):
     # ---------------------------------------------------------------- work on vertices (planner.walk.work.Work)
 
     def is_inline(self, node: str) -> bool:
+        if self.opened.has(node):
+            return False
         task = self.tasks.get(node)
         if task is not None:
             return task.instance.provider.is_inline
@@ -241,18 +244,6 @@ class PlanWalk(ConfigurationWalk):
 # ---------------------------------------------------------------- helpers
 
 
-def provider_configurations(graph: Graph) -> dict[str, str]:
-    """The provider configuration that each vertex uses."""
-    found: dict[str, str] = dict(sorted(relation(graph, "uses_provider")))  # type: ignore[arg-type]
-    if not found:
-        for name, node in graph.nodes.items():
-            if node.kind in ("resource", "orphan", "deposed", "plan_destroy"):
-                for other in graph.edges.get(name, ()):
-                    if graph.nodes[other].kind == "provider":
-                        found[name] = graph.nodes[other].object
-    return found
-
-
 def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) -> dict[str, Value]:
     """What a plan keeps of the root variables: values as given or defaulted, of ephemeral ones only the name."""
     found: dict[str, Value] = {}
@@ -286,6 +277,7 @@ _WORK: dict[str, Callable[[PlanWalk, Node], WorkResult | list[Diagnostic]]] = {
     "check_report": PlanWalk.check_report,
     "check_expand": PlanWalk.check_expand,
     "resource": PlanWalk.resource,
+    "resource_close": PlanWalk.resource_close,
     "orphan": PlanWalk.departing,
     "deposed": PlanWalk.departing,
     "plan_destroy": PlanWalk.departing,

@@ -53,6 +53,7 @@ KEYED = frozenset(PATHS) | {
     "change",
     "action",
     "reason",
+    "undecided",
     "moved_from",
     "deposed",
     "instance_of",
@@ -237,6 +238,9 @@ class Builder:
 
     def _action(self) -> Iterable[Row]:
         return ((c.address, c.action) for c in self.current.values())
+
+    def _undecided(self) -> Iterable[Row]:
+        return ((c.address, what) for c in self.current.values() for what in c.undecided)
 
     def _reason(self) -> Iterable[Row]:
         return ((c.address, c.reason) for c in self.current.values() if c.reason)

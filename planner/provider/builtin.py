@@ -12,8 +12,12 @@ from planner.provider import remote_state, terraform_data
 from planner.provider.builtin_functions import FUNCTIONS
 from planner.provider.interface import (
     ApplyAnswer,
+    ApplyRequest,
     AttributeDiagnostic,
     ImportedObject,
+    MoveAnswer,
+    MoveRequest,
+    Opened,
     PlanAnswer,
     PlanRequest,
     ProviderSchema,
@@ -50,7 +54,9 @@ class BuiltinProvider:
             return remote_state.validate(config)
         return [_unknown(type)]
 
-    def upgrade(self, type: str, version: int, attributes: dict[str, Any]) -> tuple[Value, list[AttributeDiagnostic]]:
+    def upgrade(
+        self, type: str, version: int, attributes: dict[str, Any], flat: bool = False
+    ) -> tuple[Value, list[AttributeDiagnostic]]:
         if type == terraform_data.NAME:
             return terraform_data.upgrade(attributes)
         if type != remote_state.NAME:
@@ -62,24 +68,47 @@ class BuiltinProvider:
             detail = f"The recorded object cannot be read: {e}."
             return Null(wanted), [AttributeDiagnostic("error", "Invalid object in state", detail)]
 
-    def read(self, type: str, current: Value, private: str | None) -> ReadAnswer:
+    def upgrade_identity(
+        self, type: str, version: int, identity: dict[str, Any]
+    ) -> tuple[Value, list[AttributeDiagnostic]]:
+        return Null(DYNAMIC), [_unknown(type)]
+
+    def move(self, request: MoveRequest) -> MoveAnswer:
+        if request.target == terraform_data.NAME:
+            return terraform_data.move(request)
+        return MoveAnswer(Null(DYNAMIC), diagnostics=(_unknown(request.target),))
+
+    def read(
+        self, type: str, current: Value, private: str | None, identity: Value = None, meta: Value = None
+    ) -> ReadAnswer:
         return ReadAnswer(current, private)
 
     def plan(self, request: PlanRequest) -> PlanAnswer:
         return terraform_data.plan(request)
 
-    def apply(self, type: str, prior: Value, planned: Value, config: Value, private: str | None) -> ApplyAnswer:
-        return terraform_data.apply(planned)
+    def apply(self, request: ApplyRequest) -> ApplyAnswer:
+        return terraform_data.apply(request.planned)
 
-    def import_object(self, type: str, id: str) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
+    def import_object(
+        self, type: str, id: str, identity: Value = None
+    ) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
         if type == terraform_data.NAME:
             return terraform_data.import_object(id), []
         return [], [_unknown(type)]
 
-    def read_data(self, type: str, config: Value) -> ReadAnswer:
+    def read_data(self, type: str, config: Value, meta: Value = None) -> ReadAnswer:
         if type == remote_state.NAME:
             return remote_state.read(config)
         return ReadAnswer(Null(DYNAMIC), diagnostics=(_unknown(type),))
+
+    def open(self, type: str, config: Value) -> Opened:
+        return Opened(Null(DYNAMIC), diagnostics=(_unknown(type),))
+
+    def renew(self, type: str, private: bytes | None) -> Opened:
+        return Opened(Null(DYNAMIC), diagnostics=(_unknown(type),))
+
+    def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]:
+        return [_unknown(type)]
 
     def stop(self) -> None:
         """Nothing to stop: every call ends at once."""

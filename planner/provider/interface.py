@@ -32,6 +32,9 @@ class ResourceSchema:
 
     block: BlockSchema
     version: int = 0
+    identity: BlockSchema | None = None
+    """what identifies an object of this type for its provider; None: nothing but an id"""
+    identity_version: int = 0
 
 
 @frozen(eq=False)
@@ -43,17 +46,22 @@ class ProviderSchema:
     data_sources: Mapping[str, ResourceSchema]
     ephemeral: Mapping[str, ResourceSchema] = field(factory=dict)
     functions: Mapping[str, Any] = field(factory=dict)
+    meta: BlockSchema | None = None
+    """what modules may tell the provider in provider_meta blocks"""
 
 
 @frozen(eq=False)
 class PlanRequest:
-    """`prior` is Null for a create; `proposed` is prior merged with configuration, computed values filled in."""
+    """`prior` is Null for a create; `proposed` is prior merged with configuration, computed values filled in. `meta` is
+    what the module tells the provider, None for nothing; identities are None where there is none."""
 
     type: str
     prior: Value
     proposed: Value
     config: Value
     prior_private: str | None = None
+    prior_identity: Value = None
+    meta: Value = None
 
 
 @frozen(eq=False)
@@ -63,6 +71,20 @@ class PlanAnswer:
     private: str | None = None
     legacy_type_system: bool = False
     diagnostics: tuple[AttributeDiagnostic, ...] = ()
+    identity: Value = None
+
+
+@frozen(eq=False)
+class ApplyRequest:
+    """`prior` is Null for a create, `planned` and `config` are for a delete."""
+
+    type: str
+    prior: Value
+    planned: Value
+    config: Value
+    private: str | None = None
+    identity: Value = None
+    meta: Value = None
 
 
 @frozen(eq=False)
@@ -73,6 +95,7 @@ class ApplyAnswer:
     private: str | None = None
     legacy_type_system: bool = False
     diagnostics: tuple[AttributeDiagnostic, ...] = ()
+    identity: Value = None
 
 
 @frozen(eq=False)
@@ -82,6 +105,7 @@ class ReadAnswer:
     value: Value
     private: str | None = None
     diagnostics: tuple[AttributeDiagnostic, ...] = ()
+    identity: Value = None
 
 
 @frozen(eq=False)
@@ -89,6 +113,38 @@ class ImportedObject:
     type: str
     value: Value
     private: str | None = None
+    identity: Value = None
+
+
+@frozen(eq=False)
+class MoveRequest:
+    """An object of another type, perhaps of another provider, that is to become one of the type `target`."""
+
+    source_provider: str
+    source_type: str
+    source_version: int
+    attributes: dict[str, Any]
+    flat: bool
+    private: str | None
+    target: str
+
+
+@frozen(eq=False)
+class MoveAnswer:
+    value: Value
+    private: str | None = None
+    diagnostics: tuple[AttributeDiagnostic, ...] = ()
+
+
+@frozen(eq=False)
+class Opened:
+    """An ephemeral resource that was opened or renewed: `value` what it gives (when opened), `private` what its
+    provider wants back, `renew_at` when it has to be renewed, in seconds since the epoch (None: never)."""
+
+    value: Value
+    private: bytes | None = None
+    renew_at: float | None = None
+    diagnostics: tuple[AttributeDiagnostic, ...] = ()
 
 
 class Provider(Protocol):
@@ -102,13 +158,24 @@ class Provider(Protocol):
     def configure(self, config: Value) -> list[AttributeDiagnostic]: ...
     def validate_resource(self, mode: str, type: str, config: Value) -> list[AttributeDiagnostic]: ...
     def upgrade(
-        self, type: str, version: int, attributes: dict[str, Any]
+        self, type: str, version: int, attributes: dict[str, Any], flat: bool = False
     ) -> tuple[Value, list[AttributeDiagnostic]]: ...
-    def read(self, type: str, current: Value, private: str | None) -> ReadAnswer: ...
+    def upgrade_identity(
+        self, type: str, version: int, identity: dict[str, Any]
+    ) -> tuple[Value, list[AttributeDiagnostic]]: ...
+    def move(self, request: MoveRequest) -> MoveAnswer: ...
+    def read(
+        self, type: str, current: Value, private: str | None, identity: Value = None, meta: Value = None
+    ) -> ReadAnswer: ...
     def plan(self, request: PlanRequest) -> PlanAnswer: ...
-    def apply(self, type: str, prior: Value, planned: Value, config: Value, private: str | None) -> ApplyAnswer: ...
-    def import_object(self, type: str, id: str) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]: ...
-    def read_data(self, type: str, config: Value) -> ReadAnswer: ...
+    def apply(self, request: ApplyRequest) -> ApplyAnswer: ...
+    def import_object(
+        self, type: str, id: str, identity: Value = None
+    ) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]: ...
+    def read_data(self, type: str, config: Value, meta: Value = None) -> ReadAnswer: ...
+    def open(self, type: str, config: Value) -> Opened: ...
+    def renew(self, type: str, private: bytes | None) -> Opened: ...
+    def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]: ...
     def stop(self) -> None: ...
     def close(self) -> None: ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,13 @@ def start_provider(address: str, locate: Callable[[str], Located] | None = None)
         from planner.provider.builtin import BuiltinProvider
 
         return BuiltinProvider()
+    if os.environ.get("TF_REATTACH_PROVIDERS"):
+        from planner.provider.plugin.provider import PluginProvider
+        from planner.provider.plugin.reattach import attachments
+
+        running = attachments(os.environ).get(address)
+        if running is not None:
+            return PluginProvider(address, (), attachment=running)
     if locate is None or address.startswith("terraform.io/builtin/"):
         raise Failure(unavailable(address))
     from planner.provider.plugin.provider import PluginProvider

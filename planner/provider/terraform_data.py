@@ -9,12 +9,14 @@ from __future__ import annotations
 from planner.language.identity import identical
 from planner.language.json_codec import CodecError, from_json
 from planner.language.schema import AttributeSchema, BlockSchema, coerce, implied_type
-from planner.language.types import DYNAMIC, STRING
+from planner.language.types import DYNAMIC, STRING, MapType, ObjectType
 from planner.language.values import NOT_NULL, Null, Unknown, Value, type_of
 from planner.provider.interface import (
     ApplyAnswer,
     AttributeDiagnostic,
     ImportedObject,
+    MoveAnswer,
+    MoveRequest,
     PlanAnswer,
     PlanRequest,
     ResourceSchema,
@@ -86,3 +88,21 @@ def upgrade(attributes: object) -> tuple[Value, list[AttributeDiagnostic]]:
 
 def import_object(id: str) -> list[ImportedObject]:
     return [ImportedObject(NAME, coerce({"id": id}, SCHEMA.block))]
+
+
+def move(request: MoveRequest) -> MoveAnswer:
+    """What becomes of a `null_resource`: its id stays, its triggers are triggers here."""
+    if request.source_type != "null_resource":
+        detail = f"A {request.source_type} cannot become a {NAME}; only a null_resource can."
+        return MoveAnswer(Null(DYNAMIC), diagnostics=(AttributeDiagnostic("error", "Unsupported move", detail, None),))
+    source = ObjectType({"id": STRING, "triggers": MapType(STRING)})
+    try:
+        old = from_json({name: request.attributes.get(name) for name in source.attributes}, source)
+    except CodecError as e:
+        detail = f"The recorded object cannot be read: {e}."
+        problem = AttributeDiagnostic("error", "Invalid object in state", detail, None)
+        return MoveAnswer(Null(DYNAMIC), diagnostics=(problem,))
+    given: dict[str, Value] = {"id": old["id"]}
+    if old["triggers"].__class__ is not Null:
+        given["triggers_replace"] = dict(old["triggers"].items)
+    return MoveAnswer(coerce(given, SCHEMA.block), request.private)

@@ -58,6 +58,11 @@ def variables(node: Mentioning) -> list[Traversal | Variable]:
     return [n for n in _mentions(node) if n.__class__ is not Call]
 
 
+def references(node: Mentioning) -> list[Traversal | Variable | Call]:
+    """All free references, and the calls of functions that belong to a provider."""
+    return [n for n in _mentions(node) if n.__class__ is not Call or n.name.startswith("provider::")]
+
+
 def function_calls(node: Mentioning) -> list[Call]:
     """All function calls, the outer before those in its arguments."""
     return [n for n in _mentions(node) if n.__class__ is Call]

@@ -5,6 +5,8 @@ The form is `module.a.provider["HOST/NAMESPACE/TYPE"].alias["key"]`.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from attrs import frozen
 
 from planner.vocabulary.address import AddressError, InstanceKey, Step, format_key, scan_traversal
@@ -29,6 +31,7 @@ class ProviderConfiguration:
         return f'{path}provider["{self.source}"]{alias}{format_key(self.key)}'
 
 
+@lru_cache(maxsize=1024)
 def parse_provider_configuration(text: str) -> ProviderConfiguration:
     """The provider configuration that a text names, also in the form without quotes that old state files have.
 

@@ -28,6 +28,7 @@ from planner.plan.planning import make_plan
 from planner.plan.schemas import Schemas
 from planner.provider.interface import (
     ApplyAnswer,
+    ApplyRequest,
     AttributeDiagnostic,
     ImportedObject,
     PlanAnswer,
@@ -82,11 +83,15 @@ class TestProvider:
     def validate_resource(self, mode: str, type: str, config: Value) -> list[AttributeDiagnostic]:
         return []
 
-    def upgrade(self, type: str, version: int, attributes: dict[str, Any]) -> tuple[Value, list[AttributeDiagnostic]]:
+    def upgrade(
+        self, type: str, version: int, attributes: dict[str, Any], flat: bool = False
+    ) -> tuple[Value, list[AttributeDiagnostic]]:
         block = (THING if type == "test_thing" else LOOKUP).block
         return from_json({name: attributes.get(name) for name in block.attributes}, implied_type(block)), []
 
-    def read(self, type: str, current: Value, private: str | None) -> ReadAnswer:
+    def read(
+        self, type: str, current: Value, private: str | None, identity: Value = None, meta: Value = None
+    ) -> ReadAnswer:
         return ReadAnswer(current, private)
 
     def plan(self, request: PlanRequest) -> PlanAnswer:
@@ -99,7 +104,8 @@ class TestProvider:
         requires = ((("attr", "zone"),),) if moved and not _both_null(proposed["zone"], prior["zone"]) else ()
         return PlanAnswer(proposed, requires, "b2xk")
 
-    def apply(self, type: str, prior: Value, planned: Value, config: Value, private: str | None) -> ApplyAnswer:
+    def apply(self, request: ApplyRequest) -> ApplyAnswer:
+        prior, planned, private = request.prior, request.planned, request.private
         absent = Null(implied_type(THING.block))
         failure = (AttributeDiagnostic("error", "No luck", "", (("attr", "size"),)),)
         if planned.__class__ is Null:
@@ -122,11 +128,13 @@ class TestProvider:
                 return ApplyAnswer(absent)
         return ApplyAnswer(value, "ZG9uZQ==")
 
-    def import_object(self, type: str, id: str) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
+    def import_object(
+        self, type: str, id: str, identity: Value = None
+    ) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
         value = {"id": id, "size": "1", "zone": Null(STRING), "secret": Null(STRING)}
         return [ImportedObject(type, value)], []
 
-    def read_data(self, type: str, config: Value) -> ReadAnswer:
+    def read_data(self, type: str, config: Value, meta: Value = None) -> ReadAnswer:
         if config["name"] == "nowhere":
             return ReadAnswer(Null(), diagnostics=(AttributeDiagnostic("error", "Not found"),))
         return ReadAnswer({**config, "found": f"found {config['name']}"})

@@ -17,6 +17,7 @@ from planner.language.values import Null, Unknown, Value
 from planner.plan.options import PlanOptions
 from planner.provider.interface import (
     ApplyAnswer,
+    ApplyRequest,
     AttributeDiagnostic,
     ImportedObject,
     PlanAnswer,
@@ -67,11 +68,15 @@ class SlowProvider:
     def validate_resource(self, mode: str, type: str, config: Value) -> list[AttributeDiagnostic]:
         return []
 
-    def upgrade(self, type: str, version: int, attributes: dict[str, Any]) -> tuple[Value, list[AttributeDiagnostic]]:
+    def upgrade(
+        self, type: str, version: int, attributes: dict[str, Any], flat: bool = False
+    ) -> tuple[Value, list[AttributeDiagnostic]]:
         known = {name: attributes.get(name) for name in THING.block.attributes}
         return from_json(known, implied_type(THING.block)), []
 
-    def read(self, type: str, current: Value, private: str | None) -> ReadAnswer:
+    def read(
+        self, type: str, current: Value, private: str | None, identity: Value = None, meta: Value = None
+    ) -> ReadAnswer:
         self._work()
         if current["size"] == "gone":
             return ReadAnswer(Null(implied_type(THING.block)))
@@ -89,13 +94,15 @@ class SlowProvider:
             proposed = {**proposed, "id": Unknown(STRING)}
         return PlanAnswer(proposed, private="cHJpdmF0ZQ==")
 
-    def apply(self, type: str, prior: Value, planned: Value, config: Value, private: str | None) -> ApplyAnswer:
+    def apply(self, request: ApplyRequest) -> ApplyAnswer:
         raise AssertionError("a plan applies nothing")
 
-    def import_object(self, type: str, id: str) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
+    def import_object(
+        self, type: str, id: str, identity: Value = None
+    ) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
         return [ImportedObject(type, {"id": id, "size": "1", "secret": Null(STRING)})], []
 
-    def read_data(self, type: str, config: Value) -> ReadAnswer:
+    def read_data(self, type: str, config: Value, meta: Value = None) -> ReadAnswer:
         raise AssertionError("there are no data sources")
 
     def stop(self) -> None:

@@ -19,7 +19,7 @@ import grpc
 
 from planner.language.json_codec import from_json, to_json
 from planner.language.schema import implied_type
-from planner.language.types import NUMBER, STRING
+from planner.language.types import NUMBER, STRING, ObjectType
 from planner.language.values import Null, Unknown
 from planner.provider.plugin.codec import decode, encode
 from planner.provider.plugin.messages import CALLS, messages
@@ -29,7 +29,7 @@ from planner.provider.plugin.schemas import block_schema
 VERSION = int(sys.argv[1])
 M = messages(VERSION)
 WORLD = Path(os.environ.get("TEST_PROVIDER_WORLD", "."))
-TYPE, DATA, TOKEN = "test_thing", "test_thing", "test_token"
+TYPE, NAMED, DATA, TOKEN = "test_thing", "test_named", "test_thing", "test_token"
 ERROR, WARNING = 1, 2
 
 
@@ -77,6 +77,11 @@ def thing() -> Any:
     return M.Schema(version=1, block=M.Block(attributes=attributes, block_types=blocks))
 
 
+def named() -> Any:
+    """A type whose objects have an identity."""
+    return M.Schema(block=M.Block(attributes=[attribute("id", computed=True), attribute("name", required=True)]))
+
+
 def data() -> Any:
     return M.Schema(
         block=M.Block(attributes=[attribute("id", required=True), attribute("name", computed=True), attribute("fail")])
@@ -93,7 +98,7 @@ def provider() -> Any:
 
 SCHEMA = M.SchemaAnswer(
     provider=provider(),
-    resource_schemas={TYPE: thing()},
+    resource_schemas={TYPE: thing(), NAMED: named()},
     data_source_schemas={DATA: data()},
     ephemeral_resource_schemas={TOKEN: token()},
     server_capabilities=M.ServerCapabilities(plan_destroy=True, get_provider_schema_optional=VERSION == 6),
@@ -106,11 +111,22 @@ SCHEMA = M.SchemaAnswer(
         )
     },
 )
+IDENTITY = ObjectType({"name": STRING, "region": STRING})
+IDENTITIES = {
+    NAMED: M.IdentitySchema(
+        version=1,
+        identity_attributes=[
+            M.IdentityAttribute(name="name", type=b'"string"', required_for_import=True),
+            M.IdentityAttribute(name="region", type=b'"string"', optional_for_import=True),
+        ],
+    )
+}
 if os.environ.get("TEST_PROVIDER_BIG"):
     for i in range(int(os.environ["TEST_PROVIDER_BIG"])):
         SCHEMA.resource_schemas[f"test_big_{i}"].CopyFrom(thing())
 BLOCKS = {
     "resource": block_schema(SCHEMA.resource_schemas[TYPE].block),
+    "named": block_schema(SCHEMA.resource_schemas[NAMED].block),
     "data": block_schema(SCHEMA.data_source_schemas[DATA].block),
     "token": block_schema(SCHEMA.ephemeral_resource_schemas[TOKEN].block),
     "provider": block_schema(SCHEMA.provider.block),
@@ -135,6 +151,11 @@ def problem(summary: str, *steps: Any, severity: int = ERROR, detail: str = "as 
     return found
 
 
+def identity(name: str) -> Any:
+    data = encode({"name": name, "region": "here"}, IDENTITY)
+    return M.IdentityData(identity_data=M.DynamicValue(msgpack=data))
+
+
 # ---------------------------------------------------------------- calls
 
 
@@ -143,6 +164,20 @@ class Provider:
 
     def GetProviderSchema(self, request: Any, context: Any) -> Any:  # noqa: N802
         return SCHEMA
+
+    def GetResourceIdentitySchemas(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return M.IdentitySchemasAnswer(identity_schemas=IDENTITIES)
+
+    def UpgradeResourceIdentity(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return M.UpgradedIdentity(upgraded_identity=identity(json.loads(request.raw_identity.json)["title"]))
+
+    def MoveResourceState(self, request: Any, context: Any) -> Any:  # noqa: N802
+        if request.source_type_name != "other_thing":
+            return M.MoveAnswer(diagnostics=[problem("Cannot move that")])
+        title = json.loads(request.source_state.json)["title"]
+        return M.MoveAnswer(
+            target_state=write({"id": title, "name": title}, "named"), target_private=b"moved " + request.source_private
+        )
 
     def ValidateProviderConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
         config = read(request.config, "provider")
@@ -157,6 +192,8 @@ class Provider:
         return M.Diagnostics(diagnostics=bad)
 
     def ValidateResourceConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
+        if request.type_name == NAMED:
+            return M.Diagnostics()
         config = read(request.config)
         found = []
         if config["fail"] == "validate":
@@ -174,12 +211,18 @@ class Provider:
         return M.Diagnostics()
 
     def UpgradeResourceState(self, request: Any, context: Any) -> Any:  # noqa: N802
-        raw = json.loads(request.raw_state.json)
+        if request.type_name == NAMED:
+            raw = json.loads(request.raw_state.json)
+            return M.UpgradedState(upgraded_state=write(from_json(raw, TYPES["named"]), "named"))
+        raw = dict(request.raw_state.flatmap) or json.loads(request.raw_state.json)
         if request.version == 0:
             raw["name"] = raw.pop("title")
         return M.UpgradedState(upgraded_state=write(from_json(raw, TYPES["resource"])))
 
     def ReadResource(self, request: Any, context: Any) -> Any:  # noqa: N802
+        if request.type_name == NAMED:
+            name = read(request.current_state, "named")["name"]
+            return M.ReadAnswer(new_state=request.current_state, private=request.private, new_identity=identity(name))
         current = read(request.current_state)
         misbehave("read", current)
         file = WORLD / f"{current['id']}.json"
@@ -189,6 +232,8 @@ class Provider:
         return M.ReadAnswer(new_state=write(recorded), private=request.private or b"read")
 
     def PlanResourceChange(self, request: Any, context: Any) -> Any:  # noqa: N802
+        if request.type_name == NAMED:
+            return plan_named(request)
         prior, planned = read(request.prior_state), read(request.proposed_new_state)
         if planned.__class__ is Null:
             misbehave("plan-destroy", prior)
@@ -217,6 +262,8 @@ class Provider:
         )
 
     def ApplyResourceChange(self, request: Any, context: Any) -> Any:  # noqa: N802
+        if request.type_name == NAMED:
+            return apply_named(request)
         prior, planned = read(request.prior_state), read(request.planned_state)
         nothing = write(Null(TYPES["resource"]))
         if planned.__class__ is Null:
@@ -248,6 +295,12 @@ class Provider:
         return M.ApplyAnswer(new_state=write(made), private=b"private \x00\xff", diagnostics=found)
 
     def ImportResourceState(self, request: Any, context: Any) -> Any:  # noqa: N802
+        if request.type_name == NAMED:
+            by = request.identity.identity_data.msgpack
+            name = decode(by, IDENTITY)["name"] if by else request.id
+            state = write({"id": name, "name": name}, "named")
+            found = M.ImportedResource(type_name=NAMED, state=state, identity=identity(name))
+            return M.ImportAnswer(imported_resources=[found])
         file = WORLD / f"{request.id}.json"
         if not file.exists():
             return M.ImportAnswer(diagnostics=[problem("Nothing to import", detail=f"no {request.id}")])
@@ -272,18 +325,53 @@ class Provider:
 
     def OpenEphemeralResource(self, request: Any, context: Any) -> Any:  # noqa: N802
         config = read(request.config, "token")
-        return M.OpenAnswer(result=write({**config, "value": "opened"}, "token"), private=b"open")
+        note("open")
+        if config["name"] == "locked":
+            return M.OpenAnswer(diagnostics=[problem("Locked", "name")])
+        soon = M.Timestamp(seconds=int(time.time())) if config["name"] == "renewed" else None
+        return M.OpenAnswer(result=write({**config, "value": "opened"}, "token"), private=b"open", renew_at=soon)
 
     def RenewEphemeralResource(self, request: Any, context: Any) -> Any:  # noqa: N802
-        return M.RenewAnswer(private=request.private)
+        note(f"renew {request.private.decode()}")
+        return M.RenewAnswer(private=b"renewed")
 
     def CloseEphemeralResource(self, request: Any, context: Any) -> Any:  # noqa: N802
-        (WORLD / "closed").write_bytes(request.private)
+        note(f"close {request.private.decode()}")
         return M.Diagnostics()
 
     def StopProvider(self, request: Any, context: Any) -> Any:  # noqa: N802
         (WORLD / "stopped").touch()
         return M.StopAnswer()
+
+
+def note(what: str) -> None:
+    """Write down what happened to ephemeral resources."""
+    with open(WORLD / "ephemeral", "a") as file:
+        file.write(f"{what}\n")
+
+
+def plan_named(request: Any) -> Any:
+    prior, planned = read(request.prior_state, "named"), read(request.proposed_new_state, "named")
+    if planned.__class__ is Null:
+        return M.PlanAnswer(planned_state=request.proposed_new_state)
+    name = planned["name"]
+    if prior.__class__ is Null:
+        planned = {**planned, "id": Unknown(STRING)}
+    known = isinstance(name, str)
+    state = write(planned, "named")
+    return (
+        M.PlanAnswer(planned_state=state, planned_identity=identity(name))
+        if known
+        else M.PlanAnswer(planned_state=state)
+    )
+
+
+def apply_named(request: Any) -> Any:
+    planned = read(request.planned_state, "named")
+    if planned.__class__ is Null:
+        return M.ApplyAnswer(new_state=request.planned_state)
+    made = {**planned, "id": planned["name"] if planned["id"].__class__ is Unknown else planned["id"]}
+    return M.ApplyAnswer(new_state=write(made, "named"), new_identity=identity(made["name"]))
 
 
 def with_computed(value: Any, text: Any, number: Any, only_unknown: bool = False) -> Any:
@@ -316,6 +404,13 @@ def misbehave(during: str, value: Any) -> None:
         (WORLD / "slow").touch()
         while not (WORLD / "stopped").exists():
             time.sleep(0.05)
+
+
+def killed(request: Any, context: Any) -> Any:
+    """The answer to a call that the process does not survive."""
+    sys.stderr.write("out of memory, or so it seems\n")
+    sys.stderr.flush()
+    os.kill(os.getpid(), 9)
 
 
 # ---------------------------------------------------------------- server
@@ -357,6 +452,11 @@ def main() -> None:
         sys.stderr.write("waiting for something\n")
         sys.stderr.flush()
         time.sleep(600)
+    if start == "slow":
+        time.sleep(1.5)
+    if start == "old":
+        print("1|4|unix|/tmp/nowhere|grpc|", flush=True)
+        time.sleep(600)
     if start == "babble":
         print("hello, world", flush=True)
         time.sleep(600)
@@ -365,7 +465,7 @@ def main() -> None:
     handlers = {}
     for call, (old, asked, answered) in CALLS.items():
         handlers[old if VERSION == 5 else call] = grpc.unary_unary_rpc_method_handler(
-            getattr(answers, call),
+            killed if call == os.environ.get("TEST_PROVIDER_KILL") else getattr(answers, call),
             request_deserializer=getattr(M, asked).FromString,
             response_serializer=getattr(M, answered).SerializeToString,
         )

@@ -35,7 +35,8 @@ def override(monkeypatch: pytest.MonkeyPatch, folder: Path, protocol: int = 6) -
     world = folder / "world"
     world.mkdir(exist_ok=True)
     monkeypatch.setenv("TEST_PROVIDER_WORLD", str(world))
-    for name in ("TEST_PROVIDER_START", "TEST_PROVIDER_BIG", "TF_LOG", "TF_LOG_PROVIDER", "PLANNER_PROVIDER_TIMEOUT"):
+    unset = ["TF_LOG", "TF_LOG_PROVIDER", "PLANNER_PROVIDER_TIMEOUT"]
+    for name in [*(f"TEST_PROVIDER_{word}" for word in ("START", "KILL", "BIG")), *unset]:
         monkeypatch.delenv(name, raising=False)
     return world
 

@@ -13,7 +13,7 @@ from planner.language.schema import implied_type
 from planner.language.types import DYNAMIC, NUMBER, STRING, ListType, MapType
 from planner.language.values import NOT_NULL, List, Map, Null, Unknown
 from planner.provider.builtin import SCHEMA, BuiltinProvider
-from planner.provider.interface import PlanAnswer, PlanRequest
+from planner.provider.interface import ApplyRequest, PlanAnswer, PlanRequest
 from planner.provider.propose import planned_unknown_object, proposed_new
 from planner.provider.registry import start_provider
 from planner.vocabulary.diagnostic import Failure
@@ -45,7 +45,7 @@ def test_create() -> None:
         "output": Unknown(STRING),
         "triggers_replace": NONE,
     }
-    value = PROVIDER.apply("terraform_data", Null(), answer.planned, config(input="a"), None).value
+    value = PROVIDER.apply(ApplyRequest("terraform_data", Null(), answer.planned, config(input="a"))).value
     assert value["output"] == "a"
     assert len(value["id"]) == 36
 
@@ -84,7 +84,7 @@ def test_other_trigger_replaces() -> None:
 def test_delete() -> None:
     gone = Null(implied_type(DATA))
     assert PROVIDER.plan(PlanRequest("terraform_data", prior(), gone, gone)).planned is gone
-    assert PROVIDER.apply("terraform_data", prior(), gone, gone, None).value is gone
+    assert PROVIDER.apply(ApplyRequest("terraform_data", prior(), gone, gone)).value is gone
 
 
 def test_read_only_attributes() -> None:

@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 from provider.plugins import SOURCE, is_alive, override, pids, write_plugin
 
 from planner.language.functions.protocol import FunctionError, call
 from planner.language.schema import empty_value, implied_type
 from planner.language.types import DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType
 from planner.language.values import List, Map, Null, Set, Unknown
-from planner.provider.interface import PlanRequest
+from planner.provider.interface import ApplyRequest, MoveRequest, PlanRequest
 from planner.provider.plugin import schema_cache
-from planner.provider.plugin.provider import PluginProvider, without_removed
+from planner.provider.plugin.provider import PluginProvider
 from planner.provider.propose import proposed_new
+from planner.provider.recorded import without_removed
 from planner.vocabulary.diagnostic import Failure
 
 
@@ -56,12 +58,12 @@ def create(plugin: PluginProvider, **given: Any) -> Any:
     answer = plan(plugin, wanted)
     assert answer.diagnostics == ()
     absent = Null(implied_type(plugin.schema().resources["test_thing"].block))
-    return plugin.apply("test_thing", absent, answer.planned, wanted, answer.private)
+    return plugin.apply(ApplyRequest("test_thing", absent, answer.planned, wanted, answer.private))
 
 
 def test_the_schema(plugin: PluginProvider, protocol: int) -> None:
     schema = plugin.schema()
-    assert list(schema.resources) == ["test_thing"] and "odd" not in schema.resources
+    assert list(schema.resources) == ["test_named", "test_thing"] and "odd" not in schema.resources
     found = schema.resources["test_thing"]
     assert found is schema.resources["test_thing"] and found.version == 1
     block = found.block
@@ -108,7 +110,7 @@ def test_create_read_update_replace_destroy(plugin: PluginProvider, world: Path)
     answer = plan(plugin, wanted, made.value)
     assert answer.requires_replace == () and answer.planned["size"] == 4
     assert answer.planned["id"] == "thing-a"
-    updated = plugin.apply("test_thing", made.value, answer.planned, wanted, answer.private)
+    updated = plugin.apply(ApplyRequest("test_thing", made.value, answer.planned, wanted, answer.private))
     assert updated.value["size"] == 4
 
     answer = plan(plugin, config(plugin, region="us"), updated.value)
@@ -118,7 +120,7 @@ def test_create_read_update_replace_destroy(plugin: PluginProvider, world: Path)
     absent = Null(implied_type(block))
     answer = plugin.plan(PlanRequest("test_thing", updated.value, absent, absent, updated.private))
     assert (answer.planned, answer.private) == (absent, "ZGVzdHJveQ==")
-    gone = plugin.apply("test_thing", updated.value, absent, Null(DYNAMIC), answer.private)
+    gone = plugin.apply(ApplyRequest("test_thing", updated.value, absent, Null(DYNAMIC), answer.private))
     assert (gone.value, gone.diagnostics) == (absent, ())
     assert plugin.read("test_thing", updated.value, None).value == absent
 
@@ -282,7 +284,7 @@ def test_a_plugin_with_a_certificate(plugin: PluginProvider, monkeypatch: pytest
 def test_a_large_schema_passes(plugin: PluginProvider, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_PROVIDER_BIG", "8000")
     schema = plugin.schema()
-    assert len(schema.resources) == 8001
+    assert len(schema.resources) == 8002
     assert plugin._answer.ByteSize() > 5_000_000
     assert schema.resources["test_big_7999"].block.attributes["name"].required
 
@@ -313,3 +315,38 @@ def test_a_schema_is_kept_by_the_identity_of_its_file(
     monkeypatch.setenv("PLANNER_NO_CACHE", "1")
     schema_cache.store(str(stand_in), 5, b"abc")
     assert schema_cache.load(str(stand_in)) is None
+
+
+def test_identities(plugin: PluginProvider) -> None:
+    schema = plugin.schema().resources["test_named"]
+    assert schema.identity is not None
+    assert {name: (a.required, a.optional) for name, a in schema.identity.attributes.items()} == {
+        "name": (True, False),
+        "region": (False, True),
+    }
+    assert schema.identity_version == 1
+    assert plugin.schema().resources["test_thing"].identity is None
+    known = {"name": "n", "region": "here"}
+    assert plugin.upgrade_identity("test_named", 0, {"title": "n"}) == (known, [])
+    (found,), problems = plugin.import_object("test_named", "", {"name": "n", "region": Null(STRING)})
+    assert (found.value, found.identity, problems) == ({"id": "n", "name": "n"}, known, [])
+    assert plugin.read("test_named", found.value, None, known).identity == known
+
+
+def test_moving_between_types(plugin: PluginProvider) -> None:
+    request = MoveRequest("example.com/a/other", "other_thing", 3, {"title": "n"}, False, "cHJpdg==", "test_named")
+    answer = plugin.move(request)
+    assert (answer.value, answer.private) == ({"id": "n", "name": "n"}, "bW92ZWQgcHJpdg==")
+    refused = plugin.move(evolve(request, source_type="more"))
+    assert [d.summary for d in refused.diagnostics] == ["Cannot move that"]
+
+
+def test_ephemeral_resources(plugin: PluginProvider) -> None:
+    opened = plugin.open("test_token", {"name": "t", "value": Null(STRING)})
+    assert opened.value == {"name": "t", "value": "opened"}
+    assert (opened.private, opened.renew_at, opened.diagnostics) == (b"open", None, ())
+    assert plugin.open("test_token", {"name": "renewed", "value": Null(STRING)}).renew_at is not None
+    assert plugin.renew("test_token", opened.private).private == b"renewed"
+    assert plugin.close_ephemeral("test_token", b"renewed") == []
+    locked = plugin.open("test_token", {"name": "locked", "value": Null(STRING)})
+    assert [d.path for d in locked.diagnostics] == [(("attr", "name"),)]

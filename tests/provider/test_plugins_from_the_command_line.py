@@ -240,14 +240,52 @@ def test_warnings_are_shown_once_and_overrides_are_said(project: Project) -> Non
     assert text.count("Provider development overrides are in effect") == 1 and f"  - {SOURCE} in " in text
 
 
-def test_ephemeral_resources_are_refused_before_anything_is_done(project: Project) -> None:
+def test_ephemeral_resources(project: Project) -> None:
     project.write(
-        'ephemeral "test_token" "t" { name = "x" }\n'
-        'resource "test_thing" "a" {\n  name = "a"\n  password_wo = ephemeral.test_token.t.value\n}\n'
+        'ephemeral "test_token" "t" { name = "renewed" }\n'
+        'resource "test_thing" "a" {\n  name = "a"\n  password_wo = ephemeral.test_token.t.value\n'
+        '  provisioner "local-exec" { command = "sleep 0.5" }\n}\n'
     )
     project.run("validate")
-    assert "Ephemeral resources are not supported yet" in project.run("apply", "-auto-approve", code=1).stderr
-    assert not list(project.world.glob("thing-*.json"))
+    shown = project.run("apply", "-auto-approve").stdout
+    for phase in ("Opening...", "Open complete", "Renew complete", "Closing...", "Close complete"):
+        assert f"ephemeral.test_token.t: {phase}" in shown
+    assert (project.world / "password").read_text() == "opened"
+    assert "opened" not in (project.folder / "terraform.tfstate").read_text()
+    happened = (project.world / "ephemeral").read_text().splitlines()
+    assert happened[-3:] == ["open", "renew open", "close renewed"]
+    assert happened.count("open") == 2  # once for the plan
+
+
+def test_an_ephemeral_resource_that_cannot_be_opened(project: Project) -> None:
+    project.write('ephemeral "test_token" "t" { name = "locked" }\n')
+    assert "Error: Locked" in project.run("plan", "-no-color", code=1).stderr
+
+
+def test_what_is_open_is_closed_after_a_failure(project: Project) -> None:
+    project.write(
+        'ephemeral "test_token" "t" { name = "x" }\n'
+        'resource "test_thing" "a" {\n  name = "a"\n  fail = "apply"\n  password_wo = ephemeral.test_token.t.value\n}\n'
+    )
+    project.run("apply", "-auto-approve", code=1)
+    assert (project.world / "ephemeral").read_text().splitlines()[-2:] == ["open", "close open"]
+
+
+def test_identities(project: Project) -> None:
+    project.write('resource "test_named" "a" {\n  name = "n"\n}\n')
+    project.run("apply", "-auto-approve")
+    recorded = project.instance("test_named.a")
+    assert recorded["identity"] == {"name": "n", "region": "here"} and recorded["identity_schema_version"] == 1
+    (project.folder / "terraform.tfstate").unlink()
+    project.write(
+        'import {\n  to = test_named.a\n  identity = { name = "n" }\n}\nresource "test_named" "a" {\n  name = "m"\n}\n'
+    )
+    project.run("plan", "-out=p")
+    (change,) = json.loads(project.run("show", "-json", "p").stdout)["resource_changes"]
+    assert change["change"]["importing"] == {"identity": {"name": "n", "region": None}}
+    assert change["change"]["before_identity"]["name"] == "n" and change["change"]["after_identity"]["name"] == "m"
+    project.run("apply", "p")
+    assert project.instance("test_named.a")["identity"]["name"] == "m"
 
 
 def test_a_provider_that_is_nowhere(project: Project) -> None:

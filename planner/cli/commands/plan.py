@@ -15,12 +15,16 @@ changed.
 
 With -out the plan is saved, and `planner apply FILE` does exactly what it says.
 
+With -offline no provider is configured or asked, so no credentials are needed: for checks of pull requests. What only a
+provider could say is marked as undecided, and such a plan cannot be applied.
+
 With -policy the plan is judged. One that is denied is not saved; a saved plan keeps its policies, and apply decides
 what was undecided."""
 FLAGS = (
     Flag("out", "string", "Save the plan in this file.", value="FILE"),
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
     Flag("generate-config-out", "string", "Write configuration for imported objects that have none.", value="FILE"),
+    Flag("offline", "bool", "Do not ask providers: plan from their schemas and the state alone."),
     DESTROY,
     INPUT,
     SHOW_SENSITIVE,

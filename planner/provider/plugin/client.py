@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.provider.plugin.messages import CALLS, messages, method
 from planner.provider.plugin.process import END_SECONDS, START_SECONDS, PluginError, PluginProcess
 
+if TYPE_CHECKING:
+    from planner.provider.plugin.reattach import Attachment
+
 QUICK_SECONDS = 300.0
 """for calls that only compute; calls that reach the world may take as long as they need"""
 _SHUTDOWN = "/plugin.GRPCController/Shutdown"
+LONGEST_MESSAGE = 256 << 20
+"""bytes; schemas of 4 MB and more are common, and what is longer than this is a mistake"""
 _OPTIONS = (
-    ("grpc.max_receive_message_length", -1),  # schemas of 4 MB and more are common
     ("grpc.max_send_message_length", -1),
     ("grpc.default_authority", "localhost"),
     ("grpc.enable_http_proxy", 0),
@@ -22,23 +26,25 @@ _OPTIONS = (
 
 
 class Client:
-    """A started plugin. `messages` are the classes of the protocol that it speaks. Raises PluginError when the plugin
-    cannot be started."""
+    """A started plugin, or one that already runs where an attachment says. `messages` are the classes of the protocol
+    that it speaks. Raises PluginError when the plugin cannot be started."""
 
-    def __init__(self, command: list[str], name: str) -> None:
+    def __init__(self, command: list[str], name: str, attachment: Attachment | None = None) -> None:
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what goes wrong is said by the errors of the calls
         import grpc
 
         limit = time_limit()
-        self._process = PluginProcess(command, name, limit or START_SECONDS)
+        self._attached = attachment is not None
+        self._process: PluginProcess | Attachment = attachment or PluginProcess(command, name, limit or START_SECONDS)
         shake = self._process.handshake
+        options = (("grpc.max_receive_message_length", message_limit()), *_OPTIONS)
         self.version = shake.version
         self.messages = messages(shake.version)
         if shake.certificate:
             credentials = grpc.ssl_channel_credentials(root_certificates=_pem(shake.certificate))
-            self._channel = grpc.secure_channel(shake.target, credentials, options=_OPTIONS)
+            self._channel = grpc.secure_channel(shake.target, credentials, options=options)
         else:
-            self._channel = grpc.insecure_channel(shake.target, options=_OPTIONS[:-1])
+            self._channel = grpc.insecure_channel(shake.target, options=options[:-1])
         self._calls: dict[str, Any] = {}
 
     def call(self, name: str, request: Any, quick: bool = False) -> Any:
@@ -81,12 +87,21 @@ class Client:
         """Let the plugin end, or end it."""
         import grpc
 
-        if self._process.is_running:
+        if self._process.is_running and not self._attached:
             shutdown = self._channel.unary_unary(_SHUTDOWN, request_serializer=bytes, response_deserializer=bytes)
             with suppress(grpc.RpcError, ValueError):  # most plugins are gone before they could answer
                 shutdown(b"", timeout=END_SECONDS)
         self._channel.close()
         self._process.end(END_SECONDS)
+
+
+def message_limit() -> int:
+    """How many bytes an answer may have: PLANNER_PROVIDER_MESSAGE_LIMIT, or what is far beyond any real one."""
+    try:
+        limit = int(os.environ.get("PLANNER_PROVIDER_MESSAGE_LIMIT", ""))
+    except ValueError:
+        return LONGEST_MESSAGE
+    return limit if limit > 0 else LONGEST_MESSAGE
 
 
 def time_limit() -> float | None:

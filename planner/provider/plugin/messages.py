@@ -5,7 +5,8 @@ numbers and names of calls, so both are built from this table, each into a descr
 meets other users of protobuf in the process.
 
 A field is `name=number:type`. Two numbers stand for protocol 5 and 6, `-` for "not there". Before the type, `*` means
-repeated, `%` a map from strings, `?` present or not, `^` one of several. Enumerations are read as numbers.
+repeated, `%` a map from strings, `?` present or not, `^` one of several. Enumerations are read as numbers. One field is
+ours: `identity_schemas` of SchemaAnswer, where the answer to another call is put, so that both are kept together.
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ NestedBlock type_name=1:string block=2:Block nesting=3:int32 min_items=4:int64 m
 Object attributes=1:*Attribute nesting=3:int32
 Function parameters=1:*Parameter variadic_parameter=2:Parameter return=3:Return summary=4:string \
   description=5:string description_kind=6:int32 deprecation_message=7:string
+IdentitySchema version=1:int64 identity_attributes=2:*IdentityAttribute
+IdentityAttribute name=1:string type=2:bytes required_for_import=3:bool optional_for_import=4:bool description=5:string
+IdentityData identity_data=1:DynamicValue
+Deferred reason=1:int32
 Parameter name=1:string type=2:bytes allow_null_value=3:bool allow_unknown_values=4:bool description=5:string \
   description_kind=6:int32
 Return type=1:bytes
@@ -46,7 +51,8 @@ ClientCapabilities deferral_allowed=1:bool write_only_attributes_allowed=2:bool
 
 SchemaAnswer provider=1:Schema resource_schemas=2:%Schema data_source_schemas=3:%Schema diagnostics=4:*Diagnostic \
   provider_meta=5:Schema server_capabilities=6:ServerCapabilities functions=7:%Function \
-  ephemeral_resource_schemas=8:%Schema
+  ephemeral_resource_schemas=8:%Schema identity_schemas=1000:%IdentitySchema
+IdentitySchemasAnswer identity_schemas=1:%IdentitySchema diagnostics=2:*Diagnostic
 ProviderConfig config=1:DynamicValue
 ProviderConfigAnswer prepared_config=1/-:DynamicValue diagnostics=2:*Diagnostic
 Configuration terraform_version=1:string config=2:DynamicValue client_capabilities=3:ClientCapabilities
@@ -54,19 +60,28 @@ ResourceConfig type_name=1:string config=2:DynamicValue client_capabilities=3:Cl
 Diagnostics diagnostics=1:*Diagnostic
 OldState type_name=1:string version=2:int64 raw_state=3:RawState
 UpgradedState upgraded_state=1:DynamicValue diagnostics=2:*Diagnostic
+OldIdentity type_name=1:string version=2:int64 raw_identity=3:RawState
+UpgradedIdentity upgraded_identity=1:IdentityData diagnostics=2:*Diagnostic
 Read type_name=1:string current_state=2:DynamicValue private=3:bytes provider_meta=4:DynamicValue \
-  client_capabilities=5:ClientCapabilities
-ReadAnswer new_state=1:DynamicValue diagnostics=2:*Diagnostic private=3:bytes
+  client_capabilities=5:ClientCapabilities current_identity=6:IdentityData
+ReadAnswer new_state=1:DynamicValue diagnostics=2:*Diagnostic private=3:bytes deferred=4:Deferred \
+  new_identity=5:IdentityData
 Plan type_name=1:string prior_state=2:DynamicValue proposed_new_state=3:DynamicValue config=4:DynamicValue \
-  prior_private=5:bytes provider_meta=6:DynamicValue client_capabilities=7:ClientCapabilities
+  prior_private=5:bytes provider_meta=6:DynamicValue client_capabilities=7:ClientCapabilities \
+  prior_identity=8:IdentityData
 PlanAnswer planned_state=1:DynamicValue requires_replace=2:*AttributePath planned_private=3:bytes \
-  diagnostics=4:*Diagnostic legacy_type_system=5:bool
+  diagnostics=4:*Diagnostic legacy_type_system=5:bool deferred=6:Deferred planned_identity=7:IdentityData
 Apply type_name=1:string prior_state=2:DynamicValue planned_state=3:DynamicValue config=4:DynamicValue \
-  planned_private=5:bytes provider_meta=6:DynamicValue
-ApplyAnswer new_state=1:DynamicValue private=2:bytes diagnostics=3:*Diagnostic legacy_type_system=4:bool
-Import type_name=1:string id=2:string client_capabilities=3:ClientCapabilities
-ImportedResource type_name=1:string state=2:DynamicValue private=3:bytes
-ImportAnswer imported_resources=1:*ImportedResource diagnostics=2:*Diagnostic
+  planned_private=5:bytes provider_meta=6:DynamicValue planned_identity=7:IdentityData
+ApplyAnswer new_state=1:DynamicValue private=2:bytes diagnostics=3:*Diagnostic legacy_type_system=4:bool \
+  new_identity=5:IdentityData
+Import type_name=1:string id=2:string client_capabilities=3:ClientCapabilities identity=4:IdentityData
+ImportedResource type_name=1:string state=2:DynamicValue private=3:bytes identity=4:IdentityData
+ImportAnswer imported_resources=1:*ImportedResource diagnostics=2:*Diagnostic deferred=3:Deferred
+Move source_provider_address=1:string source_type_name=2:string source_schema_version=3:int64 \
+  source_state=4:RawState target_type_name=5:string source_private=6:bytes source_identity=7:RawState \
+  source_identity_schema_version=8:int64
+MoveAnswer target_state=1:DynamicValue diagnostics=2:*Diagnostic target_private=3:bytes target_identity=4:IdentityData
 DataSource type_name=1:string config=2:DynamicValue provider_meta=3:DynamicValue \
   client_capabilities=4:ClientCapabilities
 DataSourceAnswer state=1:DynamicValue diagnostics=2:*Diagnostic
@@ -83,16 +98,19 @@ StopAnswer Error=1:string
 CALLS: dict[str, tuple[str, str, str]] = {
     # call of protocol 6: (its name in protocol 5, message asked, message answered)
     "GetProviderSchema": ("GetSchema", "Empty", "SchemaAnswer"),
+    "GetResourceIdentitySchemas": ("GetResourceIdentitySchemas", "Empty", "IdentitySchemasAnswer"),
     "ValidateProviderConfig": ("PrepareProviderConfig", "ProviderConfig", "ProviderConfigAnswer"),
     "ConfigureProvider": ("Configure", "Configuration", "Diagnostics"),
     "ValidateResourceConfig": ("ValidateResourceTypeConfig", "ResourceConfig", "Diagnostics"),
     "ValidateDataResourceConfig": ("ValidateDataSourceConfig", "ResourceConfig", "Diagnostics"),
     "ValidateEphemeralResourceConfig": ("ValidateEphemeralResourceConfig", "ResourceConfig", "Diagnostics"),
     "UpgradeResourceState": ("UpgradeResourceState", "OldState", "UpgradedState"),
+    "UpgradeResourceIdentity": ("UpgradeResourceIdentity", "OldIdentity", "UpgradedIdentity"),
     "ReadResource": ("ReadResource", "Read", "ReadAnswer"),
     "PlanResourceChange": ("PlanResourceChange", "Plan", "PlanAnswer"),
     "ApplyResourceChange": ("ApplyResourceChange", "Apply", "ApplyAnswer"),
     "ImportResourceState": ("ImportResourceState", "Import", "ImportAnswer"),
+    "MoveResourceState": ("MoveResourceState", "Move", "MoveAnswer"),
     "ReadDataSource": ("ReadDataSource", "DataSource", "DataSourceAnswer"),
     "CallFunction": ("CallFunction", "FunctionCall", "FunctionAnswer"),
     "OpenEphemeralResource": ("OpenEphemeralResource", "Open", "OpenAnswer"),

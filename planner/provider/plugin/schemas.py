@@ -12,6 +12,7 @@ from attrs import evolve
 from planner.language.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock
 from planner.language.types import DYNAMIC, Type, type_from_json
 from planner.provider.interface import ResourceSchema
+from planner.provider.schema_rules import schema_problems
 
 _NESTINGS = {1: "single", 2: "list", 3: "set", 4: "map", 5: "group"}
 _KINDS = ("plain", "markdown")
@@ -20,7 +21,7 @@ _KINDS = ("plain", "markdown")
 class Converted(Mapping[str, ResourceSchema]):
     """Schemas by type name, converted from messages on first need."""
 
-    def __init__(self, given: Any, convert: Callable[[Any], ResourceSchema]) -> None:
+    def __init__(self, given: Any, convert: Callable[[str, Any], ResourceSchema]) -> None:
         self._given, self._convert = given, convert
         self._names = sorted(given)
         self._known: dict[str, ResourceSchema] = {}
@@ -30,7 +31,7 @@ class Converted(Mapping[str, ResourceSchema]):
         if found is None:
             if name not in self:
                 raise KeyError(name)
-            found = self._known.setdefault(name, self._convert(self._given[name]))
+            found = self._known.setdefault(name, self._convert(name, self._given[name]))
         return found
 
     def __contains__(self, name: object) -> bool:
@@ -43,14 +44,36 @@ class Converted(Mapping[str, ResourceSchema]):
         return len(self._names)
 
 
-def resource_schema(schema: Any) -> ResourceSchema:
-    """The schema of a resource type. Raises ValueError when a type in it cannot be read."""
-    return ResourceSchema(block_schema(schema.block), schema.version)
+def resource_schema(name: str, schema: Any, identity: Any = None) -> ResourceSchema:
+    """The schema of a resource type, with what identifies its objects if there is such a thing. Raises ValueError when
+    a type in it cannot be read or the schema contradicts itself."""
+    block = block_schema(schema.block)
+    problems = [*schema_problems(block)]
+    if schema.version < 0:
+        problems.append(f"its version is {schema.version}")
+    if problems:
+        raise ValueError(f"{name}: {'; '.join(problems)}")
+    if identity is None:
+        return ResourceSchema(block, schema.version)
+    return ResourceSchema(block, schema.version, identity_schema(identity), identity.version)
 
 
-def ephemeral_schema(schema: Any) -> ResourceSchema:
+def ephemeral_schema(name: str, schema: Any) -> ResourceSchema:
     """The same of a body in which ephemeral values may be used."""
-    return ResourceSchema(evolve(block_schema(schema.block), ephemeral=True), schema.version)
+    found = resource_schema(name, schema)
+    return ResourceSchema(evolve(found.block, ephemeral=True), found.version)
+
+
+def identity_schema(schema: Any) -> BlockSchema:
+    """What identifies an object, as a body of attributes."""
+    return BlockSchema(
+        {
+            a.name: AttributeSchema(
+                read_type(a.type), a.required_for_import, a.optional_for_import, description=a.description
+            )
+            for a in schema.identity_attributes
+        }
+    )
 
 
 def block_schema(block: Any) -> BlockSchema:
