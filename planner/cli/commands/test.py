@@ -12,6 +12,7 @@ USAGE = "[options]"
 HELP = "Test files (*.tftest.hcl, *.tofutest.hcl) are not run by this version of planner."
 FLAGS = (
     Flag("json", "bool", "Print one JSON object a line, for programs."),
+    Flag("json-into", "string", "", value="FILE"),
     Flag("filter", "list", "", value="FILE"),
     Flag("test-directory", "string", "", value="DIR"),
     Flag("verbose", "bool", ""),
