@@ -238,13 +238,14 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         return Planned(None, session, (error("plan.generate_config", "Option not supported yet", detail),))
     if session.config is None or session.failed:
         return Planned(None, session, session.diagnostics)
-    problems = [d for d in validate_loaded(session) if d.is_error]
-    if problems:
+    valid = validate_loaded(session)
+    if has_errors(valid):
+        problems = [d for d in valid if d.is_error]
         return Planned(None, session, (*override_warnings(session), *session.diagnostics, *problems))
     variables, found = load_values(session)
     # a value that does not fit is reported by the walk, which plans everything else
     stopping = [d for d in found if d.code not in UNFIT]
-    session = open_backend(evolve(session, variables=variables, diagnostics=(*session.diagnostics, *stopping)))
+    session = open_backend(evolve(session, variables=variables, diagnostics=(*session.diagnostics, *stopping, *valid)))
     if session.failed or session.store is None:
         return Planned(None, session, session.diagnostics)
     with locked(session, "OperationTypeApply" if to_apply else "OperationTypePlan", keep=to_apply) as problems:
@@ -254,11 +255,11 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         if session.failed:
             return Planned(None, session, session.diagnostics)
         made, found = _make_plan(session, hooks)
-    # warnings of loading are said by loading and by planning: readers of the JSON lines expect both
+    # warnings about the root module are said by finding the backend and by planning: readers of the JSON lines expect both
     return Planned(
         made,
         session,
-        (*override_warnings(session), *session.diagnostics, *session.diagnostics, *problems, *found),
+        (*override_warnings(session), *session.config.root_warnings, *session.diagnostics, *problems, *found),
     )
 
 
@@ -375,8 +376,10 @@ def save_plan(planned: Planned, path: str) -> list[Diagnostic]:
 def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
     """Do what a plan says (one just made, or the one in a file). The state is saved as far as it came, whatever
     happens."""
+    said: tuple[Diagnostic, ...] = ()
     if isinstance(planned, str):
         planned = _saved(options, planned)
+        said = planned.diagnostics  # those of a plan just made are told with the plan
     session, made = planned.session, planned.plan
     if made is None or session.config is None or session.store is None or has_errors(planned.diagnostics):
         return Applied(None, diagnostics=planned.diagnostics)
@@ -396,7 +399,7 @@ def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
         applied = _apply(session, made, hooks, guard)
     if guard is not None and applied.state is not None:
         applied = evolve(applied, diagnostics=(*applied.diagnostics, *guard.afterwards()))
-    return evolve(applied, diagnostics=(*applied.diagnostics, *problems))
+    return evolve(applied, diagnostics=(*said, *applied.diagnostics, *problems))
 
 
 def _saved(options: Options, path: str) -> Planned:

@@ -109,8 +109,12 @@ def open_plan(options: Options, path: str) -> tuple[Session, Plan | None, list[D
         # what static expressions need was given when the plan was made
         config, found = load_config(root, variables=planned_variables(plan, given), workspace=workspace)
     problems += [d for d in found if d.is_error]
+    warned = tuple(d for d in found if not d.is_error)
     schemas = new_schemas(options.directory, config)
-    return evolve(session, config=config, given=given, workspace=workspace, schemas=schemas), plan, problems
+    loaded = evolve(
+        session, config=config, given=given, workspace=workspace, schemas=schemas, diagnostics=warned
+    )
+    return loaded, plan, problems
 
 
 def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:

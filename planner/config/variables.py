@@ -289,6 +289,7 @@ def check_plan_variables(
             continue
         final = finalize(now, variable, raw.span if raw and origin != "plan" else None, problems)
         values[name] = RootVariable(marked(final, variable), now, origin, raw.span if raw else None)
+    _report_undeclared(declared, given, problems)
     return values, problems
 
 
