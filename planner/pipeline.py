@@ -282,7 +282,7 @@ def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagno
         try:
             apply_graph(made, session)
         except Failure as failure:
-            return evolve(made, errored=True), problems + failure.diagnostics
+            return made, problems + failure.diagnostics
     return made, problems
 
 

@@ -8,10 +8,14 @@ from __future__ import annotations
 import os
 import sys
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from planner.cli import index
 from planner.cli.flags import UsageError, parse
 from planner.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from planner.vocabulary.diagnostic import Diagnostic
 
 HELP = frozenset(("-h", "-help", "--help"))
 VERSION = frozenset(("-v", "-version", "--version"))
@@ -104,13 +108,35 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
         if any(word.lstrip("-") in ("no-color", "no-color=true") for word in words):
             terminal.set_colour(False)
         json_errors = getattr(module, "usage_error", None)
-        if json_errors is not None and any(word in ("-json", "--json", "-json=true") for word in words):
+        if json_errors is not None and _asks_for_json(words):
             return int(json_errors(problem, terminal))
         return _usage_error(terminal, problem, command)
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except Exception as problem:
+        if _asks_for_json(words) and _tells_lines(module) and _diagnostics(problem):
+            from planner.cli.view import failure_lines
+
+            return failure_lines(_diagnostics(problem), terminal)
         return _failed(problem, terminal)
+
+
+def _asks_for_json(words: list[str]) -> bool:
+    return any(word in ("-json", "--json", "-json=true") for word in words)
+
+
+def _tells_lines(module: ModuleType | None) -> bool:
+    """Whether the command prints one JSON object a line."""
+    from planner.cli.view import usage_error_lines
+
+    return getattr(module, "usage_error", None) is usage_error_lines
+
+
+def _diagnostics(problem: Exception) -> list[Diagnostic]:
+    """What a Failure says; nothing for other exceptions."""
+    from planner.vocabulary.diagnostic import Failure
+
+    return problem.diagnostics if isinstance(problem, Failure) else []
 
 
 def _load(command: str) -> ModuleType:

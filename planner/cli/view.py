@@ -218,5 +218,10 @@ def usage_error_lines(problem: UsageError, terminal: Terminal) -> int:
     """A usage error of a command that was asked for JSON lines."""
     from planner.vocabulary.diagnostic import error
 
-    JsonView(terminal.stdout).diagnostics([error("cli.usage", problem.summary, problem.detail)])
+    return failure_lines([error("cli.usage", problem.summary, problem.detail)], terminal)
+
+
+def failure_lines(problems: Iterable[Diagnostic], terminal: Terminal) -> int:
+    """What stopped a command that was asked for JSON lines."""
+    JsonView(terminal.stdout).diagnostics(problems)
     return 1

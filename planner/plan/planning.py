@@ -23,7 +23,7 @@ from planner.plan.options import PlanOptions
 from planner.plan.schemas import Schemas
 from planner.plan.walk import plan_walk
 from planner.state.model import State
-from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors, warning
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.walk.hooks import Hooks
 
 BuildGraph: TypeAlias = Callable[[str, State], Graph]
@@ -57,6 +57,9 @@ def _make(
     build_graph: BuildGraph,
     hooks: Hooks,
 ) -> tuple[Plan | None, list[Diagnostic]]:
+    if options.replace and options.mode != "normal":
+        detail = "Only an ordinary plan can replace objects: leave out -replace, or -destroy or -refresh-only."
+        return None, [error("plan.replace_mode", "Replacing is no part of this kind of plan", detail)]
     if options.mode == "normal":
         problems = [*check_imports(config), *check_removed(config.root)]
         if has_errors(problems):
