@@ -23,7 +23,7 @@ from planner.config.model import Config, ResourceDecl
 from planner.config.variables import RootVariable
 from planner.graph.model import Graph, Node
 from planner.language.values import Value
-from planner.plan.configuration_walk import ConfigurationWalk, module_path, relation
+from planner.plan.configuration_walk import ConfigurationWalk, module_path, provider_configurations, relation
 from planner.plan.context import ModuleInstance
 from planner.plan.instance import Instance
 from planner.plan.json_checks import check_results, groups
@@ -134,6 +134,7 @@ class ApplyWalk(ConfigurationWalk):
         self.record = ApplyRecord(plan.prior_state, options.journal)
         self.planned_outputs = {output.name: output for output in plan.outputs}
         self.stopping = Event()
+        self.configurations = provider_configurations(graph)
         self.deposed_keys = {row[0]: row[1] for row in relation(graph, "new_deposed")}
         self.forced_first = {row[0] for row in relation(graph, "forced_create_before_destroy")}
 
@@ -248,6 +249,7 @@ class ApplyWalk(ConfigurationWalk):
         for module in self.context.instances(path) if decl is not None else ():
             try:
                 self._expand(module, decl)
+                self._record(node, module, decl)
             except Failure as failure:
                 problems += failure.diagnostics
         return problems
@@ -256,6 +258,12 @@ class ApplyWalk(ConfigurationWalk):
         assert decl is not None
         what = str(ResourceAddress(module.address, decl.mode, decl.type, decl.name))
         module.resource(decl.key).expansion = expand(decl, module.scope, what)
+
+    def _record(self, node: Node, module: ModuleInstance, decl: ResourceDecl | None) -> None:
+        """From now on the state knows the resource, even if none of its instances comes into being."""
+        configuration = self.configurations.get(node.name)
+        if decl is not None and decl.mode != "ephemeral" and configuration is not None:
+            self.record.state.declare(module.text, decl.mode, decl.type, decl.name, configuration)
 
     def instance_apply(self, node: Node) -> list[Diagnostic]:
         change = self._change(node)
@@ -273,6 +281,11 @@ class ApplyWalk(ConfigurationWalk):
 
     def deposed_forget(self, node: Node) -> list[Diagnostic]:
         return forget_deposed(self, self._recorded(node))
+
+    def root(self, node: Node) -> list[Diagnostic]:
+        """All went well: what has no instances need not be remembered."""
+        self.record.state.remove_empty()
+        return []
 
     # ---------------------------------------------------------------- instances
 
@@ -399,5 +412,6 @@ _WORK: dict[str, Callable[[ApplyWalk, Node], list[Diagnostic]]] = {
     "deposed_destroy": ApplyWalk.deposed_destroy,
     "instance_forget": ApplyWalk.instance_forget,
     "deposed_forget": ApplyWalk.deposed_forget,
+    "root": ApplyWalk.root,
 }
 """what to do at each kind of vertex; at the others there is nothing to do"""

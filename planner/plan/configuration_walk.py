@@ -205,3 +205,15 @@ def removed_blocks(config: Config) -> list[tuple[str, RemovedDecl]]:
         for block in module.removed:
             found.append((join(base, block.from_), block))
     return found
+
+
+def provider_configurations(graph: Graph) -> dict[str, str]:
+    """The provider configuration that each vertex uses."""
+    found: dict[str, str] = dict(sorted(relation(graph, "uses_provider")))  # type: ignore[arg-type]
+    if not found:
+        for name, node in graph.nodes.items():
+            if node.kind in ("resource", "orphan", "deposed", "plan_destroy"):
+                for other in graph.edges.get(name, ()):
+                    if graph.nodes[other].kind == "provider":
+                        found[name] = graph.nodes[other].object
+    return found

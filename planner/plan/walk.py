@@ -16,7 +16,7 @@ from planner.config.variables import RootVariable
 from planner.graph.model import Graph, Node
 from planner.language.schema import BlockSchema
 from planner.language.values import Null, Value, is_null
-from planner.plan.configuration_walk import ConfigurationWalk, module_path, relation
+from planner.plan.configuration_walk import ConfigurationWalk, module_path, provider_configurations, relation
 from planner.plan.context import Operation
 from planner.plan.imports import Imports
 from planner.plan.instance import Instance
@@ -226,18 +226,6 @@ class PlanWalk(ConfigurationWalk):
 
 
 # ---------------------------------------------------------------- helpers
-
-
-def provider_configurations(graph: Graph) -> dict[str, str]:
-    """The provider configuration that each vertex uses."""
-    found: dict[str, str] = dict(sorted(relation(graph, "uses_provider")))  # type: ignore[arg-type]
-    if not found:
-        for name, node in graph.nodes.items():
-            if node.kind in ("resource", "orphan", "deposed", "plan_destroy"):
-                for other in graph.edges.get(name, ()):
-                    if graph.nodes[other].kind == "provider":
-                        found[name] = graph.nodes[other].object
-    return found
 
 
 def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) -> dict[str, Value]:

@@ -69,6 +69,13 @@ class StateBuilder:
             found = self._resources.get(resource)
             return found.freeze() if found else None
 
+    def provider(self, resource: str, key: InstanceKey = None) -> tuple[str, InstanceKey]:
+        """The provider configuration that manages an instance, and which of its instances; ("", None) for none."""
+        with self._lock:
+            found = self._resources.get(resource)
+            instance = found.instances.get(key) if found else None
+            return (found.provider, instance.provider_key) if found and instance else ("", None)
+
     def output(self, name: str) -> OutputState | None:
         return self._outputs.get(name)
 
@@ -103,6 +110,21 @@ class StateBuilder:
             found.frozen = None
             self._tell(found, key, after)
 
+    def declare(self, module: str, mode: str, type: str, name: str, provider: str) -> None:
+        """Record that there is a resource, managed by `provider`, whether it has instances or not."""
+        address = format_resource(module, mode, type, name)
+        with self._lock:
+            found = self._resources.get(address)
+            if found is None:
+                found = self._resources[address] = _Resource(ResourceState(module, mode, type, name, provider, {}))
+            if found.provider != provider:
+                found.provider, found.frozen = provider, None
+
+    def remove_empty(self) -> None:
+        """Forget the resources that have no instances."""
+        with self._lock:
+            self._resources = {address: found for address, found in self._resources.items() if found.instances}
+
     def put_instance(self, address: str, key: InstanceKey, resource: ResourceState | None) -> None:
         """Record an instance with all its objects as a resource has it, in place of what was there; None: nothing."""
         with self._lock:
@@ -121,6 +143,9 @@ class StateBuilder:
         with self._lock:
             before = self.instance(resource, key)
             if before is None:
+                known = self._resources.get(resource)
+                if known is not None and not known.instances:
+                    del self._resources[resource]
                 return
             if deposed:
                 rest = {k: o for k, o in before.deposed.items() if k != deposed}
@@ -206,7 +231,7 @@ class StateBuilder:
         """The state as it stands now, with the serial and lineage of the one it began with."""
         with self._lock:
             more: dict[str, Any] = {
-                "resources": {a: r.freeze() for a, r in self._resources.items() if r.instances},
+                "resources": {a: r.freeze() for a, r in self._resources.items()},
                 "outputs": {name: self._outputs[name] for name in sorted(self._outputs)},
                 "check_results": self.check_results,
             }
