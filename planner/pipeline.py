@@ -286,6 +286,27 @@ def _make_plan(session: Session, hooks: Hooks) -> tuple[Plan | None, list[Diagno
     return made, problems
 
 
+def refreshed_to_destroy(session: Session) -> State | None:
+    """The state that a plan to destroy everything starts from: that of an ordinary plan made before. None when that
+    fails."""
+    from planner.plan.planning import make_plan
+    from planner.walk.hooks import Hooks
+
+    assert session.config is not None and session.state is not None
+    variables, _ = load_values(session)
+    ordinary = evolve(plan_options(session), mode="normal", before_destroy=True)
+    made, problems = make_plan(
+        session.config,
+        session.state,
+        variables,
+        session.schemas,
+        ordinary,
+        lambda walk, state: build(walk, session, state),
+        Hooks(),
+    )
+    return None if made is None or has_errors(problems) else made.prior_state
+
+
 def _may_have_cycle(made: Plan) -> bool:
     """Whether the apply graph has edges that the plan graph had not in a coarser form."""
     from planner.datalog.evaluate import evaluate
