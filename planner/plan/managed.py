@@ -14,7 +14,7 @@ from planner.language.decode import decode_block
 from planner.language.operations import same_value
 from planner.language.paths import apply_marks, get, marked_paths
 from planner.language.schema import BlockSchema
-from planner.language.values import EPHEMERAL, Null, Value, type_of, unmark_deep
+from planner.language.values import EPHEMERAL, Null, Unknown, Value, type_of, unmark_deep
 from planner.plan.decide import Facts, rows
 from planner.plan.ignore import ignore_changes
 from planner.plan.instance import Instance
@@ -77,7 +77,13 @@ def _without_plan(walk: PlanWalk, it: Instance, current: RemoteObject | None) ->
         it.objects.remove(it.key)
     else:
         it.objects.set(it.key, current.value)
-    return problems + walk.conditions(it, "postcondition", current.value if current else Null(it.object_type))
+    return problems + walk.conditions(it, "postcondition", current.value if current else _missing(it))
+
+
+def _missing(it: Instance) -> Value:
+    """What the configuration sees of an object that does not exist and is not planned either."""
+    assert it.decl is not None
+    return Unknown(it.object_type) if it.decl.enabled is None else Null(it.object_type)
 
 
 def _plan(
