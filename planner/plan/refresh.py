@@ -56,7 +56,7 @@ def refreshed(walk: PlanWalk, it: Instance, current: RemoteObject, problems: lis
     if found is None:
         walk.record.refreshed.remove_object(it.resource_address, it.key, it.deposed)
         return None
-    if it.decl is not None and not it.deposed:
+    if it.decl is not None and not it.deposed and not it.is_orphan:
         found = RemoteObject(found.value, _with_dependencies(walk, it, found.record))
     if found.record is not walk.record.refreshed.object(it.resource_address, it.key, it.deposed):
         walk.write(walk.record.refreshed, it, found.record)
