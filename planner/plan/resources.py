@@ -246,10 +246,12 @@ class ResourceVertices:
     def _incomplete_requests(self, decl: ResourceDecl, modules: list[ModuleInstance]) -> list[Diagnostic]:
         """Warnings for -replace with an address that lacks the key that the instances have."""
         problems = []
-        for module in modules:
+        asked = [] if not self.walk.replace else [parse_resource_instance(text) for text in sorted(self.walk.replace)]
+        # as everywhere, a name that the address of another module gives is taken for this one's too
+        without_key = [a for a in asked if a.key is None and (a.mode, a.type, a.name) == (decl.mode, decl.type, decl.name)]
+        for module, address in ((module, address) for module in modules for address in without_key):
             expansion = module.resource(decl.key).expansion
-            address = str(ResourceAddress(module.address, decl.mode, decl.type, decl.name))
-            if address not in self.walk.replace or expansion is None or list(expansion.instances) == [None]:
+            if expansion is None or list(expansion.instances) == [None]:
                 continue
             lines = "".join(f"\n  -replace={module.instance_address(decl, key)}" for key in expansion.instances)
             hint = f" Name an instance:{lines}" if lines else " The resource has no instances."
