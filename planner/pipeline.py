@@ -255,7 +255,8 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         if session.failed:
             return Planned(None, session, session.diagnostics)
         made, found = _make_plan(session, hooks)
-    # warnings about the root module are said by finding the backend and by planning: readers of the JSON lines expect both
+    assert session.config is not None
+    # warnings about the root module are said twice, when the backend is found and when the plan is made
     return Planned(
         made,
         session,

@@ -111,9 +111,7 @@ def open_plan(options: Options, path: str) -> tuple[Session, Plan | None, list[D
     problems += [d for d in found if d.is_error]
     warned = tuple(d for d in found if not d.is_error)
     schemas = new_schemas(options.directory, config)
-    loaded = evolve(
-        session, config=config, given=given, workspace=workspace, schemas=schemas, diagnostics=warned
-    )
+    loaded = evolve(session, config=config, given=given, workspace=workspace, schemas=schemas, diagnostics=warned)
     return loaded, plan, problems
 
 

@@ -347,4 +347,4 @@ class Config:
     root: ModuleConfig
     files: dict[str, str] = field(factory=dict)
     root_warnings: tuple[Diagnostic, ...] = ()
-    """what the root module's own files were warned about: who looks for the backend reads them too, and says it again"""
+    """what the root module's own files were warned about: finding the backend reads them too, and says it again"""

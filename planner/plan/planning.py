@@ -18,7 +18,7 @@ from planner.config.variables import RootVariable
 from planner.graph.model import Graph
 from planner.plan.imports import check_imports
 from planner.plan.model import Plan
-from planner.plan.moves import MoveResults, apply_moves, check_targets
+from planner.plan.moves import apply_moves, check_targets
 from planner.plan.options import PlanOptions
 from planner.plan.schemas import Schemas
 from planner.plan.walk import plan_walk
@@ -69,7 +69,11 @@ def _make(
         refreshed, problems = _make(config, state, variables, schemas, ordinary, build_graph, hooks)
         if refreshed is None or has_errors(problems) or options.stop.requested:
             return None, problems
-        moves = MoveResults(refreshed.prior_state)
+        # what could not move may find its place now, and is told about either way
+        moves = apply_moves(config, refreshed.prior_state)
+        problems = check_targets(moves, options.targets, options.excludes)
+        if problems:
+            return None, problems
         plan, problems = plan_walk(
             build_graph("plan-destroy", moves.state), config, moves, variables, schemas, options, hooks
         )

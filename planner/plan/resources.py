@@ -248,7 +248,9 @@ class ResourceVertices:
         problems = []
         asked = [] if not self.walk.replace else [parse_resource_instance(text) for text in sorted(self.walk.replace)]
         # as everywhere, a name that the address of another module gives is taken for this one's too
-        without_key = [a for a in asked if a.key is None and (a.mode, a.type, a.name) == (decl.mode, decl.type, decl.name)]
+        without_key = [
+            a for a in asked if a.key is None and (a.mode, a.type, a.name) == (decl.mode, decl.type, decl.name)
+        ]
         for module, address in ((module, address) for module in modules for address in without_key):
             expansion = module.resource(decl.key).expansion
             if expansion is None or list(expansion.instances) == [None]:

@@ -112,7 +112,7 @@ class PlanWalk(ConfigurationWalk):
         missing = self.imports.missing()
         if missing:
             return None, missing
-        misplaced = check_moves(self.record.moves, self.context) if self.options.mode != "destroy" else []
+        misplaced = check_moves(self.record.moves, self.context, self.options.mode == "destroy")
         if misplaced:
             return None, misplaced
         if not has_errors(problems):
