@@ -28,6 +28,8 @@ from planner.plan.triggers import is_triggered, watched
 from planner.provider.conformity import plan_problems
 from planner.provider.interface import PlanAnswer, PlanRequest
 from planner.provider.propose import proposed_new
+from planner.syntax.body import BlockSchema as BlockHeader
+from planner.syntax.body import BodySchema
 from planner.syntax.references import variables
 from planner.vocabulary.address import InstanceKey
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -286,13 +288,16 @@ def self_references(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
         return []
     found = walk.self_references.get(it.decl)
     if found is None:
-        found = walk.self_references[it.decl] = list(_self_references(it.decl))
+        found = walk.self_references[it.decl] = list(_self_references(it.decl, it.schema.block))
     # The resource as a whole and the instance are both out of bounds; without a key they have one name.
     return [problem for own in (None, it.key) for key, problem in found if key == own]
 
 
-def _self_references(decl: ResourceDecl) -> Iterator[tuple[InstanceKey, Diagnostic]]:
-    for node in variables(decl.body):
+def _self_references(decl: ResourceDecl, schema: BlockSchema) -> Iterator[tuple[InstanceKey, Diagnostic]]:
+    blocks = (*(BlockHeader(name) for name in schema.blocks), BlockHeader("dynamic", ("type",)))
+    content, _ = decl.body.partial_content(BodySchema(dict.fromkeys(schema.attributes, False), blocks))
+    own = (*(a.expr for a in content.attributes.values()), *(block.body for block in content.blocks))
+    for node in (node for part in own for node in variables(part)):
         ref = parse_reference(node)
         if isinstance(ref, Ref) and ref.kind == "resource" and ref.name == decl.key:
             detail = f"{decl.key} refers to itself, but its own attributes are only known once it is planned."

@@ -14,6 +14,7 @@ from planner.plan.data import plan_data, plan_ephemeral
 from planner.plan.departing import plan_deposed, plan_destroy, plan_orphan
 from planner.plan.instance import Instance
 from planner.plan.managed import plan_managed
+from planner.plan.own_references import in_order, waiting_instances
 from planner.plan.repetition import Repetition, expand
 from planner.plan.targets import is_in_scope
 from planner.state.model import InstanceKey, ResourceState
@@ -78,22 +79,40 @@ class ResourceVertices:
                     self._add_orphan(node, resource, key, decl, None, tasks, problems)
         addresses = [t.instance.address for t in tasks if not t.instance.is_orphan]
         self.walk.checks.announce("resource", config_address, addresses)
-        return self._start(tasks, problems)
+        return self._start(tasks, problems, self.walk.own_references.get(config_address, ()))
 
-    def _start(self, tasks: list[InstanceTask], problems: list[Diagnostic]) -> WorkResult:
+    def _start(
+        self, tasks: list[InstanceTask], problems: list[Diagnostic], own_references: Iterable[str] = ()
+    ) -> WorkResult:
         """Plan here what only computes; the rest become vertices of their own."""
+        waits = (
+            waiting_instances([t.instance for t in tasks if not t.instance.is_orphan], own_references)
+            if own_references
+            else {}
+        )
+        order = in_order(waits)
+        if order is None:
+            names = ", ".join(sorted(waits))
+            problems.append(error("plan.cycle", f"Cycle: {names}", "Instances of a resource wait for one another."))
+            return WorkResult(tuple(problems))
+        failed: set[str] = set()
         children: dict[str, Iterable[str]] = {}
-        for task in tasks:
+        for task in sorted(tasks, key=lambda task: order.get(task.instance.address, 0)):
             it = task.instance
-            if it.provider.is_inline:
+            if not failed.isdisjoint(waits.get(it.address, ())):
+                failed.add(it.address)
+            elif it.provider.is_inline:
                 try:
-                    problems += task.run(self.walk, it)
+                    found = task.run(self.walk, it)
                 except Failure as failure:
-                    problems += failure.diagnostics
+                    found = failure.diagnostics
+                problems += found
+                if has_errors(found):
+                    failed.add(it.address)
             else:
                 name = f"{it.address} (orphan)" if it.is_orphan else it.address
                 self.walk.tasks[name] = task
-                children[name] = ()
+                children[name] = waits.get(it.address, ())
         if children and has_errors(problems):
             children = {}
         return WorkResult(tuple(problems), children or None)

@@ -378,6 +378,7 @@ class Recovery:
         base = max((i for i, s in enumerate(symbols) if s in ("items", "NEWLINE", "LBODY")), default=0)
         above = symbols[base + 1 :]
         if symbols[base] == "LBODY" and (above or place == "line_block"):
+            self.silent = self.silent or place != "line_end"  # OpenTofu goes on behind some brace further down
             return self._end_line_block(base, index)
         if place == "body":
             return self._bad_item(index)
