@@ -24,6 +24,7 @@ from planner.session import (
     Session,
     load_configuration,
     load_values,
+    missing_providers,
     open_store,
     override_warnings,
 )
@@ -212,7 +213,7 @@ def validate_loaded(session: Session) -> list[Diagnostic]:
     from planner.state.model import State
 
     assert session.config is not None
-    problems = list(check_module_arguments(session.config))
+    problems = missing_providers(session) or list(check_module_arguments(session.config))
     if has_errors(problems):
         return problems
     unlimited = evolve(session, options=evolve(session.options, targets=(), excludes=()))
@@ -238,6 +239,11 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         return Planned(None, session, (error("plan.generate_config", "Option not supported yet", detail),))
     if session.config is None or session.failed:
         return Planned(None, session, session.diagnostics)
+    if not session.config.files and options.mode != "destroy":
+        detail = (
+            "An empty directory asks for nothing, so planning would destroy everything. If that is meant, use -destroy."
+        )
+        return Planned(None, session, (error("plan.no_configuration", "No configuration files", detail),))
     valid = validate_loaded(session)
     if has_errors(valid):
         problems = [d for d in valid if d.is_error]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from planner.session import Options, Session, load_configuration, load_variables, open_store, provider_addresses
+from planner.session import Options, load_configuration, load_variables, missing_providers, open_store
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def init(
     if backend:
         _, _, more = open_store(options, session.config, session.workspace, session.given)
         problems += more
-    return problems + _providers(session)
+    return problems + missing_providers(session)
 
 
 def _unsupported(backend_config: tuple[str, ...], from_module: str) -> list[Diagnostic]:
@@ -74,17 +74,3 @@ def get(options: Options, *, upgrade: bool = False, hooks: Hooks | None = None) 
         for record in installed:
             hooks.log(f"- {record.key} in {record.directory}")
     return problems + found
-
-
-def _providers(session: Session) -> list[Diagnostic]:
-    """Whether every provider that the configuration uses can be started."""
-    from planner.vocabulary.diagnostic import Failure
-
-    assert session.config is not None
-    found: list[Diagnostic] = []
-    for source in sorted(provider_addresses(session.config)):
-        try:
-            session.schemas.provider(source)
-        except Failure as failure:
-            found += failure.diagnostics
-    return found

@@ -130,7 +130,7 @@ def _requirements(module: ModuleConfig) -> dict[str, str]:
     for resource in module.resources.values():
         texts.setdefault(module.provider_source(resource.provider_name), [])
     for block in module.imports:
-        if block.target is not None and not block.target.path:
+        if block.target is not None:
             local = block.provider.name if block.provider else block.target.type.split("_", 1)[0]
             texts.setdefault(module.provider_source(local), [])
     for declared in module.providers.values():

@@ -418,7 +418,8 @@ class Recovery:
         return index
 
     def _bad_item(self, index: int) -> int:
-        """Something that cannot begin an item: skip its line; at the end of the file close the open blocks."""
+        """Something that cannot begin an item: skip the rest of the block, or its line outside of blocks; at the end of
+        the file close the open blocks."""
         if self._symbol() != "items":
             self._push("items", [])
         token = self.tokens[index]
@@ -427,6 +428,11 @@ class Recovery:
             open_blocks = sum(row[SYMBOL] == "LBODY" for row in self.states)
             self.tokens[index:index] = [("RBRACE", "", token[2]), ("NEWLINE", "", token[2])] * open_blocks
             return index
+        if self._opening()[0] == "LBODY":
+            behind, found, _ = self._skip(index, "LBODY")
+            if found:
+                return behind - 1
+        self.silent = True  # OpenTofu reads no further
         index = self._line_end(index)
         return index + 1 if self.tokens[index][0] == "NEWLINE" else index
 
