@@ -24,6 +24,7 @@ from planner.session import (
     Session,
     load_configuration,
     load_values,
+    missing_providers,
     open_store,
     override_warnings,
     selection_problems,
@@ -242,7 +243,7 @@ def validate_loaded(session: Session, graph: Graph | None = None) -> list[Diagno
     from planner.state.model import State
 
     assert session.config is not None
-    problems = list(check_module_arguments(session.config))
+    problems = missing_providers(session) or list(check_module_arguments(session.config))
     if has_errors(problems):
         return problems
     unlimited = evolve(session, options=evolve(session.options, targets=(), excludes=()))
@@ -374,6 +375,27 @@ def _make_plan(
         except Failure as failure:
             return made, problems + failure.diagnostics
     return made, problems
+
+
+def refreshed_to_destroy(session: Session) -> State | None:
+    """The state that a plan to destroy everything starts from: that of an ordinary plan made before. None when that
+    fails."""
+    from planner.plan.planning import make_plan
+    from planner.walk.hooks import Hooks
+
+    assert session.config is not None and session.state is not None
+    variables, _ = load_values(session)
+    ordinary = evolve(plan_options(session), mode="normal", before_destroy=True)
+    made, problems = make_plan(
+        session.config,
+        session.state,
+        variables,
+        session.schemas,
+        ordinary,
+        lambda walk, state: build(walk, session, state),
+        Hooks(),
+    )
+    return None if made is None or has_errors(problems) else made.prior_state
 
 
 def _may_have_cycle(made: Plan) -> bool:

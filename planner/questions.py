@@ -53,6 +53,12 @@ def _graph(
             from planner.plan.moves import apply_moves
 
             state = apply_moves(session.config, state).state
+            if walk == "plan-destroy" and session.options.refresh and not state.is_empty:
+                refreshed = pipeline.refreshed_to_destroy(session)
+                if refreshed is None:
+                    walk = "plan"  # planning ends there when reading the objects fails
+                else:
+                    state = apply_moves(session.config, refreshed).state
         facts = pipeline.graph_facts(walk, session, state, (), asked_about, imports=as_planned)
     built = build_graph(facts, own=session.rules)
     return evolve(built, diagnostics=(*session.diagnostics, *graph_problems(built)))

@@ -262,6 +262,20 @@ def provider_addresses(config: Config) -> set[str]:
     return found
 
 
+def missing_providers(session: Session) -> list[Diagnostic]:
+    """Why providers that the configuration uses cannot be had."""
+    from planner.vocabulary.diagnostic import Failure
+
+    assert session.config is not None
+    found: list[Diagnostic] = []
+    for source in sorted(provider_addresses(session.config)):
+        try:
+            session.schemas.provider(source)
+        except Failure as failure:
+            found += failure.diagnostics
+    return found
+
+
 def provider_constraints(config: Config) -> dict[str, tuple[str, ...]]:
     """The version constraints of all modules by provider address."""
     found: dict[str, set[str]] = {}

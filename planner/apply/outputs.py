@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 
 def apply_output(walk: ApplyWalk, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
-    """Evaluate an output of one module instance; that of the root module becomes part of the state."""
-    if walk.destroys and module.parent is None and name not in walk.planned_outputs:
-        return []  # an earlier destroy took it away, and came no further
+    """Evaluate an output of one module instance; that of the root module becomes part of the state, or leaves it when
+    everything is destroyed."""
+    if walk.destroys and module.parent is None:
+        walk.record.state.remove_output(name)
+        return []
     decl = module.config.outputs[name]
     address = join(module.text, f"output.{name}")
     problems: list[Diagnostic] = []

@@ -206,8 +206,6 @@ class ApplyWalk(ConfigurationWalk):
         checks = self.plan.checks if self.plan.mode == "refresh-only" else self.checks.results()
         self.record.state.check_results = check_results(groups(checks, self.checks.configs()))
         counts = self.record.counts
-        if self.destroys and not has_errors(problems):
-            self.record.state.drop_empty()
         return Outcome(
             self.record.state.snapshot(),
             tuple(problems),
@@ -276,6 +274,7 @@ class ApplyWalk(ConfigurationWalk):
         for module in self.context.instances(path) if decl is not None else ():
             try:
                 self._expand(module, decl)
+                self._record(node, module, decl)
             except Failure as failure:
                 problems += failure.diagnostics
         if decl is None or decl.mode != "ephemeral" or has_errors(problems):
@@ -321,10 +320,15 @@ class ApplyWalk(ConfigurationWalk):
         what = str(ResourceAddress(module.address, decl.mode, decl.type, decl.name))
         module.resource(decl.key).expansion = expand(decl, module.scope, what)
 
+    def _record(self, node: Node, module: ModuleInstance, decl: ResourceDecl | None) -> None:
+        """From now on the state knows the resource, even if none of its instances comes into being."""
+        configuration = self.configurations.get(node.name)
+        if decl is not None and decl.mode != "ephemeral" and configuration is not None:
+            self.record.state.declare(module.text, decl.mode, decl.type, decl.name, configuration)
+
     def instance_apply(self, node: Node) -> list[Diagnostic]:
         change = self._change(node)
         it = self._declared(node, change)
-        self.record.state.announce(it.module_text, it.mode, it.type, it.name, it.configuration)
         return apply_managed(self, it, change) if it.mode == "managed" else apply_data(self, it, change)
 
     def instance_destroy(self, node: Node) -> list[Diagnostic]:
@@ -338,6 +342,11 @@ class ApplyWalk(ConfigurationWalk):
 
     def deposed_forget(self, node: Node) -> list[Diagnostic]:
         return forget_deposed(self, self._recorded(node))
+
+    def root(self, node: Node) -> list[Diagnostic]:
+        """All went well: what has no instances need not be remembered."""
+        self.record.state.remove_empty()
+        return []
 
     # ---------------------------------------------------------------- instances
 
@@ -468,5 +477,6 @@ _WORK: dict[str, Callable[[ApplyWalk, Node], WorkResult | list[Diagnostic]]] = {
     "deposed_destroy": ApplyWalk.deposed_destroy,
     "instance_forget": ApplyWalk.instance_forget,
     "deposed_forget": ApplyWalk.deposed_forget,
+    "root": ApplyWalk.root,
 }
 """what to do at each kind of vertex; at the others there is nothing to do"""

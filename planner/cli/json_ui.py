@@ -132,7 +132,7 @@ def change_json(change: ResourceChange) -> dict[str, Any]:
     """The `change` object of planned_change and resource_drift."""
     action = ACTIONS[change.action]
     moved = change.address != change.previous_address
-    if action == "noop" and change.action == "no-op":
+    if action == "noop":
         action = "move" if moved else "import" if change.importing is not None else action
     answer: dict[str, Any] = {"resource": resource_json(change.address)}
     if moved:

@@ -9,10 +9,14 @@ import os
 import sys
 from collections.abc import Callable
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from planner.cli import index
 from planner.cli.flags import UsageError, deprecation_level, parse
 from planner.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    pass
 
 HELP = frozenset(("-h", "-help", "--help"))
 VERSION = frozenset(("-v", "-version", "--version"))

@@ -103,7 +103,7 @@ def options(
         var_args=tuple(arguments.ordered),
         targets=targets,
         excludes=excludes,
-        replace=tuple(arguments.get("replace", ())),
+        replace=_replaced(arguments),
         mode=mode,
         refresh=arguments.get("refresh", True),
         parallelism=arguments.get("parallelism", 10),
@@ -155,6 +155,28 @@ def _state_path(arguments: Arguments) -> str | None:
     """The file of -state; `show -state` is a switch and names none."""
     path = arguments.get("state")
     return path if isinstance(path, str) and path else None
+
+
+def _replaced(arguments: Arguments) -> tuple[str, ...]:
+    """The addresses of -replace: instances of managed resources. Raises Failure for others."""
+    from planner.vocabulary.address import AddressError, parse_resource_instance
+    from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+
+    found: list[str] = []
+    problems: list[Diagnostic] = []
+    for text in arguments.get("replace", ()):
+        title = f'-replace="{text}" names nothing that can be replaced'
+        try:
+            address = parse_resource_instance(text)
+        except AddressError as problem:
+            problems.append(error("cli.address", title, problem.detail))
+            continue
+        if address.mode != "managed":
+            problems.append(error("cli.address", title, "Only instances of managed resources can be replaced."))
+        found.append(str(address))
+    if problems:
+        raise Failure(problems)
+    return tuple(found)
 
 
 def _addresses(arguments: Arguments, name: str) -> tuple[str, ...]:

@@ -128,6 +128,7 @@ class _Loader:
     def load(self) -> tuple[Config, list[Diagnostic]]:
         problems = Problems()
         root, scope = self._module((), ".", None, given_values(self.variables), problems)
+        warned = tuple(d for d in problems if not d.is_error)
         if not any(d.is_error and d.code != MALFORMED_TEMPLATE for d in problems):
             mine = Problems()
             root = self._with_children(root, scope, (os.path.realpath(self.root_dir),), mine)
@@ -136,7 +137,7 @@ class _Loader:
             problems.extend(mine)
         errors = [d for d in problems if d.is_error and d.code != MALFORMED_TEMPLATE]
         found = [d for d in problems if d.code != MALFORMED_TEMPLATE] if errors else list(problems)
-        return Config(root, self.files), found
+        return Config(root, self.files, warned), found
 
     def load_root(self) -> tuple[Config, list[Diagnostic]]:
         """The root module, and nothing below it."""

@@ -15,6 +15,7 @@ from planner.language.values import Value
 from planner.syntax.body import Body
 from planner.syntax.nodes import Attribute, Block, Expression, Traversal, Variable
 from planner.vocabulary.address import ResourceAddress
+from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:
@@ -345,3 +346,5 @@ class Config:
 
     root: ModuleConfig
     files: dict[str, str] = field(factory=dict)
+    root_warnings: tuple[Diagnostic, ...] = ()
+    """what the root module's own files were warned about: finding the backend reads them too, and says it again"""

@@ -135,7 +135,8 @@ def install_modules(
         installer.kept = known
     _, found = load_tree(root_dir, variables=variables, workspace=workspace, locate=installer.locate)
     problems.extend(found)
-    if not problems.has_errors:
+    # modules that were found are installed even if something is wrong in one of them: only then can it be told in full
+    if not problems.has_errors or len(installer.manifest) > 1:
         try:
             write_manifest(installer.manifest, root_dir, data_dir)
         except OSError as bad:

@@ -28,12 +28,14 @@ def module_path(instance: str) -> str:
 def add_instance(
     facts: FactBuilder, module: str, mode: str, type: str, name: str, key: InstanceKey, source: object
 ) -> str:
-    """Add the `instance` fact of a resource instance and return its address."""
+    """Add the facts about what a resource instance is, and return its address."""
     path = module_path(module)
     object = format_resource(path, mode, type, name)
     suffix = format_key(key)
     address = (object if module == path else format_resource(module, mode, type, name)) + suffix
     facts.add("instance", address, object, object + suffix, module, path, source=source)
+    if mode == "data":
+        facts.add("data_instance", address, source=source)
     return address
 
 
@@ -56,10 +58,7 @@ def from_state(facts: FactBuilder, state: State) -> None:
             for deposed in instance.deposed:
                 add("deposed", address, deposed, source=entry)
         if resource.module:
-            path = module_path(resource.module)
-            while path:
-                add("state_module", path, source=StateEntry(resource.address))
-                path = path.rpartition(".module.")[0] if ".module." in path else ""
+            add("state_module", module_path(resource.module), source=StateEntry(resource.address))
         _implied_provider(facts, resource.provider, resource.address)
     for name in state.outputs:
         add("state_output", join("", f"output.{name}"), name, source=StateEntry(f"output.{name}"))

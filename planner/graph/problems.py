@@ -34,9 +34,8 @@ def missing_providers(graph: Graph) -> list[Diagnostic]:
         )
         found.append(error("graph.provider_missing", "Provider configuration not present", detail, address=node))
     for (object,) in sorted(graph.database["provider_unresolved"]):
-        source = next((s for row, s in _requirements(graph, object)), None)
         detail = f"{object} asks for a provider configuration that neither its module nor any calling module has."
-        found.append(error("graph.provider_unresolved", "Provider configuration not present", detail, source))
+        found.append(error("graph.provider_unresolved", "Provider configuration not present", detail, address=object))
     return found
 
 

@@ -25,6 +25,7 @@ WANTED = (
     "order_unknown",
     "order_before",
     "link_base",
+    "mentions_itself",
     "resource_of",
 )
 """the relations that a walk needs of the rules"""

@@ -43,7 +43,8 @@ def _state_json(state: State, schema_of: SchemaOf) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if state.outputs:
         values["outputs"] = outputs_json(state.outputs)
-    values["root_module"] = module_tree(_entries(state, schema_of))
+    empty = sorted({resource.module for resource in state.resources.values() if not resource.instances})
+    values["root_module"] = module_tree(_entries(state, schema_of), empty)
     out["values"] = values
     if state.check_results:
         out["checks"] = checks_json(state_groups(state.check_results))
@@ -63,9 +64,9 @@ def outputs_json(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
     return out
 
 
-def module_tree(entries: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+def module_tree(entries: Iterable[tuple[str, dict[str, Any]]], empty: Iterable[str] = ()) -> dict[str, Any]:
     """Modules inside modules with their resources, from (module instance address, resource) in the order to keep;
-    child modules by address. Modules between that have no resources of their own are there too."""
+    child modules by address. Modules between that have no resources of their own are there too, and `empty` ones."""
     root: dict[str, Any] = {}
     nodes: dict[str, dict[str, Any]] = {"": root}
     children: dict[str, list[str]] = {}
@@ -81,6 +82,8 @@ def module_tree(entries: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, Any]
 
     for module, entry in entries:
         node(module).setdefault("resources", []).append(entry)
+    for module in empty:
+        node(module)
     for address, found in nodes.items():
         if address:
             found["address"] = address

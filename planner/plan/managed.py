@@ -29,6 +29,8 @@ from planner.plan.triggers import is_triggered, watched
 from planner.provider.conformity import plan_problems
 from planner.provider.interface import PlanAnswer, PlanRequest
 from planner.provider.propose import proposed_new
+from planner.syntax.body import BlockSchema as BlockHeader
+from planner.syntax.body import BodySchema
 from planner.syntax.references import variables
 from planner.vocabulary.address import InstanceKey
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -111,7 +113,13 @@ def _without_plan(walk: PlanWalk, it: Instance, current: RemoteObject | None) ->
         it.objects.remove(it.key)
     else:
         it.objects.set(it.key, current.value)
-    return problems + walk.conditions(it, "postcondition", current.value if current else Unknown(it.object_type))
+    return problems + walk.conditions(it, "postcondition", current.value if current else _missing(it))
+
+
+def _missing(it: Instance) -> Value:
+    """What the configuration sees of an object that does not exist and is not planned either."""
+    assert it.decl is not None
+    return Unknown(it.object_type) if it.decl.enabled is None else Null(it.object_type)
 
 
 def _plan(
@@ -343,13 +351,16 @@ def self_references(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
         return []
     found = walk.self_references.get(it.decl)
     if found is None:
-        found = walk.self_references[it.decl] = list(_self_references(it.decl))
+        found = walk.self_references[it.decl] = list(_self_references(it.decl, it.schema.block))
     # The resource as a whole and the instance are both out of bounds; without a key they have one name.
     return [problem for own in (None, it.key) for key, problem in found if key == own]
 
 
-def _self_references(decl: ResourceDecl) -> Iterator[tuple[InstanceKey, Diagnostic]]:
-    for node in variables(decl.body):
+def _self_references(decl: ResourceDecl, schema: BlockSchema) -> Iterator[tuple[InstanceKey, Diagnostic]]:
+    blocks = (*(BlockHeader(name) for name in schema.blocks), BlockHeader("dynamic", ("type",)))
+    content, _ = decl.body.partial_content(BodySchema(dict.fromkeys(schema.attributes, False), blocks))
+    own = (*(a.expr for a in content.attributes.values()), *(block.body for block in content.blocks))
+    for node in (node for part in own for node in variables(part)):
         ref = parse_reference(node)
         if isinstance(ref, Ref) and ref.kind == "resource" and ref.name == decl.key:
             detail = f"{decl.key} refers to itself, but its own attributes are only known once it is planned."

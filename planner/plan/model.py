@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from attrs import field, frozen
 
 from planner.language.values import Value
-from planner.state.model import InstanceKey, State
+from planner.state.model import InstanceKey, State, same_managed
 
 Action: TypeAlias = Literal[
     "no-op",
@@ -162,6 +162,7 @@ class Plan:
 
     @property
     def can_apply(self) -> bool:
-        """Whether applying would do anything: changes, or in refresh-only mode drift to record."""
-        drifted = any(d.action != "no-op" or d.address != d.previous_address for d in self.drift)
-        return not self.errored and (not self.is_empty or (self.mode == "refresh-only" and drifted))
+        """Whether applying would do anything: changes, or in refresh-only mode records that reading has changed."""
+        if self.errored or not self.is_empty:
+            return not self.errored
+        return self.mode == "refresh-only" and not same_managed(self.previous_state, self.prior_state)

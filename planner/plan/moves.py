@@ -163,7 +163,7 @@ def apply_moves(config: Config, state: State) -> MoveResults:
     facts = FactBuilder()
     _state_statements(facts, statements)
     _state_steps(facts, statements, state)
-    found = evaluate(move_program(), facts.build(), ["moved", "move_blocked", "move_cycle"])
+    found = evaluate(move_program(), facts.build(), ["moved", "arrives", "move_blocked", "move_cycle"])
     return _moved_state(state, statements, found)
 
 
@@ -231,7 +231,8 @@ def _moved_state(state: State, statements: list[MoveStatement], found: Database)
     stopped = dict(found.sorted("move_blocked"))
     moves: dict[str, Move] = {}
     by_explicit = {to for s, _, to, _, _ in found.facts.relation("carries") if s in explicit}
-    for origin, to in sorted(found["moved"], key=lambda row: sort_key(row[0])):
+    ranks = {(origin, at): rank for origin, at, rank in found["arrives"]}
+    for origin, to in sorted(found["moved"], key=lambda row: (ranks[row], sort_key(row[0]))):
         there = parse_resource_instance(to)
         if to in moves:  # two statements brought different objects here: the first one stays
             stopped[origin] = to
@@ -275,8 +276,9 @@ def check_targets(results: MoveResults, targets: Iterable[str], excludes: Iterab
     return [error("plan.move_not_targeted", "Moved resource instances excluded by targeting", detail)]
 
 
-def check_moves(results: MoveResults, declared: Declared) -> list[Diagnostic]:
-    """Errors in move statements, as rules/plan/move_errors.dl finds them in the expanded configuration."""
+def check_moves(results: MoveResults, declared: Declared, destroys: bool = False) -> list[Diagnostic]:
+    """Errors in move statements, as rules/plan/move_errors.dl finds them in the expanded configuration. `destroys`:
+    everything is destroyed, so nothing counts as still declared."""
     if not results.statements:
         return []
     facts = FactBuilder()
@@ -286,7 +288,7 @@ def check_moves(results: MoveResults, declared: Declared) -> list[Diagnostic]:
         for base in declared.module_instances(s.from_.base):
             from_, to = absolute(s.from_, base), absolute(s.to, base)
             facts.add("absolute_move", s.name, s.from_.kind, from_, to, source=s.span)
-            if declared.declares(s.from_.kind, parse_address(from_)):
+            if not destroys and declared.declares(s.from_.kind, parse_address(from_)):
                 facts.add("declared_now", s.from_.kind, from_)
     found = evaluate(
         move_program(), facts.build(), ["redundant_move", "still_declared", "second_destination", "second_source"]

@@ -18,12 +18,12 @@ from planner.config.variables import RootVariable
 from planner.graph.model import Graph
 from planner.plan.imports import check_imports
 from planner.plan.model import Plan
-from planner.plan.moves import MoveResults, apply_moves, check_targets
+from planner.plan.moves import apply_moves, check_targets
 from planner.plan.options import PlanOptions
 from planner.plan.schemas import Schemas
 from planner.plan.walk import plan_walk
 from planner.state.model import State
-from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors, warning
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.walk.hooks import Hooks
 
 BuildGraph: TypeAlias = Callable[[str, State], Graph]
@@ -57,6 +57,9 @@ def _make(
     build_graph: BuildGraph,
     hooks: Hooks,
 ) -> tuple[Plan | None, list[Diagnostic]]:
+    if options.replace and options.mode != "normal":
+        detail = "Only an ordinary plan can replace objects: leave out -replace, or -destroy or -refresh-only."
+        return None, [error("plan.replace_mode", "Replacing is no part of this kind of plan", detail)]
     if options.mode == "normal":
         problems = [*check_imports(config), *check_removed(config.root)]
         if has_errors(problems):
@@ -66,7 +69,11 @@ def _make(
         refreshed, problems = _make(config, state, variables, schemas, ordinary, build_graph, hooks)
         if refreshed is None or has_errors(problems) or options.stop.requested:
             return None, problems
-        moves = MoveResults(refreshed.prior_state)
+        # what could not move may find its place now, and is told about either way
+        moves = apply_moves(config, refreshed.prior_state)
+        problems = check_targets(moves, options.targets, options.excludes)
+        if problems:
+            return None, problems
         plan, problems = plan_walk(
             build_graph("plan-destroy", moves.state), config, moves, variables, schemas, options, hooks
         )

@@ -37,7 +37,8 @@ def read_current(walk: PlanWalk, it: Instance) -> tuple[RemoteObject | None, lis
     )
     if current is None:
         raise Failure([d.at(it.address) for d in problems])
-    if current.record is not record:
+    recorded = walk.record.refreshed.provider(it.resource_address, it.key)
+    if current.record is not record or recorded != (it.configuration, it.provider_key):
         walk.write(walk.record.previous, it, current.record)
         walk.write(walk.record.refreshed, it, current.record)
     return current, problems

@@ -15,6 +15,7 @@ from planner.plan.departing import plan_deposed, plan_destroy, plan_orphan
 from planner.plan.ephemeral import plan_ephemeral
 from planner.plan.instance import Instance
 from planner.plan.managed import plan_managed
+from planner.plan.own_references import in_order, waiting_instances
 from planner.plan.repetition import Repetition, expand
 from planner.plan.targets import is_in_scope
 from planner.state.model import InstanceKey, ResourceState
@@ -79,22 +80,40 @@ class ResourceVertices:
                     self._add_orphan(node, resource, key, decl, None, tasks, problems)
         addresses = [t.instance.address for t in tasks if not t.instance.is_orphan]
         self.walk.checks.announce("resource", config_address, addresses)
-        return self._start(tasks, problems)
+        return self._start(tasks, problems, self.walk.own_references.get(config_address, ()))
 
-    def _start(self, tasks: list[InstanceTask], problems: list[Diagnostic]) -> WorkResult:
+    def _start(
+        self, tasks: list[InstanceTask], problems: list[Diagnostic], own_references: Iterable[str] = ()
+    ) -> WorkResult:
         """Plan here what only computes; the rest become vertices of their own."""
+        waits = (
+            waiting_instances([t.instance for t in tasks if not t.instance.is_orphan], own_references)
+            if own_references
+            else {}
+        )
+        order = in_order(waits)
+        if order is None:
+            names = ", ".join(sorted(waits))
+            problems.append(error("plan.cycle", f"Cycle: {names}", "Instances of a resource wait for one another."))
+            return WorkResult(tuple(problems))
+        failed: set[str] = set()
         children: dict[str, Iterable[str]] = {}
-        for task in tasks:
+        for task in sorted(tasks, key=lambda task: order.get(task.instance.address, 0)):
             it = task.instance
-            if it.provider.is_inline:
+            if not failed.isdisjoint(waits.get(it.address, ())):
+                failed.add(it.address)
+            elif it.provider.is_inline:
                 try:
-                    problems += task.run(self.walk, it)
+                    found = task.run(self.walk, it)
                 except Failure as failure:
-                    problems += failure.diagnostics
+                    found = failure.diagnostics
+                problems += found
+                if has_errors(found):
+                    failed.add(it.address)
             else:
                 name = f"{it.address} (orphan)" if it.is_orphan else it.address
                 self.walk.tasks[name] = task
-                children[name] = ()
+                children[name] = waits.get(it.address, ())
         if children and has_errors(problems):
             children = {}
         return WorkResult(tuple(problems), children or None)
@@ -247,10 +266,14 @@ class ResourceVertices:
     def _incomplete_requests(self, decl: ResourceDecl, modules: list[ModuleInstance]) -> list[Diagnostic]:
         """Warnings for -replace with an address that lacks the key that the instances have."""
         problems = []
-        for module in modules:
+        asked = [] if not self.walk.replace else [parse_resource_instance(text) for text in sorted(self.walk.replace)]
+        # as everywhere, a name that the address of another module gives is taken for this one's too
+        without_key = [
+            a for a in asked if a.key is None and (a.mode, a.type, a.name) == (decl.mode, decl.type, decl.name)
+        ]
+        for module, address in ((module, address) for module in modules for address in without_key):
             expansion = module.resource(decl.key).expansion
-            address = str(ResourceAddress(module.address, decl.mode, decl.type, decl.name))
-            if address not in self.walk.replace or expansion is None or list(expansion.instances) == [None]:
+            if expansion is None or list(expansion.instances) == [None]:
                 continue
             lines = "".join(f"\n  -replace={module.instance_address(decl, key)}" for key in expansion.instances)
             hint = f" Name an instance:{lines}" if lines else " The resource has no instances."

@@ -84,6 +84,9 @@ class PlanWalk(ConfigurationWalk):
         self.self_references: dict[ResourceDecl, list[tuple[InstanceKey, Diagnostic]]] = {}
         self.tasks: dict[str, InstanceTask] = {}
         self.configurations = provider_configurations(graph)
+        self.own_references: dict[str, list[str]] = {}
+        for resource, target in sorted(relation(graph, "mentions_itself")):
+            self.own_references.setdefault(resource, []).append(target[len(resource) :])
         self.forced_first = {row[0] for row in relation(graph, "forced_create_before_destroy")}
         self._waits: dict[str, list[str]] = {}
         for resource, dependency in sorted(relation(graph, "data_waits")):
@@ -117,7 +120,7 @@ class PlanWalk(ConfigurationWalk):
         missing = self.imports.missing()
         if missing:
             return None, missing
-        misplaced = check_moves(self.record.moves, self.context) if self.options.mode != "destroy" else []
+        misplaced = check_moves(self.record.moves, self.context, self.options.mode == "destroy")
         if misplaced:
             return None, misplaced
         if not has_errors(problems):

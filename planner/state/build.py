@@ -15,14 +15,13 @@ from planner.vocabulary.address import format_resource, key_order
 class _Resource:
     """A resource that is being changed, and its frozen form while nothing has changed since."""
 
-    __slots__ = ("frozen", "instances", "kept", "mode", "module", "name", "provider", "type")
+    __slots__ = ("frozen", "instances", "mode", "module", "name", "provider", "type")
 
     def __init__(self, resource: ResourceState) -> None:
         self.module, self.mode = resource.module, resource.mode
         self.type, self.name, self.provider = resource.type, resource.name, resource.provider
         self.instances = dict(resource.instances)
         self.frozen: ResourceState | None = resource
-        self.kept = False  # also without objects
 
     def freeze(self) -> ResourceState:
         if self.frozen is None:
@@ -39,7 +38,7 @@ OnChange = Callable[[ResourceState, InstanceKey, "InstanceState | None"], None]
 class StateBuilder:
     """A state under construction. Resources are named by their address without a key (`module.a[0].aws_vpc.main`),
     instances by that and their key, deposed objects also by their deposed key ("" names the current object). What has
-    no objects left disappears, unless it was announced. All methods may be called from several threads."""
+    no objects left disappears, unless it was declared. All methods may be called from several threads."""
 
     def __init__(self, state: State | None = None, on_change: OnChange | None = None) -> None:
         base = state or State()
@@ -69,6 +68,13 @@ class StateBuilder:
         with self._lock:
             found = self._resources.get(resource)
             return found.freeze() if found else None
+
+    def provider(self, resource: str, key: InstanceKey = None) -> tuple[str, InstanceKey]:
+        """The provider configuration that manages an instance, and which of its instances; ("", None) for none."""
+        with self._lock:
+            found = self._resources.get(resource)
+            instance = found.instances.get(key) if found else None
+            return (found.provider, instance.provider_key) if found and instance else ("", None)
 
     def output(self, name: str) -> OutputState | None:
         return self._outputs.get(name)
@@ -104,13 +110,20 @@ class StateBuilder:
             found.frozen = None
             self._tell(found, key, after)
 
-    def announce(self, module: str, mode: str, type: str, name: str, provider: str) -> None:
-        """Objects of this resource are about to be made. It stays in the state even if none comes of it."""
+    def declare(self, module: str, mode: str, type: str, name: str, provider: str) -> None:
+        """Record that there is a resource, managed by `provider`, whether it has instances or not."""
         address = format_resource(module, mode, type, name)
         with self._lock:
-            if address not in self._resources:
-                self._resources[address] = _Resource(ResourceState(module, mode, type, name, provider, {}))
-            self._resources[address].kept = True
+            found = self._resources.get(address)
+            if found is None:
+                found = self._resources[address] = _Resource(ResourceState(module, mode, type, name, provider, {}))
+            if found.provider != provider:
+                found.provider, found.frozen = provider, None
+
+    def remove_empty(self) -> None:
+        """Forget the resources that have no instances."""
+        with self._lock:
+            self._resources = {address: found for address, found in self._resources.items() if found.instances}
 
     def put_instance(self, address: str, key: InstanceKey, resource: ResourceState | None) -> None:
         """Record an instance with all its objects as a resource has it, in place of what was there; None: nothing."""
@@ -130,6 +143,9 @@ class StateBuilder:
         with self._lock:
             before = self.instance(resource, key)
             if before is None:
+                known = self._resources.get(resource)
+                if known is not None and not known.instances:
+                    del self._resources[resource]
                 return
             if deposed:
                 rest = {k: o for k, o in before.deposed.items() if k != deposed}
@@ -184,11 +200,6 @@ class StateBuilder:
             found.instances[new_key] = evolve(instance, key=new_key)
             found.frozen = None
 
-    def drop_empty(self) -> None:
-        """Forget resources that have no objects."""
-        with self._lock:
-            self._resources = {address: r for address, r in self._resources.items() if r.instances}
-
     def set_output(self, name: str, output: OutputState) -> None:
         with self._lock:
             self._outputs[name] = output
@@ -220,7 +231,7 @@ class StateBuilder:
         """The state as it stands now, with the serial and lineage of the one it began with."""
         with self._lock:
             more: dict[str, Any] = {
-                "resources": {a: r.freeze() for a, r in self._resources.items() if r.instances or r.kept},
+                "resources": {a: r.freeze() for a, r in self._resources.items()},
                 "outputs": {name: self._outputs[name] for name in sorted(self._outputs)},
                 "check_results": self.check_results,
             }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from attrs import field, frozen
+from attrs import field, fields, frozen
 
 from planner.language.types import Type
 from planner.language.values import Value
@@ -98,3 +98,40 @@ class State:
     @property
     def is_empty(self) -> bool:
         return not self.resources and not self.outputs
+
+
+def same_managed(left: State, right: State) -> bool:
+    """Whether two states record the same of all managed resources."""
+    if left is right:
+        return True
+    mine, theirs = (
+        {address: r for address, r in state.resources.items() if r.mode == "managed"} for state in (left, right)
+    )
+    return mine.keys() == theirs.keys() and all(_same_resource(r, theirs[address]) for address, r in mine.items())
+
+
+def _same_resource(left: ResourceState, right: ResourceState) -> bool:
+    if left is right:
+        return True
+    return (
+        left.provider == right.provider
+        and left.instances.keys() == right.instances.keys()
+        and all(_same_instance(i, right.instances[key]) for key, i in left.instances.items())
+    )
+
+
+def _same_instance(left: InstanceState, right: InstanceState) -> bool:
+    if left is right:
+        return True
+    return (
+        left.provider_key == right.provider_key
+        and left.deposed.keys() == right.deposed.keys()
+        and _same_object(left.current, right.current)
+        and all(_same_object(o, right.deposed[key]) for key, o in left.deposed.items())
+    )
+
+
+def _same_object(left: ObjectState | None, right: ObjectState | None) -> bool:
+    if left is right or left is None or right is None:
+        return left is right
+    return all(getattr(left, a.name) == getattr(right, a.name) for a in fields(ObjectState))

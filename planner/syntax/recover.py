@@ -11,6 +11,7 @@ from typing import Any
 
 from planner.language.values import UNKNOWN
 from planner.syntax import mistakes
+from planner.syntax.broken_strings import line_breaks
 from planner.syntax.build import Builder
 from planner.syntax.lexer import Token, simple_tokens
 from planner.syntax.nodes import Attribute, Literal, Splat
@@ -96,6 +97,8 @@ class Recovery:
         self.count = 0
         self.reported = -1  # the offset of the token reported last
         self.last = (-1, -1)
+        self.told_semicolon = False
+        self.breaks: list[tuple[int, int]] = []  # where strings run on behind the end of their line
 
     def at(self, index: int) -> int:
         """Deal with the token at an index, which the state on top does not accept. Gives the index of the token to go
@@ -208,22 +211,43 @@ class Recovery:
                 kind = "INTERPOLATE"
                 token = (kind, token[1][: 3 if token[1].startswith("~", 2) else 2], token[2])
         entry = mistakes.find(place, kind)
-        if self.silent:
+        if not self.count:
+            self._broken_strings(index)
+        if self.silent or token[2] == self.reported:
             return
+        if self.breaks and token[2] >= self.breaks[0][0]:
+            self.silent = True  # what follows may be within a string or not
+        if kind == "INVALID":  # wrong whatever it stands for
+            self.reported = token[2]
+            if text != ";" or not self.told_semicolon:
+                self.builder.report(*mistakes.invalid(text), *_extent(token))
+            self.told_semicolon = self.told_semicolon or text == ";"
+            if text == "*":  # a star where it could stand on one line
+                self.count += 1
+                return
         # A line that begins with no name, a brace too few, half a directive: most likely what an earlier mistake left.
-        if token[2] == self.reported:
-            return
-        if entry.echo and (self.astray or (self.count and place in ("body", "text"))):
+        if entry.echo and self.count:
             return
         self.count += 1
-        self.reported = token[2]
-        self.silent = kind == "QUOTED_NEWLINE"  # a text over several lines would look wrong line by line
-        if kind == "INVALID":
-            self.builder.report(*mistakes.invalid(text), *_extent(token))
+        if kind == "INVALID" and place == "text":
             return
+        self.reported = token[2]
+        if entry is mistakes.find("anywhere", "QUOTED_NEWLINE"):
+            entry = mistakes.find("text", "*")
         start, end = self._subject(entry.subject, index, token)
         detail = entry.detail.replace("{token}", mistakes.describe(token))
         self.builder.report(entry.code, entry.summary, detail, start, end)
+
+    def _broken_strings(self, index: int) -> None:
+        """Report a string that runs on behind the end of its line, at every line that it, or one made of what follows,
+        goes on to."""
+        token = next((t for t in self.tokens[index:] if t[0] == "QUOTED_NEWLINE"), None)
+        if token is None:
+            return
+        entry = mistakes.find("anywhere", "QUOTED_NEWLINE")
+        self.breaks = line_breaks(self.builder.source.text, token[2])[:_MOST]
+        for start, end in self.breaks:
+            self.builder.report(entry.code, entry.summary, entry.detail, start, end)
 
     def _subject(self, subject: str, index: int, token: Token) -> tuple[int, int]:
         if subject == "token":
@@ -354,6 +378,7 @@ class Recovery:
         base = max((i for i, s in enumerate(symbols) if s in ("items", "NEWLINE", "LBODY")), default=0)
         above = symbols[base + 1 :]
         if symbols[base] == "LBODY" and (above or place == "line_block"):
+            self.silent = self.silent or place != "line_end"  # OpenTofu goes on behind some brace further down
             return self._end_line_block(base, index)
         if place == "body":
             return self._bad_item(index)
@@ -393,7 +418,8 @@ class Recovery:
         return index
 
     def _bad_item(self, index: int) -> int:
-        """Something that cannot begin an item: skip its line; at the end of the file close the open blocks."""
+        """Something that cannot begin an item: skip the rest of the block, or its line outside of blocks; at the end of
+        the file close the open blocks."""
         if self._symbol() != "items":
             self._push("items", [])
         token = self.tokens[index]
@@ -402,6 +428,11 @@ class Recovery:
             open_blocks = sum(row[SYMBOL] == "LBODY" for row in self.states)
             self.tokens[index:index] = [("RBRACE", "", token[2]), ("NEWLINE", "", token[2])] * open_blocks
             return index
+        if self._opening()[0] == "LBODY":
+            behind, found, _ = self._skip(index, "LBODY")
+            if found:
+                return behind - 1
+        self.silent = True  # OpenTofu reads no further
         index = self._line_end(index)
         return index + 1 if self.tokens[index][0] == "NEWLINE" else index
 

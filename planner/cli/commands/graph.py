@@ -46,7 +46,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     # What is drawn is the graph of the configuration; programs get the one that the operation really walks.
     graph = pipeline.graph(settings, kind, arguments["plan"] or None, as_planned=arguments["json"])
-    code = finish(graph.diagnostics, terminal) if not arguments["draw-cycles"] else 0
+    said = [d for d in graph.diagnostics if d.is_error or not arguments["json"]]
+    code = finish(said, terminal) if not arguments["draw-cycles"] else 0
     if code or (not graph.nodes and has_errors(graph.diagnostics)):
         return 1
     if arguments["json"]:
