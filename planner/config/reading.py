@@ -11,7 +11,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from planner.config.model import Expr, Reference
-from planner.language.values import UNKNOWN, Value, is_null
+from planner.language.values import UNKNOWN, Unknown, Value, is_null
 from planner.syntax import nodes
 from planner.syntax.body import Body, BodySchema, Content
 from planner.syntax.nodes import Attribute, Expression
@@ -138,7 +138,7 @@ def constant_of_type(attribute: Attribute, want: str, problems: Problems) -> Any
 
     expr = piece(attribute)
     value = constant(expr, problems)
-    if value is None:
+    if value is None or value.__class__ is Unknown:
         return None
     try:
         value = convert(value, PRIMITIVES[want])

@@ -322,7 +322,7 @@ output "found" {{
 
 def test_data_sources(world: World) -> None:
     done = world.apply(DATA.format(name="test_thing.a.id"))
-    assert world.events[-2:] == ["read data.test_lookup.d", "read data.test_lookup.d done"]
+    assert world.events[-2:] == ["read data.test_lookup.d", "read data.test_lookup.d done [id-1]"]
     assert done.state.outputs["found"].value == "found id-1"
     assert "data.test_lookup.d" in done.state.resources
     world.apply(DATA.format(name="test_thing.a.id"), mode="destroy")
