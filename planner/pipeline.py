@@ -228,9 +228,10 @@ def validate_loaded(session: Session) -> list[Diagnostic]:
 # ---------------------------------------------------------------- plan
 
 
-def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
+def plan(options: Options, hooks: Hooks, to_apply: bool = False, of_state: bool = False) -> Planned:
     """Compare configuration, state and real objects, and decide what to do. The state is locked meanwhile; `to_apply`:
-    it stays locked until `release`, so that nobody can change it before the plan is applied."""
+    it stays locked until `release`, so that nobody can change it before the plan is applied. `of_state`: a directory without
+    configuration is no mistake."""
     from planner.plan.variables import UNFIT
 
     session = load_configuration(options)
@@ -239,7 +240,7 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         return Planned(None, session, (error("plan.generate_config", "Option not supported yet", detail),))
     if session.config is None or session.failed:
         return Planned(None, session, session.diagnostics)
-    if not session.config.files and options.mode != "destroy":
+    if not session.config.files and options.mode != "destroy" and not of_state:
         detail = (
             "An empty directory asks for nothing, so planning would destroy everything. If that is meant, use -destroy."
         )

@@ -145,7 +145,7 @@ def _plan(options: Options, plan_file: str | None) -> tuple[Plan | None, Session
     if plan_file is not None:
         session, plan, problems = pipeline.open_plan(options, plan_file)
         return plan, session, problems
-    planned = pipeline.plan(evolve(options, lock=False), Hooks())
+    planned = pipeline.plan(evolve(options, lock=False), Hooks(), of_state=True)
     return planned.plan, planned.session, list(planned.diagnostics)
 
 

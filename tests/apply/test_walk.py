@@ -332,7 +332,8 @@ def test_data_sources(world: World) -> None:
 def test_data_source_that_cannot_be_read(world: World) -> None:
     done = world.apply(DATA.format(name='test_thing.a.id == "" ? "" : "nowhere"'))
     assert [d.summary for d in done.diagnostics] == ["Not found"]
-    assert list(done.state.resources) == ["test_thing.a"]
+    assert sorted(done.state.resources) == ["data.test_lookup.d", "test_thing.a"]
+    assert done.state.resources["data.test_lookup.d"].instances == {}
 
 
 def test_data_source_of_a_check(world: World) -> None:
