@@ -255,6 +255,7 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         if session.failed:
             return Planned(None, session, session.diagnostics)
         made, found = _make_plan(session, hooks)
+        session.schemas.close()
     # warnings of loading are said by loading and by planning, those of checking too: readers of JSON lines expect that
     return Planned(
         made,
@@ -446,6 +447,7 @@ def _apply(session: Session, made: Plan, hooks: Hooks, guard: PolicyGuard | None
         guard=guard,
     )
     outcome = apply_walk(graph, made, session.config, session.variables, session.schemas, options, hooks)
+    session.schemas.close()
     state, found = store.write(outcome.state)
     counts = Counts(outcome.add, outcome.change, outcome.remove, outcome.imports, outcome.forget)
     return Applied(state, counts, (*problems, *outcome.diagnostics, *found))
