@@ -299,6 +299,7 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
             remarks, made, found = _make_valid_plan(session, hooks)
         except Failure as failure:
             remarks, made, found = [], None, failure.diagnostics
+        session.schemas.close()
     if has_errors(remarks):
         made, found = None, []
     return Planned(made, session, (*loading, *session.diagnostics, *remarks, *problems, *found))
@@ -599,6 +600,7 @@ def _apply(session: Session, made: Plan, hooks: Hooks, guard: PolicyGuard | None
         provider_limits=limits,
     )
     outcome = apply_walk(graph, made, session.config, session.variables, session.schemas, options, hooks)
+    session.schemas.close()
     state, found = store.write(outcome.state)
     unsaved = b""
     if has_errors(found):

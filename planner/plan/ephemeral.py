@@ -145,7 +145,7 @@ def plan_ephemeral(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
         problems += found
         if opened is None:
             return problems
-        value = opened
+        value = marked_by_schema(opened, it.schema.block)
     return problems + _opened(walk, it, value)
 
 
@@ -163,12 +163,14 @@ def apply_ephemeral(walk: ApplyWalk, it: Instance) -> list[Diagnostic]:
         return [*problems, error("apply.unknown_configuration", summary, detail, it.decl.span, address=it.address)]
     opened, found = _open(walk, it, config)
     problems += found
-    return problems if opened is None else problems + _opened(walk, it, opened)
+    if opened is None:
+        return problems
+    return problems + _opened(walk, it, marked_by_schema(opened, it.schema.block))
 
 
 def _opened(walk: ConfigurationWalk, it: Instance, value: Value) -> list[Diagnostic]:
     assert it.objects is not None
-    value = mark(marked_by_schema(value, it.schema.block), _EPHEMERAL)
+    value = mark(value, _EPHEMERAL)
     it.objects.set(it.key, value)
     return walk.conditions(it, "postcondition", value)
 

@@ -9,9 +9,10 @@ from planner.language.convert import path_text
 from planner.language.deprecations import Deprecation
 from planner.language.paths import Path, PathMarks, apply_marks, marked_paths, parts
 from planner.language.schema import AttributeSchema, BlockSchema, NestedAttributes, contains_sensitive
-from planner.language.values import SENSITIVE, List, Map, Marked, Null, Set, Value, mark, unmark
+from planner.language.values import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Value, mark, unmark
 
 _SENSITIVE = frozenset((SENSITIVE,))
+_EPHEMERAL = frozenset((EPHEMERAL,))
 
 
 def schema_marks(block: BlockSchema, value: Value) -> list[PathMarks]:
@@ -164,7 +165,9 @@ def without_write_only(value: Value, block: BlockSchema) -> Value:
     found = dict(value)
     for name, attribute in block.attributes.items():
         if attribute.write_only and name in found:
-            found[name] = Null(attribute.type)
+            # what else is known of the argument stays: a secret is one even where its value is not kept
+            marks = unmark(found[name])[1] - _EPHEMERAL
+            found[name] = mark(Null(attribute.type), marks) if marks else Null(attribute.type)
     for name, nested in block.blocks.items():
         if contains_write_only(nested.block) and name in found:
             found[name] = _blocks_without(found[name], nested.block)

@@ -49,6 +49,13 @@ class Schemas:
         with self._lock:
             return self._providers.pop(source, None) or self._start(source)
 
+    def close(self) -> None:
+        """End the providers that were started for questions about schemas; one that is asked again starts again."""
+        with self._lock:
+            providers = list(self._providers.values())
+        for provider in providers:
+            provider.close()
+
     def schema(self, source: str) -> ProviderSchema:
         """All that the provider offers. Raises Failure."""
         with self._lock:

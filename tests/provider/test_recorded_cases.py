@@ -1,0 +1,48 @@
+"""The recorded cases with the tests' plugin, played by this program: see recorded.py."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+from provider.plugins import is_alive, override, pids
+from provider.recorded import CASES, play
+
+from planner.provider.plugin.process import end_all
+
+NAMES = sorted(path.stem for path in CASES.glob("*.json"))
+
+
+def run(*words: str) -> tuple[int, str]:
+    """A command of this process: most of its time would go into starting another one."""
+    from planner.cli.main import run as command
+
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(io.StringIO()):
+        code = command(list(words))
+    end_all()  # as at the end of a process
+    return code, out.getvalue()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_case(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = json.loads((CASES / f"{name}.json").read_text())
+    world = override(monkeypatch, tmp_path, case["protocol"])
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("TF_IN_AUTOMATION", "1")
+    found = json.loads(json.dumps(play(case, folder, world, run)))
+    for number, (actual, expected) in enumerate(zip(found, case["expected"], strict=True)):
+        for part in sorted({*actual, *expected}):
+            assert actual.get(part) == expected.get(part), f"step {number}: {part}"
+    assert not any(map(is_alive, pids(world) if (world / "started").exists() else []))
+    assert os.getcwd() == str(folder)
+
+
+def test_there_are_many() -> None:
+    assert len(NAMES) >= 40
