@@ -1,0 +1,5 @@
+variable "i" {}
+resource "terraform_data" "a" { 
+  input = var.i 
+}
+output "o" { value = terraform_data.a.id }

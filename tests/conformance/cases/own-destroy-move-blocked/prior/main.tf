@@ -1,0 +1,3 @@
+resource "terraform_data" "a" { }
+resource "terraform_data" "b" { }
+resource "terraform_data" "c" { }

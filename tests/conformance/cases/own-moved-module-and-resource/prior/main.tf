@@ -1,0 +1,4 @@
+module "m" { 
+  source = "./m"
+}
+resource "terraform_data" "a" { input = 3 }

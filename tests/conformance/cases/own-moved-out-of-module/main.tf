@@ -1,0 +1,7 @@
+module "k" {
+  source = "./k"
+}
+moved {
+  from = module.m.module.k
+  to = module.k
+}

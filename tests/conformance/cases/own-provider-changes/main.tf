@@ -1,0 +1,4 @@
+provider "terraform" {
+  alias = "y"
+}
+resource "terraform_data" "a" { provider = terraform.y }

@@ -1,0 +1,1 @@
+removed { from = terraform_data.a }
