@@ -54,7 +54,8 @@ def _references(
     add = facts.add
     for node, source, path in found:
         if isinstance(node, Call):
-            _function_call(facts, object, module, node, source, within)
+            called = "validation_calls_function" if predicate == "validation_reference" else "calls_function"
+            _function_call(facts, called, object, module, node, source, within)
             continue
         named = subject(node, module)
         if named is None:
@@ -67,13 +68,13 @@ def _references(
 
 
 def _function_call(
-    facts: FactBuilder, object: str, module: str, node: Call, source: Source, within: ModuleConfig
+    facts: FactBuilder, predicate: str, object: str, module: str, node: Call, source: Source, within: ModuleConfig
 ) -> None:
     _, name, *alias, _ = node.name.split("::") if node.name.count("::") in (2, 3) else ("", "", "")
     if name in within.required_providers:
         provider = within.provider_source(name)
         span = Span(source, node.start, node.end)
-        facts.add("calls_function", object, module, provider, alias[0] if alias else "", source=span)
+        facts.add(predicate, object, module, provider, alias[0] if alias else "", source=span)
         default_configuration(facts, provider, span)
 
 

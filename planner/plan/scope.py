@@ -71,7 +71,10 @@ class ModuleScope(Scope):
         if name.startswith("provider::"):
             if name.split("::")[1] not in self.module.config.required_providers:
                 return None  # only a provider that the module requires can be called
-            return self.module.context.schemas.function(self.module, name)
+            found = self.module.context.schemas.function(self.module, name)
+            if found is None and self.module.context.operation == "validate":
+                return _later(name)  # a configured provider may have more functions than its schema says
+            return found
         from planner.language.functions import lookup
 
         if name.removeprefix("core::") == "plantimestamp" and self.module.context.operation == "console":
@@ -81,6 +84,18 @@ class ModuleScope(Scope):
     @property
     def context(self) -> CallContext:
         return self.module.context.call_context
+
+
+def _later(name: str) -> Function:
+    """A function of which nothing is known yet."""
+    from planner.language.functions.protocol import Function, Param
+    from planner.language.types import DYNAMIC
+
+    def impl(*arguments: Value) -> Value:
+        return UNKNOWN
+
+    anything = Param("arguments", DYNAMIC, allow_null=True, allow_unknown=True, allow_dynamic=True)
+    return Function(name, [], anything, DYNAMIC, impl)
 
 
 # ---------------------------------------------------------------- resolvers
