@@ -18,6 +18,8 @@ from typing import Any
 Entry = list[Any]
 RACY = 20_000_000
 """nanoseconds: the clock of file systems is coarser than it looks"""
+RECORDS = f"{os.sep}.planner{os.sep}batch{os.sep}"
+"""where runs are recorded: nothing that counts"""
 _IGNORED_NAMES = (".lock.info", ".pyc", ".py", ".so", ".tmp")
 
 
@@ -61,7 +63,9 @@ class Recorder:
         paths = self.paths
         assert paths is not None
         path = os.path.normpath(os.path.join(os.getcwd(), path))
-        if path not in paths and not path.startswith(self._ignored) and not path.endswith(_IGNORED_NAMES):
+        if RECORDS in path or path.endswith(_IGNORED_NAMES):
+            return
+        if path not in paths and not path.startswith(self._ignored):
             paths[path] = (kind, *_stat(path))
 
     @contextmanager

@@ -76,6 +76,7 @@ def _survey(request: Request, folder: str) -> Survey:
             session = load_configuration(_options(request))
             if _is_new(session):
                 _set_up(request)
+                paths.clear()  # what it was like before does not matter
                 session = load_configuration(_options(request))
             found = survey(request.unit, session, folder)
         except Failure as failure:

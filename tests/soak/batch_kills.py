@@ -68,8 +68,8 @@ def write_fleet(root: Path, units: int) -> list[str]:
 class Trial:
     """One fleet, applied and killed until it is done."""
 
-    def __init__(self, root: Path, units: int, random: Random) -> None:
-        self.root, self.random = root, random
+    def __init__(self, root: Path, units: int, random: Random, longest: float = 3.0) -> None:
+        self.root, self.random, self.longest = root, random, longest
         self.names = write_fleet(root, units)
         self.kills: Counter[str] = Counter()
         self.in_work: set[str] = set()
@@ -126,7 +126,7 @@ class Trial:
         )  # fmt: skip
         what = self.random.choice(("all", "first", "worker", "worker"))
         try:
-            process.wait(self.random.uniform(0.2, 3.0))
+            process.wait(self.random.uniform(0.2, self.longest))
             return False
         except subprocess.TimeoutExpired:
             pass
