@@ -35,7 +35,7 @@ from planner.plan.repetition import NO_REPETITION, Repetition, expand
 from planner.plan.schemas import Schemas
 from planner.provider.interface import ResourceSchema
 from planner.state.journal import Journal
-from planner.state.model import InstanceKey, State
+from planner.state.model import InstanceKey, ResourceState, State
 from planner.vocabulary.address import AddressError, ResourceAddress, join, parse_resource_instance
 from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
@@ -202,6 +202,8 @@ class ApplyWalk(ConfigurationWalk):
         checks = self.plan.checks if self.plan.mode == "refresh-only" else self.checks.results()
         self.record.state.check_results = check_results(groups(checks, self.checks.configs()))
         counts = self.record.counts
+        if self.destroys and not has_errors(problems):
+            self.record.state.drop_empty()
         return Outcome(
             self.record.state.snapshot(),
             tuple(problems),
@@ -306,6 +308,10 @@ class ApplyWalk(ConfigurationWalk):
         assert decl is not None
         what = str(ResourceAddress(module.address, decl.mode, decl.type, decl.name))
         module.resource(decl.key).expansion = expand(decl, module.scope, what)
+        configuration = self.configurations.get(join(str(module.address.config), decl.key) + " (expand)")
+        if decl.mode != "ephemeral" and configuration is not None:
+            empty = ResourceState(module.text, decl.mode, decl.type, decl.name, configuration, {})
+            self.record.state.declare(what, empty)
 
     def instance_apply(self, node: Node) -> list[Diagnostic]:
         change = self._change(node)

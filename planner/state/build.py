@@ -38,7 +38,8 @@ OnChange = Callable[[ResourceState, InstanceKey, "InstanceState | None"], None]
 class StateBuilder:
     """A state under construction. Resources are named by their address without a key (`module.a[0].aws_vpc.main`),
     instances by that and their key, deposed objects also by their deposed key ("" names the current object). What has
-    no objects left disappears. All methods may be called from several threads."""
+    no objects left disappears; a resource that was declared without any stays. All methods may be called from several
+    threads."""
 
     def __init__(self, state: State | None = None, on_change: OnChange | None = None) -> None:
         base = state or State()
@@ -47,6 +48,7 @@ class StateBuilder:
         self._resources = {address: _Resource(r) for address, r in base.resources.items()}
         self._outputs = dict(base.outputs)
         self._base = base
+        self._gone: set[str] = set()
         self.check_results = base.check_results
 
     # ------------------------------------------------------------ questions
@@ -116,11 +118,27 @@ class StateBuilder:
             found.provider = resource.provider
             self._put(address, key, resource.instances[key])
 
+    def declare(self, address: str, resource: ResourceState) -> None:
+        """Note that there is a resource, with whatever objects it has or none at all. One whose last object has gone
+        meanwhile stays gone, whatever came first."""
+        with self._lock:
+            if address not in self._resources and address not in self._gone:
+                self._resources[address] = _Resource(evolve(resource, instances={}))
+
+    def drop_empty(self) -> None:
+        """Forget resources without objects."""
+        with self._lock:
+            self._resources = {address: r for address, r in self._resources.items() if r.instances}
+
     def remove_object(self, resource: str, key: InstanceKey = None, deposed: str = "") -> None:
         """Forget an object; nothing happens when there is none."""
         with self._lock:
             before = self.instance(resource, key)
             if before is None:
+                found = self._resources.get(resource)
+                if found is not None and not found.instances and not deposed:
+                    del self._resources[resource]
+                    self._gone.add(resource)
                 return
             if deposed:
                 rest = {k: o for k, o in before.deposed.items() if k != deposed}
@@ -191,6 +209,7 @@ class StateBuilder:
             found.instances.pop(key, None)
             if not found.instances:
                 del self._resources[resource]
+                self._gone.add(resource)
         else:
             found.instances[key] = instance
         self._tell(found, key, instance)
@@ -206,7 +225,7 @@ class StateBuilder:
         """The state as it stands now, with the serial and lineage of the one it began with."""
         with self._lock:
             more: dict[str, Any] = {
-                "resources": {a: r.freeze() for a, r in self._resources.items() if r.instances},
+                "resources": {a: r.freeze() for a, r in self._resources.items()},
                 "outputs": {name: self._outputs[name] for name in sorted(self._outputs)},
                 "check_results": self.check_results,
             }

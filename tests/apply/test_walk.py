@@ -322,7 +322,7 @@ output "found" {{
 
 def test_data_sources(world: World) -> None:
     done = world.apply(DATA.format(name="test_thing.a.id"))
-    assert world.events[-2:] == ["read data.test_lookup.d", "read data.test_lookup.d done"]
+    assert world.events[-2:] == ["read data.test_lookup.d", "read data.test_lookup.d done [id-1]"]
     assert done.state.outputs["found"].value == "found id-1"
     assert "data.test_lookup.d" in done.state.resources
     world.apply(DATA.format(name="test_thing.a.id"), mode="destroy")
@@ -332,7 +332,10 @@ def test_data_sources(world: World) -> None:
 def test_data_source_that_cannot_be_read(world: World) -> None:
     done = world.apply(DATA.format(name='test_thing.a.id == "" ? "" : "nowhere"'))
     assert [d.summary for d in done.diagnostics] == ["Not found"]
-    assert list(done.state.resources) == ["test_thing.a"]
+    assert {name: len(r.instances) for name, r in done.state.resources.items()} == {
+        "test_thing.a": 1,
+        "data.test_lookup.d": 0,  # it is declared, though nothing could be read
+    }
 
 
 def test_data_source_of_a_check(world: World) -> None:
