@@ -253,11 +253,13 @@ def selection_problems(session: Session) -> list[Diagnostic]:
     return [*problems, *unselected(addresses, provider_constraints(session.config), locks, overridden)]
 
 
-def provider_addresses(config: Config) -> set[str]:
-    """The providers that a configuration uses or requires."""
+def provider_addresses(config: Config, required: bool = True) -> set[str]:
+    """The providers that a configuration uses; those too that it only requires."""
     found = set()
     for module in config.root.walk():
-        names = {r.provider_name for r in module.resources.values()} | set(module.required_providers)
+        names = {r.provider_name for r in module.resources.values()} | set(
+            module.required_providers if required else ()
+        )
         found |= {module.provider_source(name) for name in names | {p.name for p in module.providers.values()}}
     return found
 
@@ -268,7 +270,7 @@ def missing_providers(session: Session) -> list[Diagnostic]:
 
     assert session.config is not None
     found: list[Diagnostic] = []
-    for source in sorted(provider_addresses(session.config)):
+    for source in sorted(provider_addresses(session.config, required=False)):
         try:
             session.schemas.provider(source)
         except Failure as failure:

@@ -90,9 +90,9 @@ def test_threads_do_not_lose_objects() -> None:
     assert list(builder.snapshot().resources["t.n"].instances) == list(range(800))
 
 
-def test_announced_resources_stay_without_objects() -> None:
+def test_declared_resources_stay_without_objects() -> None:
     builder = StateBuilder()
-    builder.announce("", "managed", "terraform_data", "a", PROVIDER)
+    builder.declare("", "managed", "terraform_data", "a", PROVIDER)
     builder.set_object("", "managed", "terraform_data", "b", None, ObjectState({}), PROVIDER)
     assert {address: len(r.instances) for address, r in builder.snapshot().resources.items()} == {
         "terraform_data.a": 0,
@@ -100,5 +100,5 @@ def test_announced_resources_stay_without_objects() -> None:
     }
     builder.remove_object("terraform_data.b")
     assert list(builder.snapshot().resources) == ["terraform_data.a"]
-    builder.drop_empty()
+    builder.remove_empty()
     assert builder.snapshot().resources == {}
