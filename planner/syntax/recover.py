@@ -98,6 +98,7 @@ class Recovery:
         self.reported = -1  # the offset of the token reported last
         self.last = (-1, -1)
         self.told_semicolon = False
+        self.is_lost = False  # whether a mistake may be the cause of others behind it
         self.breaks: list[tuple[int, int]] = []  # where strings run on behind the end of their line
 
     def at(self, index: int) -> int:
@@ -226,9 +227,11 @@ class Recovery:
                 self.count += 1
                 return
         # A line that begins with no name, a brace too few, half a directive: most likely what an earlier mistake left.
-        if entry.echo and self.count:
+        # Behind a whole expression a missing colon further up is no reason for anything.
+        if entry.echo and (self.is_lost if place == "expression_end" else self.count):
             return
         self.count += 1
+        self.is_lost = self.is_lost or entry.code != "syntax.expected_colon"
         if kind == "INVALID" and place == "text":
             return
         self.reported = token[2]
