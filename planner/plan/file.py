@@ -1,15 +1,16 @@
 """Plan files: a zip with the plan, the states it was made from and the configuration as it was read.
 
 Members: `tfplan` (JSON, our own format: see `planner.plan.encoding`), `tfstate` (the state after refresh),
-`tfstate-prev` (before it, when that differs), `tfstate-planned`, and `config/N`, the files of the configuration in the
-order of the list `sources` in `tfplan`. Nothing in a plan file is ever executed, and every mistake in one is a
+`tfstate-prev` (before it, when that differs), `tfstate-planned`, `config/N`, the files of the configuration in the
+order of the list `sources` in `tfplan`, and `sha256`, the sum of all the others: a plan that was approved is applied as
+it was, or not at all. Nothing in a plan file is ever executed, and every mistake in one is a
 diagnostic. Values of sensitive variables and attributes stand in a plan file as they are.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner import __version__
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from zipfile import ZipFile
 
 FORMAT = "planner plan"
-VERSION = 1
+VERSION = 2
+SUM = "sha256"
+"""the member with the sum of all others"""
 RECORDS: dict[str, type] = {c.__name__: c for c in (CheckResult, Importing, OutputChange, PolicyRecord, ResourceChange)}
 _STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
@@ -55,7 +58,8 @@ def plan_bytes(plan: Plan, sources: Mapping[str, bytes]) -> bytes:
 
     out = io.BytesIO()
     with ZipFile(out, "w", ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, data in _members(plan, sources):
+        members = _members(plan, sources)
+        for name, data in [*members, (SUM, _sum(members))]:
             info = ZipInfo(name, _FIXED_TIME)
             info.compress_type = ZIP_DEFLATED
             info.external_attr = 0o600 << 16
@@ -87,6 +91,17 @@ def _members(plan: Plan, sources: Mapping[str, bytes]) -> list[tuple[str, bytes]
     }
     members = [("tfplan", dumps(head)), *states]
     return members + [(f"config/{i}", bytes(sources[name])) for i, name in enumerate(names)]
+
+
+def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
+    """The SHA-256 of the names and contents of members, sorted by name."""
+    from hashlib import sha256
+
+    found = sha256()
+    for name, data in sorted(members):
+        found.update(f"{name}\0{len(data)}\0".encode("utf-8", "surrogateescape"))
+        found.update(data)
+    return found.hexdigest().encode()
 
 
 # ---------------------------------------------------------------- reading
@@ -124,6 +139,9 @@ def _read(archive: ZipFile, path: str) -> tuple[Plan | None, dict[str, bytes], l
     head, problem = _head(archive.read("tfplan"), path)
     if problem is not None:
         return None, {}, [problem]
+    others = members - {SUM}
+    if SUM not in members or archive.read(SUM) != _sum((name, archive.read(name)) for name in others):
+        return None, {}, [_not_a_plan(path, "its content is not what was saved in it")]
     try:
         names = head["sources"]
         sources = {str(name): archive.read(f"config/{i}") for i, name in enumerate(names)}
