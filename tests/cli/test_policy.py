@@ -49,7 +49,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def names(folder: Path) -> list[str]:
     path = folder / "terraform.tfstate"
-    return sorted(r["name"] for r in json.loads(path.read_text())["resources"]) if path.exists() else []
+    found = json.loads(path.read_text())["resources"] if path.exists() else []
+    return sorted(r["name"] for r in found if r["instances"])
 
 
 def verdicts(planner: Run, *words: str) -> list[tuple[str, str, str]]:
