@@ -18,7 +18,7 @@ from planner.language.numbers import CONTEXT, parse_number
 from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, ObjectType
 from planner.language.values import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Refinement, Set, Unknown
 from planner.plan.encoding import decode, encode
-from planner.plan.file import RECORDS, is_plan_file, plan_bytes, read_plan, stale, unpack_sources, write_plan
+from planner.plan.file import RECORDS, SUM, _sum, is_plan_file, plan_bytes, read_plan, stale, unpack_sources, write_plan
 from planner.plan.model import CheckResult, Importing, OutputChange, Plan, ResourceChange
 from planner.state.file import same_content
 from planner.state.model import InstanceState, ObjectState, ResourceState, State
@@ -181,7 +181,7 @@ def test_states_that_are_one_are_stored_once(tmp_path: Path) -> None:
     path = tmp_path / "p"
     write_plan(str(path), plan(prior_state=one, previous_state=one, planned_state=state("c"), errored=True), {})
     with zipfile.ZipFile(path) as archive:
-        assert archive.namelist() == ["tfplan", "tfstate", "tfstate-planned"]
+        assert archive.namelist() == ["tfplan", "tfstate", "tfstate-planned", "sha256"]
     back, _, _ = read_plan(str(path))
     assert back is not None
     assert back.errored
@@ -189,14 +189,26 @@ def test_states_that_are_one_are_stored_once(tmp_path: Path) -> None:
 
 
 def archive(**members: Any) -> bytes:
-    """A good plan file with some members replaced (None: left out)."""
+    """A good plan file with some members replaced (None: left out), with their right sum."""
     out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(plan_bytes(plan(), SOURCES))) as good, zipfile.ZipFile(out, "w") as bad:
-        for name in good.namelist():
-            data = members.get(name.replace("/", "_"), good.read(name))
-            if data is not None:
-                bad.writestr(name, data)
+    with zipfile.ZipFile(io.BytesIO(plan_bytes(plan(), SOURCES))) as good:
+        found = {name: members.get(name.replace("/", "_"), good.read(name)) for name in good.namelist() if name != SUM}
+    kept = [(name, data) for name, data in found.items() if data is not None]
+    with zipfile.ZipFile(out, "w") as bad:
+        for name, data in [*kept, (SUM, _sum(kept))]:
+            bad.writestr(name, data)
     return out.getvalue()
+
+
+def test_another_content_than_was_saved_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "p"
+    other = archive(tfplan=head(mode="destroy"))
+    with zipfile.ZipFile(io.BytesIO(plan_bytes(plan(), SOURCES))) as good, zipfile.ZipFile(path, "w") as bad:
+        for name in good.namelist():
+            data = zipfile.ZipFile(io.BytesIO(other)).read(name) if name == "tfplan" else good.read(name)
+            bad.writestr(name, data)
+    back, _, (problem,) = read_plan(str(path))
+    assert back is None and problem.code == "plan_file.invalid" and "not what was saved" in problem.detail
 
 
 def head(**changes: Any) -> bytes:
@@ -220,7 +232,7 @@ def head(**changes: Any) -> bytes:
         (archive(tfplan=b"\x08\x03\x12"), "plan_file.invalid"),
         (archive(tfplan=b"[]"), "plan_file.invalid"),
         (archive(tfplan=head(format="else")), "plan_file.invalid"),
-        (archive(tfplan=head(version=2)), "plan_file.version"),
+        (archive(tfplan=head(version=99)), "plan_file.version"),
         (archive(tfplan=head(planner_version="0.0.1")), "plan_file.version"),
         (archive(tfstate=None), "plan_file.invalid"),
         (archive(tfstate=b"{"), "state.unsupported_format"),
