@@ -9,8 +9,16 @@ from graph.recorded import RecordedCase, cases
 
 from planner.graph.build import build_graph
 
-REFRESHED = {"replace-triggered-by", "replace-triggered-by-attr"}
-"""Their apply order rests on dependencies that the refresh adds to the state: the whole run tests them."""
+REFRESHED = {
+    "own-destroy-data",
+    "own-destroy-moved",
+    "own-exclude-in-keyed-module",
+    "own-forget-references",
+    "replace-triggered-by",
+    "replace-triggered-by-attr",
+}
+"""Their order rests on what the refresh, or a move, changes in the state: tests/conformance compares it after the run."""
+MOVED = {"own-destroy-moved"}
 
 
 def compare(case: RecordedCase, phase: str, work: Path) -> None:
@@ -22,7 +30,7 @@ def compare(case: RecordedCase, phase: str, work: Path) -> None:
         assert masked == {node: sorted(edges) for node, edges in wanted.items()}
 
 
-@pytest.mark.parametrize("case", cases("plan"), ids=lambda c: c.folder.name)
+@pytest.mark.parametrize("case", [c for c in cases("plan") if c.folder.name not in MOVED], ids=lambda c: c.folder.name)
 def test_plan_graph(case: RecordedCase, tmp_path: Path) -> None:
     compare(case, "plan", tmp_path)
 
