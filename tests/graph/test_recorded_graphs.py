@@ -17,7 +17,7 @@ REFRESHED = {
     "replace-triggered-by",
     "replace-triggered-by-attr",
 }
-"""Their order rests on what the refresh, or a move, changes in the state: tests/conformance compares it after the run."""
+"""Their order rests on what the refresh, or a move, changes in the state: tests/conformance compares whole runs."""
 MOVED = {"own-destroy-moved"}
 
 
