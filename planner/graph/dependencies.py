@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import compress
+
 from planner.datalog.evaluate import Database
+
+_DIGITS = bytes.maketrans(b"01", b"\0\1")
 
 
 class ResourceDependencies:
@@ -20,12 +24,8 @@ class ResourceDependencies:
     def of(self, node: str) -> tuple[str, ...]:
         """The resources that the vertex depends on, without its own, sorted by address."""
         bits = self._closure(node) & ~self._bits.get(self._objects.get(node, ""), 0)
-        found = []
-        while bits:
-            low = bits & -bits
-            found.append(self._names[low.bit_length() - 1])
-            bits ^= low
-        return tuple(found)
+        # digits, the lowest first, choose the names: many times faster than taking bit by bit from a long number
+        return tuple(compress(self._names, bin(bits)[:1:-1].encode().translate(_DIGITS)))
 
     def _closure(self, start: str) -> int:
         reach, stack, open_nodes = self._reach, [start], set()

@@ -152,6 +152,6 @@ def _with_dependencies(walk: PlanWalk, it: Instance, record: ObjectState) -> Obj
 
 def settle_dependencies(walk: PlanWalk, it: Instance, current: RemoteObject) -> None:
     """Nothing will be applied, so the dependencies are those of the configuration from now on."""
-    wanted = walk.dependencies(it.node)
-    if set(wanted) != set(current.record.dependencies):
-        walk.write(walk.record.refreshed, it, evolve(current.record, dependencies=tuple(wanted)))
+    wanted = tuple(walk.dependencies(it.node))
+    if wanted != current.record.dependencies and set(wanted) != set(current.record.dependencies):
+        walk.write(walk.record.refreshed, it, evolve(current.record, dependencies=wanted))
