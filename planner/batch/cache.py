@@ -11,11 +11,10 @@ import os
 from hashlib import blake2b
 from typing import Any
 
-import orjson
-
 from planner.batch.model import Place, RemoteRead, Request, Result, Survey, to_json
 from planner.batch.reads import Comparison
 from planner.batch.record import FOLDER, safe_name
+from planner.vocabulary.fast_json import orjson
 
 FILE = "cache.json"
 

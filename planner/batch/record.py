@@ -18,10 +18,9 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
-import orjson
-
 from planner.batch.model import Done, from_json, to_json
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.fast_json import orjson
 
 FOLDER = os.path.join(".planner", "batch")
 FORMAT = "1.0"

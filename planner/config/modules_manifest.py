@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import orjson
 from attrs import frozen
 
 from planner.config.model import ModuleCall, ModulePath
@@ -19,6 +18,7 @@ from planner.config.reading import Problems
 from planner.config.sources import SourceError, parse_module_source, split_subdirectory
 from planner.config.version_constraints import parse_constraints
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.fast_json import orjson
 
 if TYPE_CHECKING:
     from planner.config.variables import RawVariables

@@ -26,7 +26,7 @@ class JsonError(ValueError):
 
 def loads(data: bytes) -> Any:
     """The value of a JSON text. Raises JsonError; duplicate keys keep the last value."""
-    import orjson
+    from planner.vocabulary.fast_json import orjson
 
     if not _has_wide_numbers(data):
         try:
@@ -68,7 +68,7 @@ def dumps(value: Any, *, indent: bool = False, escape_html: bool = True) -> byte
     With `escape_html` the characters < > & and the two Unicode line separators are escaped, as Go's encoder does.
     Decimals are written in full, without an exponent, unless that took thousands of digits. Raises TypeError for
     anything that has no JSON form, RecursionError when it is nested more than 254 deep."""
-    import orjson
+    from planner.vocabulary.fast_json import orjson
 
     option = orjson.OPT_INDENT_2 if indent else 0
     try:
@@ -91,7 +91,7 @@ def dumps(value: Any, *, indent: bool = False, escape_html: bool = True) -> byte
 
 
 def _plain(value: Any) -> Any:
-    import orjson
+    from planner.vocabulary.fast_json import orjson
 
     if value.__class__ is Decimal:
         return orjson.Fragment(format(value, "f") if -5000 < value.adjusted() < 5000 else str(value))
@@ -101,7 +101,7 @@ def _plain(value: Any) -> Any:
 def _fragments(value: Any) -> Any:
     """The same value with whole numbers beyond 64 bits as ready-made text."""
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
-        import orjson
+        from planner.vocabulary.fast_json import orjson
 
         return orjson.Fragment(str(Decimal(value)))  # str() of an int has a limit
     if value.__class__ is dict:

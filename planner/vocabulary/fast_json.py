@@ -1,0 +1,47 @@
+"""orjson, imported so that an interrupt cannot break it: everybody takes it from here.
+
+Its start imports modules of the standard library without looking whether that worked. A KeyboardInterrupt in one of
+them is a null pointer there, and the end of the process.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import current_thread, main_thread
+from types import FrameType
+from typing import Any
+
+__all__ = ["orjson", "uninterrupted"]
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold back what signals that interrupt would do until the block has ended, and do it then."""
+    if current_thread() is not main_thread():  # no handler ever runs on another thread
+        yield
+        return
+    arrived: list[int] = []
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
+
+    before: dict[int, Any] = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGURG):
+            before[number] = signal.signal(number, remember)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for number in arrived:
+        handler = before[number]
+        if callable(handler):  # not sent again: who counts signals as they arrive has counted it
+            handler(number, None)
+        else:
+            signal.raise_signal(number)
+
+
+with uninterrupted():
+    import orjson
