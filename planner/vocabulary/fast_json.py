@@ -35,12 +35,12 @@ def uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    for number in arrived:
-        handler = before[number]
+    for late in arrived:
+        handler = before[late]
         if callable(handler):  # not sent again: who counts signals as they arrive has counted it
-            handler(number, None)
+            handler(late, None)
         else:
-            signal.raise_signal(number)
+            signal.raise_signal(late)
 
 
 with uninterrupted():

@@ -11,9 +11,14 @@ from planner.vocabulary.fast_json import uninterrupted
 
 def test_an_interrupt_waits_for_the_end_of_the_block() -> None:
     done = []
-    with pytest.raises(KeyboardInterrupt), uninterrupted():
-        signal.raise_signal(signal.SIGINT)
-        done.append("the rest of the block")
+
+    def block() -> None:
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            done.append("the rest of the block")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
     assert done
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
