@@ -33,8 +33,8 @@ def uninterrupted() -> Iterator[None]:
             before[number] = signal.signal(number, remember)
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for each, handler in before.items():
+            signal.signal(each, handler)
     for late in arrived:
         handler = before[late]
         if callable(handler):  # not sent again: who counts signals as they arrive has counted it
