@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import compress
-
 from planner.datalog.evaluate import Database
-
-_DIGITS = bytes.maketrans(b"01", b"\0\1")
+from planner.vocabulary.address_set import Addresses, AddressSet
 
 
 class ResourceDependencies:
@@ -17,15 +14,14 @@ class ResourceDependencies:
         self._successors: dict[str, list[str]] = {}
         for dependent, dependency in database["link_base"]:
             self._successors.setdefault(dependent, []).append(dependency)
-        self._names = sorted(set(self._objects.values()))
-        self._bits = {name: 1 << n for n, name in enumerate(self._names)}
+        self._shared = Addresses(self._objects.values())
+        self._bits = {name: 1 << place for name, place in self._shared.places.items()}
         self._reach: dict[str, int] = {}
 
-    def of(self, node: str) -> tuple[str, ...]:
+    def of(self, node: str) -> AddressSet:
         """The resources that the vertex depends on, without its own, sorted by address."""
         bits = self._closure(node) & ~self._bits.get(self._objects.get(node, ""), 0)
-        # digits, the lowest first, choose the names: many times faster than taking bit by bit from a long number
-        return tuple(compress(self._names, bin(bits)[:1:-1].encode().translate(_DIGITS)))
+        return AddressSet(self._shared, bits)
 
     def _closure(self, start: str) -> int:
         reach, stack, open_nodes = self._reach, [start], set()

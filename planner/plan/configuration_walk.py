@@ -25,6 +25,7 @@ from planner.plan.variables import evaluate_argument, evaluate_local, validate_v
 from planner.state.build import StateBuilder
 from planner.state.model import ObjectState
 from planner.vocabulary.address import join, parse_module
+from planner.vocabulary.address_set import NO_ADDRESSES, AddressSet
 from planner.vocabulary.diagnostic import Diagnostic, Failure, Severity, has_errors
 from planner.walk.hooks import Hooks
 
@@ -175,10 +176,10 @@ class ConfigurationWalk:
         """Put the object's record into one of the states."""
         it.store(state, record, it.deposed)
 
-    def dependencies(self, node: str) -> tuple[str, ...]:
+    def dependencies(self, node: str) -> AddressSet:
         """The resources that a vertex depends on, as the state records them."""
         if self.graph.database is None:
-            return ()
+            return NO_ADDRESSES
         if self._dependencies is None:
             from planner.graph.dependencies import ResourceDependencies
 

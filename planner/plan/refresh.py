@@ -146,12 +146,12 @@ def _with_lifecycle(walk: PlanWalk, it: Instance, record: ObjectState) -> Object
 
 def _with_dependencies(walk: PlanWalk, it: Instance, record: ObjectState) -> ObjectState:
     """Until something is applied the object depends on what it was made after and on what it refers to now."""
-    wanted = set(record.dependencies).union(walk.dependencies(it.node))
-    return record if wanted == set(record.dependencies) else evolve(record, dependencies=tuple(sorted(wanted)))
+    wanted = walk.dependencies(it.node).union(record.dependencies)
+    return record if len(wanted) == len(set(record.dependencies)) else evolve(record, dependencies=wanted)
 
 
 def settle_dependencies(walk: PlanWalk, it: Instance, current: RemoteObject) -> None:
     """Nothing will be applied, so the dependencies are those of the configuration from now on."""
-    wanted = tuple(walk.dependencies(it.node))
-    if wanted != current.record.dependencies and set(wanted) != set(current.record.dependencies):
+    wanted, recorded = walk.dependencies(it.node), current.record.dependencies
+    if len(wanted) != len(recorded) or not wanted.holds(recorded):
         walk.write(walk.record.refreshed, it, evolve(current.record, dependencies=wanted))

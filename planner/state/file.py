@@ -157,7 +157,7 @@ def _object_json(key: InstanceKey, deposed: str, provider: str | None, obj: Obje
     if obj.private:
         raw["private"] = obj.private
     if obj.dependencies:
-        raw["dependencies"] = obj.dependencies
+        raw["dependencies"] = tuple(obj.dependencies)
     if obj.create_before_destroy:
         raw["create_before_destroy"] = True
     if obj.skip_destroy:

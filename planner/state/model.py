@@ -6,7 +6,7 @@ the ecosystem's form (`module.a["k"].terraform_data.b[0]`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from attrs import field, fields, frozen
@@ -28,7 +28,7 @@ class ObjectState:
     sensitive_paths: tuple[Any, ...] = ()
     private: str | None = None
     """base64, opaque to us"""
-    dependencies: tuple[str, ...] = ()
+    dependencies: Sequence[str] = ()
     create_before_destroy: bool = False
     skip_destroy: bool = False
     identity: dict[str, Any] | None = None
