@@ -128,6 +128,8 @@ def walk_pool(
         while inline or pooled or pool.busy:
             if not stopped and (defect is not None or (stop is not None and stop.requested)):
                 stopped = True
+                if stop is not None and stop.requested:
+                    stop.tell()  # the walk may be over before the thread that watches for signals comes to it
                 obey(machine.handle(Stopped((*inline, *pooled, *slots.withdraw()))))
                 inline.clear()
                 pooled.clear()

@@ -27,6 +27,7 @@ def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = No
     while ready:
         if stop is not None and stop.requested:
             stopped = True
+            stop.tell()
             obey(machine.handle(Stopped(tuple(ready))))
             break
         node = heappop(ready)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Event, Lock
 
+_PATIENCE = 1.0
+"""seconds; a listener only says something or wakes somebody up"""
+
 
 class StopSignal:
     """Asks what runs to start nothing more.
@@ -13,13 +16,13 @@ class StopSignal:
     `requested` and nothing else, and another thread calls `tell`. Whoever is not a signal handler calls `request`.
     """
 
-    __slots__ = ("_listeners", "_lock", "_told", "requested")
+    __slots__ = ("_heard", "_listeners", "_lock", "_told", "requested")
 
     def __init__(self) -> None:
         self.requested = False
         self._listeners: list[Callable[[], None]] = []
         self._lock = Lock()
-        self._told = Event()
+        self._told, self._heard = Event(), Event()
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Call this when the stop is requested; at once when it already is."""
@@ -39,14 +42,19 @@ class StopSignal:
         self.tell()
 
     def tell(self) -> None:
-        """Call the listeners, once. Takes locks: not for signal handlers."""
+        """Call the listeners, once, or wait until another thread has done so. Takes locks: not for signal handlers."""
         with self._lock:
-            if self._told.is_set():
-                return
+            is_first = not self._told.is_set()
             self._told.set()
             listeners = list(self._listeners)
-        for listener in listeners:
-            listener()
+        if not is_first:
+            self._heard.wait(_PATIENCE)
+            return
+        try:
+            for listener in listeners:
+                listener()
+        finally:
+            self._heard.set()
 
     def wait(self, seconds: float) -> bool:
         """Wait so long, or until the stop is requested; whether it is."""

@@ -147,6 +147,16 @@ def test_a_stop_request_ends_the_walk_after_what_runs() -> None:
         assert [result.states[name] for name in names] == ["done"] + ["skipped"] * 5
 
 
+def test_who_listens_has_heard_of_a_stop_when_the_walk_ends() -> None:
+    """A signal handler only sets the flag; the walk may end before any other thread has seen that."""
+    for walk in (walk_pool, walk_sequentially):
+        stop, heard = StopSignal(), []
+        stop.listen(lambda heard=heard: heard.append("stop"))
+        stop.requested = True
+        walk(Machine({"a": []}), Script(set(), {}, set()), stop=stop)
+        assert heard == ["stop"]
+
+
 def test_a_defect_in_the_work_is_raised_after_the_running_work_ended() -> None:
     class Work(Script):
         def run(self, node: str) -> WorkResult:
