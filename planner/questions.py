@@ -38,13 +38,13 @@ def _graph(
     if plan_file is not None:
         made = pipeline.planned(options, plan_file)
         if made.plan is None or has_errors(made.diagnostics):
-            return Graph({}, {}, {}, made.diagnostics)
+            return Graph({}, (), {}, made.diagnostics)
         session = made.session
         facts = pipeline.apply_facts(made.plan, session, asked_about)
     else:
         session = pipeline.load_for_graph(options)
         if session.failed or session.config is None or session.state is None:
-            return Graph({}, {}, {}, session.diagnostics)
+            return Graph({}, (), {}, session.diagnostics)
         state = session.state
         walk = "apply" if kind == "apply" else "plan"
         if kind == "plan-destroy" or options.mode == "destroy":

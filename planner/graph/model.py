@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+from functools import cached_property
 from typing import Any
 
 from attrs import field, frozen
@@ -26,11 +28,12 @@ class Node:
 
 @frozen(eq=False)
 class Graph:
-    """Nodes by name, dependencies of each (sorted), before and after transitive reduction. `edges[a]` holds every b
-    that must be done before a."""
+    """Nodes by name, dependencies of each (sorted), before and after transitive reduction. `reduced[a]` holds every b
+    that must be done before a, without those that others imply."""
 
     nodes: dict[str, Node]
-    edges: dict[str, tuple[str, ...]]
+    edge_rows: Collection[tuple[str, str]]
+    """(a, b): b must be done before a; in no order"""
     reduced: dict[str, tuple[str, ...]]
     diagnostics: tuple[Diagnostic, ...] = ()
     database: Any = field(default=None, repr=False)
@@ -38,6 +41,22 @@ class Graph:
     program: Any = field(default=None, repr=False)
     """the rules that derived it"""
 
+    @cached_property
+    def edges(self) -> dict[str, tuple[str, ...]]:
+        """All dependencies of each node. No walk needs them, so they are put in order when somebody asks."""
+        return adjacency(self.nodes, self.edge_rows)
+
     @property
     def edge_count(self) -> int:
-        return sum(map(len, self.edges.values()))
+        return len(self.edge_rows)
+
+
+def adjacency(nodes: Iterable[str], rows: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """What each node has to its right in the rows, sorted."""
+    found: dict[str, list[str]] = {name: [] for name in nodes}
+    for dependent, dependency in rows:
+        found[dependent].append(dependency)
+    for dependencies in found.values():
+        if len(dependencies) > 1:
+            dependencies.sort()
+    return {name: tuple(dependencies) for name, dependencies in found.items()}

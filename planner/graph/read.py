@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from planner.datalog.evaluate import Database
 from planner.datalog.program import Program
-from planner.graph.model import Graph, Node
+from planner.graph.model import Graph, Node, adjacency
 
+_NAME = itemgetter(0)
 _NAMED = {"root_variable", "variable_reference", "module_variable", "local", "output", "output_destroy"}
 """kinds whose object is told by its bare name"""
 
@@ -36,8 +39,8 @@ def read_graph(program: Program, database: Database) -> Graph:
     nodes = read_nodes(database)
     return Graph(
         nodes,
-        _adjacency(nodes, database["edge"]),
-        _adjacency(nodes, database["reduced_edge"]),
+        database["edge"],
+        adjacency(nodes, database["reduced_edge"]),
         database=database,
         program=program,
     )
@@ -49,7 +52,7 @@ def read_nodes(database: Database) -> dict[str, Node]:
     instance_of: dict[str, str] = {row[0]: row[1] for row in database["instance_node"]}
     deposed: dict[str, str] = {row[0]: row[1] for row in database["deposed_node"]}
     nodes: dict[str, Node] = {}
-    for name, kind, module, object in sorted(database["node"]):
+    for name, kind, module, object in sorted(database["node"], key=_NAME):
         if name in instance_of:
             instance = instance_of[name]
             nodes[name] = Node(name, kind, places[instance], instance, deposed.get(name, ""))
@@ -64,10 +67,3 @@ def _local_name(kind: str, module: str, object: str) -> str:
         return object
     relative = object[len(module) + 1 :] if module else object
     return relative.split(".", 1)[1] if kind in _NAMED or kind.startswith("check_") else relative
-
-
-def _adjacency(nodes: dict[str, Node], edges: set[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {name: [] for name in nodes}
-    for dependent, dependency in edges:
-        found[dependent].append(dependency)
-    return {name: tuple(sorted(dependencies)) for name, dependencies in found.items()}

@@ -49,7 +49,7 @@ from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Span
 from planner.walk.machine import Machine
 from planner.walk.sequential import walk_sequentially
-from planner.walk.work import WorkResult
+from planner.walk.work import NOTHING, WorkResult
 
 ProvisionerSchema = Callable[[str], BlockSchema | None]
 """provisioner type -> schema of its block, None for an unknown type"""
@@ -90,7 +90,8 @@ class ValidateWalk:
     def run(self, node: str) -> WorkResult:
         vertex = self.graph.nodes[node]
         work = _WORK.get(vertex.kind)
-        return WorkResult(tuple(work(self, vertex)) if work is not None else ())
+        found = work(self, vertex) if work is not None else None
+        return WorkResult(tuple(found)) if found else NOTHING
 
     def _module(self, node: Node) -> ModuleInstance:
         return self.context.instances(parse_module(node.module).path)[0]

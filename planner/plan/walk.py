@@ -38,7 +38,7 @@ from planner.walk.machine import Machine
 from planner.walk.pool import walk_pool
 from planner.walk.sequential import walk_sequentially
 from planner.walk.slots import Limits
-from planner.walk.work import WorkResult
+from planner.walk.work import NOTHING, WorkResult
 
 
 def plan_walk(
@@ -194,10 +194,10 @@ class PlanWalk(ConfigurationWalk):
             return WorkResult(tuple(task.run(self, task.instance)))
         vertex = self.graph.nodes[node]
         work = _WORK.get(vertex.kind)
-        if work is None:
-            return WorkResult()
-        answer = work(self, vertex)
-        return answer if isinstance(answer, WorkResult) else WorkResult(tuple(answer))
+        answer = work(self, vertex) if work is not None else NOTHING
+        if isinstance(answer, WorkResult):
+            return answer
+        return WorkResult(tuple(answer)) if answer else NOTHING
 
     # ---------------------------------------------------------------- outputs
 

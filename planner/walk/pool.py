@@ -23,7 +23,7 @@ from typing import Any
 from planner.walk.machine import Instruction, Machine, Skip, Start, Stopped
 from planner.walk.sequential import run_guarded
 from planner.walk.slots import Limits, Slots
-from planner.walk.work import Diagnosed, StopSignal, WalkResult, Work, WorkResult, event_of, in_order
+from planner.walk.work import NOTHING, Diagnosed, StopSignal, WalkResult, Work, WorkResult, event_of, in_order
 
 
 class _Pool:
@@ -115,9 +115,16 @@ def walk_pool(
         after = slots.give_back(node)
         if after is not None:
             queue(after)
-        if result.diagnostics:
-            diagnosed[node] = result.diagnostics
-        obey(machine.handle(event_of(node, result)))
+        if result is NOTHING or result.is_plain:
+            starts, skipped = machine.finish(node)
+            for start in starts:
+                queue(start)
+            for skip in skipped:
+                skips[skip.node] = skip
+        else:
+            if result.diagnostics:
+                diagnosed[node] = result.diagnostics
+            obey(machine.handle(event_of(node, result)))
         if progress is not None:
             progress(machine.settled, len(machine.state))
 

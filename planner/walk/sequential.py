@@ -6,7 +6,7 @@ from heapq import heappop, heappush
 
 from planner.vocabulary.diagnostic import Failure
 from planner.walk.machine import Instruction, Machine, Skip, Start, Stopped
-from planner.walk.work import Diagnosed, StopSignal, WalkResult, Work, WorkResult, event_of, in_order
+from planner.walk.work import NOTHING, Diagnosed, StopSignal, WalkResult, Work, WorkResult, event_of, in_order
 
 
 def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = None) -> WalkResult:
@@ -32,6 +32,13 @@ def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = No
             break
         node = heappop(ready)
         result = run_guarded(work, node)
+        if result is NOTHING or result.is_plain:
+            starts, skipped = machine.finish(node)
+            for start in starts:
+                heappush(ready, start)
+            for skip in skipped:
+                skips[skip.node] = skip
+            continue
         if result.diagnostics:
             diagnosed[node] = result.diagnostics
         obey(machine.handle(event_of(node, result)))

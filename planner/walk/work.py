@@ -31,6 +31,11 @@ class WorkResult:
     diagnostics: tuple[Diagnostic, ...] = ()
     children: Mapping[str, Iterable[str]] | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the node is done and that is all there is to say."""
+        return self.children is None and not self.diagnostics
+
 
 NOTHING = WorkResult()
 
