@@ -296,8 +296,26 @@ class BodyCompiler:
         else:
             self.aggregate(literal, clauses)
 
+    def _chosen(self, row: str, clauses: list[str]) -> str | None:
+        """The expression of a rule that takes rows as they are from one relation: all of them, or those that pass. No
+        row is made or hashed again, and when all pass the result is the relation itself."""
+        first = next((n for n, clause in enumerate(clauses) if clause.startswith("for")), len(clauses))
+        guards, tests = clauses[:first], clauses[first + 1 :]
+        scan = f"for {row} in r"
+        if first == len(clauses) or not clauses[first].startswith(scan):
+            return None
+        if any(clause.startswith("for") for clause in tests):
+            return None
+        rows = clauses[first].removeprefix(scan[:-1])
+        found = rows
+        if tests:
+            whole = self.fresh()
+            found = f"chosen({rows}, [{whole} for {whole} in {rows} for {row} in ({whole},) {' '.join(tests)}])"
+        conditions = " and ".join(f"({guard.removeprefix('if ')})" for guard in guards)
+        return f"{found} if {conditions} else set()" if guards else found
+
     def comprehension(self, delta: Atom | None = None) -> str:
-        """The whole rule as an expression that gives a new set."""
+        """The whole rule as an expression that gives a set: a new one or, with indexes, a relation that it equals."""
         clauses: list[str] = []
         for literal in join_order(self.rule.body, (), self.outer, delta):
             if literal is delta:
@@ -309,6 +327,9 @@ class BodyCompiler:
         row = tuple_code(head) if head else "()"
         if not clauses:
             return f"{{{row}}}"
+        chosen = self._chosen(row, clauses) if delta is None and self.indexes is not None else None
+        if chosen is not None:
+            return chosen
         if len(clauses) == 1 and clauses[0].startswith(f"for {row} in "):
             return f"set({clauses[0].removeprefix(f'for {row} in ')})"  # a copy: the rows themselves
         if not clauses[0].startswith("for"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from planner.datalog.values import Row
+
 
 class Index(NamedTuple):
     """The rows of a predicate by some columns (`keys`): a dictionary to the list of the others that are used (`rest`),
@@ -47,10 +49,15 @@ class Compiled(NamedTuple):
     reads: list[tuple[int, ...]]
 
 
+def chosen(rows: set[Row], passed: list[Row]) -> set[Row]:
+    """The rows that passed, as a set: the relation that they were taken from, when all did."""
+    return rows if len(passed) == len(rows) else set(passed)
+
+
 def namespace() -> dict[str, Any]:
     """The globals of generated code: the functions of functions.py and a few constants."""
     from planner.datalog import functions
     from planner.datalog.values import FALSE, TRUE, Fraction
 
     found: dict[str, Any] = {n: getattr(functions, n) for n in dir(functions) if n.islower() and n[0] != "_"}
-    return {**found, "E": (), "ONE": (0,), "Fraction": Fraction, "TRUE": TRUE, "FALSE": FALSE}
+    return {**found, "chosen": chosen, "E": (), "ONE": (0,), "Fraction": Fraction, "TRUE": TRUE, "FALSE": FALSE}

@@ -128,17 +128,24 @@ class _Evaluation:
             inputs = [self.relations[n] for n in step.inputs]
             self.relations[number] = OPERATORS[step.native].function(*inputs, self.shared) | self.relations[number]
             return
-        fresh: set[int] = set()
+        own: set[int] = set()  # heads whose rows are a set that nobody else has
         for function in step.functions:
             if function.delta >= 0:
                 continue
             rows = self.call(function, None)
+            if not rows:
+                continue
             head = function.head
-            if head in fresh:
-                self.relations[head] |= rows
+            known = self.relations[head]
+            if not known:
+                self.relations[head] = rows
+                if all(rows is not self.relations[n] for n in function.positives):  # else a relation that it equals
+                    own.add(head)
+            elif head in own:
+                known |= rows
             else:
-                self.relations[head] = rows | self.relations[head] if self.relations[head] else rows
-                fresh.add(head)
+                self.relations[head] = known | rows if len(known) > len(rows) else rows | known
+                own.add(head)
         if step.is_recursive:
             self.fixpoint(step)
 

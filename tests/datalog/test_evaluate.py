@@ -173,6 +173,31 @@ def test_facts_for_derived_predicates_hold_beside_what_is_derived() -> None:
     assert database["path"] == {("a", "b"), ("b", "z"), ("a", "z")}
 
 
+@pytest.mark.parametrize(
+    ("body", "rows"),
+    [
+        ("edge(A, B)", {("a", "b"), ("b", "c")}),
+        ("edge(A, B), A != B", {("a", "b"), ("b", "c")}),
+        ("edge(A, B), not size(A, 0)", {("a", "b"), ("b", "c")}),
+        ('edge(A, B), A != "a"', {("b", "c")}),
+        ("edge(A, B), not size(_, _)", set()),
+        ("edge(A, B), not value(_, _)", {("a", "b"), ("b", "c")}),
+    ],
+)
+def test_rows_taken_as_they_are_leave_the_relation_they_come_from_alone(body: str, rows: set[Any]) -> None:
+    """Before and after such a rule others may give nothing, or more."""
+    none, more = "pair(A, B) :- value(A, B).\n", "pair(B, A) :- edge(A, B).\n"
+    facts: dict[str, Any] = {"edge": [("a", "b"), ("b", "c")], "size": [("z", 1)]}
+    for rules, expected in (
+        (f"pair(A, B) :- {body}.\n", rows),
+        (f"{none}pair(A, B) :- {body}.\n{none}{more}", rows | {("b", "a"), ("c", "b")}),
+        (f"{more}pair(A, B) :- {body}.\n", rows | {("b", "a"), ("c", "b")}),
+    ):
+        database = derived(BASE + rules, facts)
+        assert plain(database["pair"]) == expected
+        assert database["edge"] == {("a", "b"), ("b", "c")}
+
+
 def test_only_what_is_wanted_is_derived() -> None:
     database = derived(BASE + RECURSIVE + "out(A) :- size(A, _).", FACTS, want=["out"])
     assert set(database) == {"size", "out"}
