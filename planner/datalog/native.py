@@ -7,7 +7,8 @@ tests evaluate those on small graphs and compare.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Container
 from typing import Any, NamedTuple
 
 from planner.datalog.values import Row, sorted_rows
@@ -28,12 +29,20 @@ class Operator(NamedTuple):
     function: Callable[..., Relation]
 
 
-Condensed = tuple[dict[Any, int], list[list[Any]], list[set[int]]]
+class Condensed(NamedTuple):
+    """The acyclic graph of the components of a relation. Components are numbered so that successors have smaller
+    numbers."""
+
+    component: dict[Any, int]
+    """of each node"""
+    members: list[list[Any]]
+    successors: list[list[int]]
+    """of each component, the highest first"""
+    ends: tuple[array[int], array[int]]
+    """the components that each row joins, in the order in which the relation gives the rows"""
 
 
 def _condensed(edges: Relation, shared: Shared) -> Condensed:
-    """The acyclic graph of the components: component of each node, members of each, successors of each. Components are
-    numbered so that successors have smaller numbers."""
     known = shared.get(id(edges))
     if known is not None:
         return known
@@ -41,6 +50,7 @@ def _condensed(edges: Relation, shared: Shared) -> Condensed:
 
     numbers: dict[Any, int] = {}
     graph: list[list[int]] = []
+    left, right = array("l"), array("l")
     for a, b in edges:
         i = numbers.get(a)
         if i is None:
@@ -51,21 +61,24 @@ def _condensed(edges: Relation, shared: Shared) -> Condensed:
             j = numbers[b] = len(graph)
             graph.append([])
         graph[i].append(j)
+        left.append(i)
+        right.append(j)
     nodes = list(numbers)
     numbered = numbered_components(graph)
     component_of = [0] * len(graph)
     for number, group in enumerate(numbered):
         for i in group:
             component_of[i] = number
-    successors: list[set[int]] = []
+    successors: list[list[int]] = []
     for number, group in enumerate(numbered):
         found = {component_of[j] for i in group for j in graph[i]}
         found.discard(number)
-        successors.append(found)
+        successors.append(sorted(found, reverse=True))
     members = [[nodes[i] for i in group] for group in numbered]
     component = dict(zip(nodes, component_of, strict=True))
-    shared[id(edges)] = component, members, successors
-    return component, members, successors
+    from_component, to_component = (array("l", map(component_of.__getitem__, side)) for side in (left, right))
+    made = shared[id(edges)] = Condensed(component, members, successors, (from_component, to_component))
+    return made
 
 
 def reduction(edges: Relation, shared: Shared) -> Relation:
@@ -74,30 +87,64 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
         implied(A, C) :- edge(A, B), path(B, C), edge(A, C), not path(B, A), not path(C, B).
         reduced(A, B) :- edge(A, B), not implied(A, B).
 
-    On an acyclic graph this is the transitive reduction (Aho, Garey, Ullman 1972). Reach is kept as integer bitsets: an
-    edge is implied when a successor taken before, in topological order, reaches its end. A bitset is let go when the
-    last predecessor has read it, so that as many are alive as the graph is wide."""
-    component, _members, successors = _condensed(edges, shared)
-    readers = [0] * len(successors)
-    for targets in successors:
-        for target in targets:
-            readers[target] += 1
+    On an acyclic graph this is the transitive reduction (Aho, Garey, Ullman 1972)."""
+    condensed = _condensed(edges, shared)
+    successors = condensed.successors
+    kept = [targets[:1] for targets in successors]  # nothing but a longer path could lead to the highest
+    doubtful, readers = _without_two_steps(successors)
+    for low in range(0, len(successors), _BLOCK):
+        _keep_within(low, low + _BLOCK, doubtful, readers, kept)
+    direct = [set(targets) if len(targets) > _FEW else targets for targets in kept]
+    rows = [row for row, a, b in zip(edges, *condensed.ends, strict=True) if a == b or b in direct[a]]
+    return edges if len(rows) == len(edges) else set(rows)
+
+
+_BLOCK = 16384
+"""how many nodes a bitset is about: small enough that those of a large graph stay near the processor"""
+_FEW = 8
+"""up to here a list is searched faster than a set is made"""
+
+
+def _without_two_steps(successors: list[list[int]]) -> tuple[list[list[int]], dict[int, int]]:
+    """The successors of each node, without those that its highest one also has: most implied edges are implied so. And
+    for each block of nodes the last node whose edge into it, if not to its highest successor, is still in doubt."""
+    doubtful: list[list[int]] = []
+    readers: dict[int, int] = {}
+    large: dict[int, set[int]] = {}
+    for node, targets in enumerate(successors):
+        if len(targets) > 1:
+            first = targets[0]
+            below: Container[int] = successors[first]
+            if len(successors[first]) > _FEW:
+                below = large.get(first) or large.setdefault(first, set(successors[first]))
+            targets = [target for target in targets if target not in below]
+            for target in targets[1:]:
+                readers[target // _BLOCK] = node
+        doubtful.append(targets)
+    return doubtful, readers
+
+
+def _keep_within(
+    low: int, high: int, doubtful: list[list[int]], readers: dict[int, int], kept: list[list[int]]
+) -> None:
+    """Decide the edges that lead to nodes from `low` to below `high`. Reach is kept as integer bitsets of those nodes:
+    an edge is implied when a higher successor, taken before, reaches its end."""
+    last = readers.get(low // _BLOCK)
+    if last is None:
+        return
     reach: list[int] = []
-    kept: list[set[int]] = []
-    for targets in successors:
-        seen, direct, highest = 0, set(), set[int]()
-        for target in sorted(targets, reverse=True):
-            # most implied edges are implied by two steps, which costs less to see than a bit
-            if target not in highest and not seen >> target & 1:
-                direct.add(target)
-                seen |= reach[target]
-                highest = highest or successors[target]
-            readers[target] -= 1
-            if not readers[target]:
-                reach[target] = 0
-        reach.append(seen | 1 << len(reach))  # each reaches itself
-        kept.append(direct)
-    return {(a, b) for a, b in edges if (x := component[a]) == (y := component[b]) or y in kept[x]}
+    for node in range(low, last + 1):
+        seen, is_first = 0, True
+        for target in doubtful[node]:
+            if target < low:
+                break
+            if target < high and not is_first:
+                if seen >> target - low & 1:
+                    continue
+                kept[node].append(target)
+            seen |= reach[target - low]
+            is_first = False
+        reach.append(seen | 1 << node - low if node < high else seen)  # each reaches itself
 
 
 def closure(edges: Relation, shared: Shared) -> Relation:
@@ -105,7 +152,7 @@ def closure(edges: Relation, shared: Shared) -> Relation:
 
     path(A, B) :- edge(A, B).
     path(A, C) :- edge(A, B), path(B, C)."""
-    component, members, successors = _condensed(edges, shared)
+    component, members, successors, _ends = _condensed(edges, shared)
     loops = {component[a] for a, b in edges if a == b}
     reach: list[set[Any]] = []
     pairs: Relation = set()
@@ -143,7 +190,7 @@ def levels(edges: Relation, shared: Shared) -> Relation:
     """Each node with the number of edges on the longest path that begins there; nodes of a cycle count as one.
 
     On an acyclic graph: level(A, 0) where A has no edge, else one more than the highest level that A has an edge to."""
-    component, _members, successors = _condensed(edges, shared)
+    component, _members, successors, _ends = _condensed(edges, shared)
     level: list[int] = []
     for targets in successors:
         level.append(1 + max((level[t] for t in targets), default=-1))
@@ -155,7 +202,7 @@ def scc(edges: Relation, shared: Shared) -> Relation:
 
     together(A, B) :- path(A, B), path(B, A).
     scc(A, R) :- together(A, A), R = min B : { together(A, B) }."""
-    _component, members, _successors = _condensed(edges, shared)
+    members = _condensed(edges, shared).members
     loops = {a for a, b in edges if a == b}
     found: Relation = set()
     for nodes in members:

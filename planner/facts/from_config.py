@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from sys import intern  # an address is in many facts: rows of one object each are found and compared faster
 from typing import Protocol
 
 from planner.config.model import Config, ModuleConfig, ProviderRef
@@ -60,9 +61,9 @@ def _references(
         named = subject(node, module)
         if named is None:
             continue
-        target, general = named
+        target, general = intern(named[0]), named[1]
         span = Span(source, node.start, node.end)
-        add(predicate, object, target, path, source=span)
+        add(predicate, object, target, intern(path), source=span)
         if general is not None:
             add("without_key", target, general, source=span)
 
@@ -94,7 +95,7 @@ def _module_call(facts: FactBuilder, config: Config, module: ModuleConfig, addre
 
 def _variables(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
     for name, variable in module.variables.items():
-        object = join(address, f"var.{name}")
+        object = intern(join(address, f"var.{name}"))
         facts.add("variable", object, address, name, source=variable.span)
         if variable.validations:
             facts.add("validated", object, source=variable.validations[0].span)
@@ -104,21 +105,21 @@ def _variables(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
 
 def _locals(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
     for name, local in module.locals.items():
-        object = join(address, f"local.{name}")
+        object = intern(join(address, f"local.{name}"))
         facts.add("local", object, address, source=local.span)
         _references(facts, "reference", object, address, mentions.in_expr(local.expr, "value"), module)
 
 
 def _outputs(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
     for name, output in module.outputs.items():
-        object = join(address, f"output.{name}")
+        object = intern(join(address, f"output.{name}"))
         facts.add("output", object, address, name, source=output.span)
         _references(facts, "reference", object, address, mentions.of_output(output), module)
 
 
 def _resources(facts: FactBuilder, module: ModuleConfig, address: str, schemas: SchemaLookup) -> None:
     for key, resource in module.resources.items():
-        object = join(address, key)
+        object = intern(join(address, key))
         facts.add("resource", object, address, resource.mode, source=resource.span)
         schema = schemas.resource_schema(module.provider_source(resource.provider_name), resource.mode, resource.type)
         found = mentions.of_resource(resource, schema, schemas.provisioner_schema)
@@ -136,7 +137,7 @@ def _resources(facts: FactBuilder, module: ModuleConfig, address: str, schemas: 
 
 def _checks(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
     for name, check in module.checks.items():
-        object = join(address, f"check.{name}")
+        object = intern(join(address, f"check.{name}"))
         facts.add("check", object, address, source=check.span)
         _references(facts, "reference", object, address, mentions.in_rules(check.assertions, "assert"), module)
         if check.data is not None:
@@ -170,7 +171,7 @@ def _requires_provider(facts: FactBuilder, module: ModuleConfig, address: str) -
         provider = module.provider_source(resource.provider_name)
         alias = resource.provider.alias if resource.provider else None
         span = resource.provider.span if resource.provider and resource.provider.span else resource.span
-        facts.add("requires_provider", join(address, key), address, provider, alias or "", source=span)
+        facts.add("requires_provider", intern(join(address, key)), address, provider, alias or "", source=span)
         default_configuration(facts, provider, span)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from attrs import field, frozen
@@ -27,6 +28,11 @@ class BodySchema:
 
     attributes: dict[str, bool] = field(factory=dict)
     blocks: tuple[BlockSchema, ...] = ()
+
+    @cached_property
+    def block_types(self) -> frozenset[str]:
+        """The types of its blocks. Every body that it read holds this one set."""
+        return frozenset(block.type for block in self.blocks)
 
 
 @frozen

@@ -103,8 +103,8 @@ class NativeBody:
             self.source,
             self.start,
             self.end,
-            taken.union(attributes),
-            self.taken_types.union(block.type for block in schema.blocks),
+            taken.union(attributes) if attributes else taken,
+            self.taken_types | schema.block_types if self.taken_types else schema.block_types,
         )
         return Content(attributes, blocks, diagnostics), rest
 
