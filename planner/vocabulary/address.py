@@ -8,7 +8,7 @@ the ecosystem's form everywhere: state files, plan JSON, node names, command lin
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 from attrs import frozen
@@ -124,7 +124,7 @@ class ModuleAddress:
         """The same path without keys."""
         return ModuleAddress(tuple((name, None) for name, _ in self.steps))
 
-    @property
+    @cached_property
     def path(self) -> tuple[str, ...]:
         """The call names (a ModulePath of the configuration)."""
         return tuple(name for name, _ in self.steps)
@@ -305,7 +305,7 @@ def parse_address(text: str) -> Address:
     return address_of(scan_traversal(text))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 16)
 def parse_module(text: str) -> ModuleAddress:
     """A module address ("" is the root). Raises AddressError."""
     if not text:
