@@ -214,7 +214,7 @@ def _actions(plan: Plan, session: Session) -> Actions:
 def _answer(program: Program, facts: FactBase, parsed: Query, draw: bool) -> tuple[Answers, list[Diagnostic]]:
     """Derive what a question needs and answer it."""
     from planner.datalog.ask import ask
-    from planner.datalog.evaluate import Database, evaluate
+    from planner.datalog.evaluate import evaluate
     from planner.datalog.values import decode
     from planner.graph.answers import DRAWN, picture_of_rows
     from planner.graph.meant import meant_query
@@ -228,7 +228,7 @@ def _answer(program: Program, facts: FactBase, parsed: Query, draw: bool) -> tup
     nodes = {row[0] for row in database["node"]}
     parsed, problems = meant_query(nodes, program.predicates, parsed)
     if CLOSURE in parsed.predicates:
-        database = Database(program, facts, {**database, CLOSURE: _closure(database, parsed)})
+        database = database.narrowed(CLOSURE, _closure(database, parsed))
     found = ask(program, database, parsed)
     rows = [tuple(decode(value) for value in row) for row in found.rows]
     picture = picture_of_rows(database, found.columns, rows) if draw else None

@@ -149,10 +149,9 @@ def _bottom_up(program: Program, database: Database, query: Query) -> set[Row]:
     parts += [index_code(number, index) for index, number in indexes.numbers.items()]
     functions = namespace()
     exec("\n".join(parts), functions)
-    relations = [database.get(name, set()) for name in program.predicates]
+    relations = [database.rows(name) if name in database else {} for name in program.predicates]
     made: list[Any] = []
     for index, number in indexes.numbers.items():
         made.append(defaultdict(list) if index.rest else set())
         functions[f"x{number}"](relations[index.predicate], made[-1])
-    rows: set[Row] = functions["f"](relations, made)
-    return rows
+    return set(functions["f"](relations, made))

@@ -1,4 +1,4 @@
-"""Rules to Python: each rule becomes a function that is one set comprehension.
+"""Rules to Python: each rule becomes a function that is one comprehension.
 
     edge(A, B) :- reference(A, B, _), not pruned(A), A != B.
 
@@ -8,7 +8,7 @@ constants, by `repr`):
     def f3(R, I, D):
         r1 = R[1]
         r2 = R[2]
-        return {(v0, v1) for v0, v1, _ in r1 if (v0,) not in r2 if v0 != v1}
+        return {(v0, v1): None for v0, v1, _ in r1 if (v0,) not in r2 if v0 != v1}
 
 A recursive rule has one function for each of its atoms in the component; that atom ranges over `D`, the tuples that the
 last round found (semi-naive evaluation: Bancilhon, Ramakrishnan 1986).
@@ -312,10 +312,10 @@ class BodyCompiler:
             whole = self.fresh()
             found = f"chosen({rows}, [{whole} for {whole} in {rows} for {row} in ({whole},) {' '.join(tests)}])"
         conditions = " and ".join(f"({guard.removeprefix('if ')})" for guard in guards)
-        return f"{found} if {conditions} else set()" if guards else found
+        return f"{found} if {conditions} else {{}}" if guards else found
 
     def comprehension(self, delta: Atom | None = None) -> str:
-        """The whole rule as an expression that gives a set: a new one or, with indexes, a relation that it equals."""
+        """The whole rule as an expression that gives rows: new ones or, with indexes, a relation that they equal."""
         clauses: list[str] = []
         for literal in join_order(self.rule.body, (), self.outer, delta):
             if literal is delta:
@@ -326,15 +326,15 @@ class BodyCompiler:
         head = [self.term(a, clauses) for a in self.rule.head.arguments]
         row = tuple_code(head) if head else "()"
         if not clauses:
-            return f"{{{row}}}"
+            return f"{{{row}: None}}"
         chosen = self._chosen(row, clauses) if delta is None and self.indexes is not None else None
         if chosen is not None:
             return chosen
         if len(clauses) == 1 and clauses[0].startswith(f"for {row} in "):
-            return f"set({clauses[0].removeprefix(f'for {row} in ')})"  # a copy: the rows themselves
+            return f"dict.fromkeys({clauses[0].removeprefix(f'for {row} in ')})"  # a copy: the rows themselves
         if not clauses[0].startswith("for"):
             clauses.insert(0, "for _ in ONE")
-        return f"{{{row} {' '.join(clauses)}}}"
+        return f"{{{row}: None {' '.join(clauses)}}}"
 
 
 def constant_code(value: str | int | float | bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from planner.datalog.values import Row
+from planner.datalog.values import Row, Rows
 
 
 class Index(NamedTuple):
@@ -49,9 +49,9 @@ class Compiled(NamedTuple):
     reads: list[tuple[int, ...]]
 
 
-def chosen(rows: set[Row], passed: list[Row]) -> set[Row]:
-    """The rows that passed, as a set: the relation that they were taken from, when all did."""
-    return rows if len(passed) == len(rows) else set(passed)
+def chosen(rows: Rows, passed: list[Row]) -> Rows:
+    """The rows that passed, as a relation: that which they were taken from, when all did."""
+    return rows if len(passed) == len(rows) else dict.fromkeys(passed)
 
 
 def namespace() -> dict[str, Any]:

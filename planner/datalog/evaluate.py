@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from time import perf_counter
 from typing import Any
@@ -13,9 +14,9 @@ from planner.datalog.compiled import Function, Step
 from planner.datalog.fact_base import FactBase
 from planner.datalog.native import OPERATORS, Shared
 from planner.datalog.program import Program
-from planner.datalog.values import Row, sorted_rows
+from planner.datalog.values import Row, Rows, sorted_rows
 
-Relation = set[Row]
+Relation = AbstractSet[Row]
 
 
 class Database(Mapping[str, Relation]):
@@ -23,7 +24,7 @@ class Database(Mapping[str, Relation]):
 
     `facts` is what was given. A predicate that was not asked for (`want`) is missing: KeyError."""
 
-    def __init__(self, program: Program, facts: FactBase, relations: dict[str, Relation]) -> None:
+    def __init__(self, program: Program, facts: FactBase, relations: dict[str, Rows]) -> None:
         self.program, self.facts = program, facts
         self._relations = relations
         # rounds[p]: for a predicate of a recursive component, the rows found in each round, first to last
@@ -35,6 +36,10 @@ class Database(Mapping[str, Relation]):
         self._ranks: dict[str, dict[Row, int]] = {}
 
     def __getitem__(self, predicate: str) -> Relation:
+        return self._relations[predicate].keys()
+
+    def rows(self, predicate: str) -> Rows:
+        """The same as the evaluator keeps them."""
         return self._relations[predicate]
 
     def __iter__(self) -> Iterator[str]:
@@ -57,7 +62,7 @@ class Database(Mapping[str, Relation]):
 
     def narrowed(self, predicate: str, rows: Relation) -> Database:
         """The same with some rows of one predicate only, for a proof that need not look at the others."""
-        found = Database(self.program, self.facts, {**self._relations, predicate: rows})
+        found = Database(self.program, self.facts, {**self._relations, predicate: dict.fromkeys(rows)})
         found.rounds, found._ranks = self.rounds, self._ranks
         return found
 
@@ -87,7 +92,7 @@ def check_facts(program: Program, facts: FactBase, needed: frozenset[int]) -> No
     for predicate in program.predicates.values():
         if predicate.number not in needed:
             continue
-        rows = facts.relation(predicate.name)
+        rows = facts.rows(predicate.name)
         if not rows:
             continue
         if set(map(len, rows)) != {predicate.arity}:
@@ -107,7 +112,7 @@ class _Evaluation:
         self.indexes: list[Any] = [None] * len(program.compiled.indexes)
         self.names = list(program.predicates)
         # A relation that was given is shared with the fact base until something is derived for it.
-        self.relations: list[Relation] = [facts.relation(name) for name in self.names]
+        self.relations: list[Rows] = [facts.rows(name) for name in self.names]
         self.database = Database(program, facts, {})
         self.shared: Shared = {}
 
@@ -126,7 +131,8 @@ class _Evaluation:
         if step.native:
             (number,) = step.predicates
             inputs = [self.relations[n] for n in step.inputs]
-            self.relations[number] = OPERATORS[step.native].function(*inputs, self.shared) | self.relations[number]
+            rows = dict.fromkeys(OPERATORS[step.native].function(*inputs, self.shared))
+            self.relations[number] = rows | self.relations[number]
             return
         own: set[int] = set()  # heads whose rows are a set that nobody else has
         for function in step.functions:
@@ -149,10 +155,10 @@ class _Evaluation:
         if step.is_recursive:
             self.fixpoint(step)
 
-    def call(self, function: Function, delta: Relation | None) -> Relation:
+    def call(self, function: Function, delta: Rows | None) -> Rows:
         begin = perf_counter()
         indexes, relations, rule = self.indexes, self.relations, function.rule
-        rows: Relation = set()
+        rows: Rows = {}
         if all(relations[number] for number in function.positives):  # else not even an index is worth its time
             for need in function.needs:
                 if indexes[need] is None:
@@ -177,20 +183,21 @@ class _Evaluation:
         for number in used:
             own[self.program.compiled.indexes[number].predicate].append(number)
         delta = {n: relations[n] for n in members}
-        rounds: dict[int, list[Relation]] = {n: [relations[n]] for n in members}
+        rounds: dict[int, list[Relation]] = {n: [relations[n].keys()] for n in members}
         for n in members:
-            relations[n] = set(relations[n])
+            relations[n] = dict(relations[n])
         recursive = [f for f in step.functions if f.delta >= 0]
         while any(delta.values()):
-            found: dict[int, Relation] = {n: set() for n in members}
+            found: dict[int, Rows] = {n: {} for n in members}
             for function in recursive:
                 if delta[function.delta]:
                     rows = self.call(function, delta[function.delta])
                     found[function.head] |= rows
             for n in members:
-                found[n] -= relations[n]
-                relations[n] |= found[n]
-                rounds[n].append(found[n])
+                known = relations[n]
+                found[n] = {row: None for row in found[n] if row not in known}
+                known |= found[n]
+                rounds[n].append(found[n].keys())
                 for number in own[n]:
                     if self.indexes[number] is not None and found[n]:
                         self.functions[f"x{number}"](found[n], self.indexes[number])

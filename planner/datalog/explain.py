@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -88,7 +89,9 @@ class Relations:
             if extended is not None:
                 yield row, extended
 
-    def _candidates(self, predicate: str, rows: set[Row], keys: tuple[int, ...], known: list[Any]) -> Sequence[Row]:
+    def _candidates(
+        self, predicate: str, rows: AbstractSet[Row], keys: tuple[int, ...], known: list[Any]
+    ) -> Sequence[Row]:
         """The rows with these values in the columns `keys`. The first question about a combination of columns looks
         at all rows, for one proof asks little; then an index is built."""
         index = self._indexes.get((predicate, keys))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
-from planner.datalog.values import Row, encode, sorted_rows
+from planner.datalog.values import Row, Rows, encode, sorted_rows
 
 _PLAIN = frozenset((str, int))
 
@@ -17,7 +18,7 @@ class FactBase:
 
     __slots__ = ("_relations", "_sources")
 
-    def __init__(self, relations: dict[str, set[Row]], sources: dict[str, dict[Row, Any]]) -> None:
+    def __init__(self, relations: dict[str, Rows], sources: dict[str, dict[Row, Any]]) -> None:
         self._relations, self._sources = relations, sources
 
     @classmethod
@@ -34,8 +35,12 @@ class FactBase:
         """The names that have at least one row, sorted."""
         return sorted(name for name, rows in self._relations.items() if rows)
 
-    def relation(self, predicate: str) -> set[Row]:
+    def relation(self, predicate: str) -> AbstractSet[Row]:
         """The rows of a predicate; empty if nothing was asserted."""
+        return self.rows(predicate).keys()
+
+    def rows(self, predicate: str) -> Rows:
+        """The same as the evaluator keeps them."""
         return self._relations.get(predicate, _NOTHING)
 
     def sorted(self, predicate: str) -> list[Row]:
@@ -52,7 +57,7 @@ class FactBase:
         return f"FactBase({len(self)} facts of {len(self.predicates)} predicates)"
 
 
-_NOTHING: set[Row] = set()
+_NOTHING: Rows = {}
 
 
 class FactBuilder:
@@ -65,7 +70,7 @@ class FactBuilder:
 
     def __init__(self, base: FactBase | None = None) -> None:
         self._base = base if base is not None else FactBase({}, {})
-        self._relations: dict[str, set[Row]] = {}  # of what was added to, everything: also what the base has
+        self._relations: dict[str, Rows] = {}  # of what was added to, everything: also what the base has
         self._sources: dict[str, dict[Row, Any]] = {}
 
     def add(self, predicate: str, *columns: Any, source: Any = None) -> None:
@@ -78,7 +83,7 @@ class FactBuilder:
         relation = self._relations.get(predicate)
         if relation is None:
             relation = self._own(predicate)
-        relation.add(columns)
+        relation[columns] = None
         if source is not None:
             self._sources[predicate].setdefault(columns, source)
 
@@ -88,13 +93,13 @@ class FactBuilder:
         relation = self._relations.get(predicate)
         if relation is None:
             relation = self._own(predicate)
-        relation.update(rows)
+        relation |= dict.fromkeys(rows)
         sources = self._sources[predicate]
         sources.update([(row, source) for row in rows if row not in sources])
 
-    def _own(self, predicate: str) -> set[Row]:
+    def _own(self, predicate: str) -> Rows:
         base = self._base
-        relation = self._relations[predicate] = set(base._relations.get(predicate, ()))
+        relation = self._relations[predicate] = dict(base._relations.get(predicate, _NOTHING))
         self._sources[predicate] = dict(base._sources.get(predicate, {}))
         return relation
 

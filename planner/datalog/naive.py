@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from planner.datalog.fact_base import FactBase
 from planner.datalog.functions import aggregate
@@ -15,6 +16,7 @@ from planner.datalog.values import Row
 from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Literal, Negation, Variable, Wildcard
 
 Relations = dict[str, set[Row]]
+Known = Mapping[str, AbstractSet[Row]]
 
 
 def evaluate_naively(program: Program, facts: FactBase) -> Relations:
@@ -24,7 +26,7 @@ def evaluate_naively(program: Program, facts: FactBase) -> Relations:
         for name in stratum.predicates:
             predicate = program.predicates[name]
             if predicate.operator is not None:
-                known[name] |= OPERATORS[predicate.operator].function(*(known[i] for i in predicate.inputs), {})
+                known[name].update(OPERATORS[predicate.operator].function(*(known[i] for i in predicate.inputs), {}))
         changed = True
         while changed:
             changed = False
@@ -39,9 +41,7 @@ def evaluate_naively(program: Program, facts: FactBase) -> Relations:
     return known
 
 
-def solutions(
-    body: tuple[Literal, ...], assignment: Assignment, known: Relations, outer: set[str]
-) -> Iterator[Assignment]:
+def solutions(body: tuple[Literal, ...], assignment: Assignment, known: Known, outer: set[str]) -> Iterator[Assignment]:
     """Every extension of the assignment under which all literals hold. Names that are not in `outer` are local to their
     aggregate."""
     if not body:
@@ -58,7 +58,7 @@ def is_decidable(literal: Literal, assignment: Assignment, outer: set[str]) -> b
     return isinstance(literal, Atom) or is_ready(literal, set(assignment), outer)
 
 
-def extensions(literal: Literal, assignment: Assignment, known: Relations, outer: set[str]) -> Iterator[Assignment]:
+def extensions(literal: Literal, assignment: Assignment, known: Known, outer: set[str]) -> Iterator[Assignment]:
     if isinstance(literal, Atom):
         for row in known[literal.predicate]:
             extended = matched(literal, row, assignment)
@@ -91,7 +91,7 @@ def _bound(target: object, value: object, assignment: Assignment) -> Iterator[As
         yield {**assignment, target.name: value}  # type: ignore[dict-item]
 
 
-def aggregate_value(literal: Aggregate, assignment: Assignment, known: Relations, outer: set[str]) -> object | None:
+def aggregate_value(literal: Aggregate, assignment: Assignment, known: Known, outer: set[str]) -> object | None:
     """The value of an aggregate: over all distinct assignments to its variables and wildcards."""
     fixed = {name: value for name, value in assignment.items() if name in outer}
     body: list[Literal] = []

@@ -8,12 +8,12 @@ tests evaluate those on small graphs and compare.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Container
+from collections.abc import Callable, Collection, Container
 from typing import Any, NamedTuple
 
 from planner.datalog.values import Row, sorted_rows
 
-Relation = set[Row]
+Relation = Collection[Row]
 
 
 Shared = dict[int, "Condensed"]
@@ -95,8 +95,7 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
     for low in range(0, len(successors), _BLOCK):
         _keep_within(low, low + _BLOCK, doubtful, readers, kept)
     direct = [set(targets) if len(targets) > _FEW else targets for targets in kept]
-    rows = [row for row, a, b in zip(edges, *condensed.ends, strict=True) if a == b or b in direct[a]]
-    return edges if len(rows) == len(edges) else set(rows)
+    return [row for row, a, b in zip(edges, *condensed.ends, strict=True) if a == b or b in direct[a]]
 
 
 _BLOCK = 16384
@@ -155,7 +154,7 @@ def closure(edges: Relation, shared: Shared) -> Relation:
     component, members, successors, _ends = _condensed(edges, shared)
     loops = {component[a] for a, b in edges if a == b}
     reach: list[set[Any]] = []
-    pairs: Relation = set()
+    pairs: set[Row] = set()
     for number, targets in enumerate(successors):
         found: set[Any] = set()
         for target in targets:
@@ -204,7 +203,7 @@ def scc(edges: Relation, shared: Shared) -> Relation:
     scc(A, R) :- together(A, A), R = min B : { together(A, B) }."""
     members = _condensed(edges, shared).members
     loops = {a for a, b in edges if a == b}
-    found: Relation = set()
+    found: set[Row] = set()
     for nodes in members:
         if len(nodes) > 1 or nodes[0] in loops:
             ((representative,), *_rest) = sorted_rows((n,) for n in nodes)

@@ -14,13 +14,13 @@ from planner.datalog.compile import BodyCompiler
 from planner.datalog.compiled import namespace
 from planner.datalog.model import Rule
 from planner.datalog.program import Program
-from planner.datalog.values import Row
+from planner.datalog.values import Row, Rows
 from planner.syntax.rule_syntax import Atom
 
 Facts = Mapping[str, AbstractSet[Row]]
 Point = Callable[[Facts], dict[str, AbstractSet[Row]]]
 
-_NOTHING: frozenset[Row] = frozenset()
+_NOTHING: Rows = {}
 
 
 def compile_point(program: Program, want: Iterable[str]) -> Point:
@@ -47,10 +47,10 @@ def compile_point(program: Program, want: Iterable[str]) -> Point:
         name = f"r{predicate.number}"
         if all(not rule.body for rule in rules):
             codes = [BodyCompiler(rule, program.predicates, None, prelude).comprehension() for rule in rules]
-            rows: set[Row] = set()
+            rows: Rows = {}
             for code in codes:
                 rows |= eval(code, globals_)
-            globals_[name] = frozenset(rows)
+            globals_[name] = rows
             constants.add(predicate.name)
             continue
         for position, rule in enumerate(rules):
@@ -60,7 +60,7 @@ def compile_point(program: Program, want: Iterable[str]) -> Point:
                 lines.append(f"    {name} = {code}" + (f" if {guard} else {_empty(rules)}" if guard else ""))
             else:
                 lines += ([f"    if {guard}:"] if guard else []) + [f"    {'    ' if guard else ''}{name} |= {code}"]
-    results = ", ".join(f"{name!r}: r{program.predicates[name].number}" for name in wanted)
+    results = ", ".join(f"{name!r}: r{program.predicates[name].number}.keys()" for name in wanted)
     lines.append(f"    return {{{results}}}")
     globals_["NOTHING"] = _NOTHING
     for code, name in prelude.items():
@@ -72,7 +72,7 @@ def compile_point(program: Program, want: Iterable[str]) -> Point:
 
 
 def _empty(rules: list[Rule]) -> str:
-    return "NOTHING" if len(rules) == 1 else "set()"
+    return "NOTHING" if len(rules) == 1 else "{}"
 
 
 def _guard(program: Program, rule: Rule, constants: set[str]) -> str:

@@ -30,7 +30,7 @@ class Waiting:
         self._dependents: Adjacency | None = None
 
     @classmethod
-    def of(cls, database: Mapping[str, set[Any]]) -> Waiting:
+    def of(cls, database: Mapping[str, Collection[Any]]) -> Waiting:
         """From the relations `node` and `edge`."""
         return cls((row[0] for row in database["node"]), database["edge"])
 
@@ -163,7 +163,7 @@ def waits_for(waiting: Waiting, ends: Iterable[tuple[str | None, str | None]]) -
         else:
             from planner.datalog.native import closure
 
-            return closure(set(waiting.edges), {})
+            return set(closure(waiting.edges, {}))
     return found
 
 

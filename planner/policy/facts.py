@@ -96,7 +96,7 @@ class PolicyFacts(FactBase):
         hidden: dict[tuple[str, str], str],
         owners: Owners,
     ) -> None:
-        super().__init__(relations, {})
+        super().__init__({name: dict.fromkeys(rows) for name, rows in relations.items()}, {})
         self.hidden, self.owners = hidden, owners
 
     def source(self, predicate: str, row: Row) -> Any | None:
