@@ -1,0 +1,59 @@
+"""Bad options of plan, and warnings: as JSON lines, as often as readers expect, and never among other output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+WARNED = "removed {\n  from = terraform_data.old\n}\n"
+
+
+def said(text: str) -> list[tuple[str, int | None]]:
+    """Severity and line of every diagnostic among JSON lines."""
+    lines = [json.loads(line) for line in text.splitlines()]
+    found = [line["diagnostic"] for line in lines if line["type"] == "diagnostic"]
+    return [(d["severity"], d["range"]["start"]["line"] if "range" in d else None) for d in found]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-target=nothing"],
+        ["-replace=module.m"],
+        ["-replace=data.terraform_remote_state.a"],
+        ["-replace=terraform_data.a", "-destroy"],
+        ["-replace=terraform_data.a", "-refresh-only"],
+    ],
+)
+def test_bad_options_are_told_in_json(words: list[str], folder: Path, planner: Run) -> None:
+    (folder / "main.tf").write_text('resource "terraform_data" "a" {\n}\n')
+    ran = planner("plan", "-json", *words)
+    assert (ran.code, said(ran.out)) == (1, [("error", None)])
+
+
+def test_a_directory_without_configuration_is_planned_only_to_destroy(folder: Path, planner: Run) -> None:
+    ran = planner("plan", "-json")
+    assert (ran.code, said(ran.out)) == (1, [("error", None)])
+    assert planner("plan", "-destroy").code == 0
+
+
+def test_warnings_of_the_root_module_are_told_twice_and_again_by_apply(folder: Path, planner: Run) -> None:
+    (folder / "m").mkdir()
+    (folder / "m" / "main.tf").write_text(WARNED)
+    (folder / "main.tf").write_text(WARNED + 'module "m" {\n  source = "./m"\n}\n')
+    assert planner("init").code == 0
+    assert said(planner("plan", "-json", "-out=p").out) == [("warning", 1)] * 3
+    assert said(planner("apply", "-json", "p").out) == [("warning", 1)] * 2
+    graph = json.loads(planner("graph", "-json").out)
+    assert "module.m (close)" in graph["nodes"]
