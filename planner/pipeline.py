@@ -71,7 +71,6 @@ __all__ = [
     "why",
 ]
 
-VALUES_FROM_OUTSIDE = frozenset(("config.undeclared_value", "config.undeclared_values"))
 DESTROY_WALKS = {"plan": "plan-destroy", "apply": "destroy"}
 
 
@@ -276,7 +275,7 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         detail = "Without configuration everything would be planned to be destroyed. Use destroy if that is meant."
         return Planned(None, session, (error("plan.no_configuration", "No configuration files", detail),))
     # warnings of the root module are said by finding the backend and by loading: readers of the JSON lines expect both
-    loading = (*override_warnings(session), *filter(_of_root_module, session.diagnostics))
+    loading = (*override_warnings(session), *session.config.root_warnings)
     session = evolve(session, diagnostics=(*session.diagnostics, *selection_problems(session)))
     if session.failed:
         return Planned(None, session, (*loading, *session.diagnostics))
@@ -303,11 +302,6 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
     if has_errors(remarks):
         made, found = None, []
     return Planned(made, session, (*loading, *session.diagnostics, *remarks, *problems, *found))
-
-
-def _of_root_module(diagnostic: Diagnostic) -> bool:
-    is_value = diagnostic.code in VALUES_FROM_OUTSIDE
-    return not is_value and diagnostic.subject is not None and not os.path.dirname(diagnostic.subject.filename)
 
 
 def _make_valid_plan(session: Session, hooks: Hooks) -> tuple[list[Diagnostic], Plan | None, list[Diagnostic]]:

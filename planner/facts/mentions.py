@@ -68,9 +68,7 @@ def _body_schema(schema: BlockSchema) -> BodySchema:
     known = _BODY_SCHEMAS.get(id(schema))
     if known is not None and known[0] is schema:
         return known[1]
-    blocks = tuple(BlockHeader(name) for name in schema.blocks)
-    if blocks:
-        blocks += (BlockHeader("dynamic", ("type",)),)
+    blocks = (*(BlockHeader(name) for name in schema.blocks), BlockHeader("dynamic", ("type",)))
     made = BodySchema(dict.fromkeys(schema.attributes, False), blocks)
     _BODY_SCHEMAS[id(schema)] = (schema, made)
     return made

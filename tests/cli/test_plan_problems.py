@@ -57,3 +57,21 @@ def test_warnings_of_the_root_module_are_told_twice_and_again_by_apply(folder: P
     assert said(planner("apply", "-json", "p").out) == [("warning", 1)] * 2
     graph = json.loads(planner("graph", "-json").out)
     assert "module.m (close)" in graph["nodes"]
+
+
+def test_what_a_provider_repeats_for_is_known_before_there_is_a_graph(folder: Path, planner: Run) -> None:
+    (folder / "main.tf").write_text(
+        'variable "keys" {\n  default = ["a"]\n}\n'
+        'provider "terraform" {\n  alias    = "by"\n  for_each = toset(var.keys)\n}\n'
+        'resource "terraform_data" "a" {\n  for_each = toset(var.keys)\n  provider = terraform.by[each.key]\n}\n'
+    )
+    assert planner("init").code == 0
+    assert said(planner("plan", "-json").out) == [("warning", 9)]  # of the whole tree, so it is said once
+    edges = json.loads(planner("graph", "-json").out)["edges"]
+    assert not [edge for edge in edges if edge[0].endswith(".by") and edge[1].startswith("var.")]
+
+
+def test_a_dynamic_block_of_an_unknown_kind_is_blamed_for_its_kind(folder: Path, planner: Run) -> None:
+    (folder / "main.tf").write_text('resource "terraform_data" "a" {\n  dynamic "x" {\n    for_each = []\n  }\n}\n')
+    found = json.loads(planner("validate", "-json").out)["diagnostics"]
+    assert [(d["severity"], d["range"]["start"]["column"]) for d in found] == [("error", 11)]
