@@ -222,7 +222,7 @@ def test_flags_reach_the_pipeline(planner, played):
         (["-target=a.b", "-exclude=c.d"], "not by both"),
         (["-target=a..b"], "is no address"),
         (["-target="], "is no address"),
-        (["-parallelism=0"], "at least 1"),
+        (["-parallelism=-1"], "negative"),
         (["-target-file=nowhere"], "nowhere"),
         (["words"], "-chdir=DIR"),
     ],
