@@ -285,8 +285,7 @@ class ValidateWalk:
                 try:
                     items = for_each_items(decl.for_each, root.scope, "", allow_tuple=True)
                 except Failure as failure:
-                    unknown = all(d.code == "plan.unknown_for_each" for d in failure.diagnostics)
-                    return [] if unknown else failure.diagnostics
+                    return [d for d in failure.diagnostics if d.code != "plan.unknown_for_each"]
                 repetitions = [Repetition(each_key=key, each_value=value) for key, value in items]
             for repetition in repetitions:
                 scope = root.with_repetition(repetition)

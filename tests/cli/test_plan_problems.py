@@ -75,3 +75,12 @@ def test_a_dynamic_block_of_an_unknown_kind_is_blamed_for_its_kind(folder: Path,
     (folder / "main.tf").write_text('resource "terraform_data" "a" {\n  dynamic "x" {\n    for_each = []\n  }\n}\n')
     found = json.loads(planner("validate", "-json").out)["diagnostics"]
     assert [(d["severity"], d["range"]["start"]["column"]) for d in found] == [("error", 11)]
+
+
+def test_a_for_each_that_is_unknown_and_of_a_wrong_type_is_told_both(folder: Path, planner: Run) -> None:
+    (folder / "main.tf").write_text(
+        'resource "terraform_data" "s" {\n  input = ["a"]\n}\n'
+        'resource "terraform_data" "a" {\n  for_each = terraform_data.s.output\n}\n'
+    )
+    assert planner("validate").code == 0
+    assert said(planner("plan", "-json").out) == [("error", 5)] * 2
