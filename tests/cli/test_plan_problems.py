@@ -84,3 +84,17 @@ def test_a_for_each_that_is_unknown_and_of_a_wrong_type_is_told_both(folder: Pat
     )
     assert planner("validate").code == 0
     assert said(planner("plan", "-json").out) == [("error", 5)] * 2
+
+
+def test_connections_are_checked_and_referred_from(folder: Path, planner: Run) -> None:
+    text = (
+        'resource "terraform_data" "k" {\n}\nresource "terraform_data" "a" {\n'
+        "  connection {\n    host = terraform_data.k.id\n    EXTRA\n  }\n"
+        '  provisioner "local-exec" {\n    command = "true"\n  }\n}\n'
+    )
+    (folder / "main.tf").write_text(text.replace("EXTRA", "nope = 1"))
+    found = json.loads(planner("validate", "-json").out)["diagnostics"]
+    assert [d["range"]["start"]["line"] for d in found] == [6]
+    (folder / "main.tf").write_text(text.replace("EXTRA", 'type = "ssh"'))
+    edges = json.loads(planner("graph", "-json").out)["edges"]
+    assert ["terraform_data.a (expand)", "terraform_data.k (expand)"] in edges
