@@ -112,18 +112,16 @@ def _no_state() -> Diagnostic:
 
 
 def state_rm(options: Options, addresses: Iterable[str], dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
-    """Forget the instances that the addresses cover; their addresses."""
+    """Forget the instances that the addresses cover; their addresses. At least one of them must be in the state."""
     wanted = [(text, _parse(text)) for text in addresses]
 
     def remove(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         gone: list[str] = []
-        problems = []
-        for text, address in wanted:
-            hits = [str(a) for a, _, _ in _entries(state) if address.contains(a)]
-            if not hits:
-                problems.append(_unknown(text))
+        for _, address in wanted:
+            hits = [str(a) for a, _, _ in _entries(state) if address.covers(a)]
             gone += [hit for hit in hits if hit not in gone]
         kept = [entry for entry in _entries(state) if str(entry[0]) not in gone]
+        problems = [] if gone else [_unknown(text) for text, _ in wanted]
         return _rebuilt(state, kept), sorted(gone, key=sort_key), problems
 
     return _edit(options, "state-rm", remove, dry_run)
@@ -133,7 +131,7 @@ def state_rm(options: Options, addresses: Iterable[str], dry_run: bool = False) 
 
 
 def state_mv(options: Options, old: str, new: str, dry_run: bool = False) -> tuple[list[Moved], list[Diagnostic]]:
-    """Give objects another address (in another state file with `state_out`); the pairs of addresses."""
+    """Give objects another address (in another state file with `state_out`); what moved as a whole, from and to."""
     source, target = _parse(old), _parse(new)
     moved: list[Moved] = []
     if options.state_out:
@@ -205,15 +203,13 @@ def _renamed(
         return [], [], [error("state.move_target", "Invalid target address", f"Cannot move to {target}: {problem}")]
     occupied = {str(address) for address, _, _ in others}
     renamed: list[_Entry] = []
-    pairs: list[Moved] = []
     for address, resource, instance in taken:
         new = _new_address(address, source, target, whole=len(taken) > 1 or address.key is not None)
         if str(new) in occupied:
             detail = f"There is already an object at {new} in the state."
             return [], [], [error("state.move_occupied", "Invalid target address", detail)]
         renamed.append((new, resource, evolve(instance, key=new.key)))
-        pairs.append((str(address), str(new)))
-    return renamed, pairs, []
+    return renamed, [(str(source), str(target))], []
 
 
 def _unfit(taken: list[_Entry], source: Address, target: Address) -> str:

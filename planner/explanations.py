@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from planner import graphs
 from planner.session import Options
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
@@ -51,7 +52,7 @@ def explainer(options: Options, plan_file: str | None = None) -> tuple[Explainer
     if plan is None or session.config is None:
         return None, problems
     unlimited = evolve(session, options=evolve(session.options, targets=(), excludes=()))
-    graph = pipeline.build("eval", unlimited, plan.prior_state or State())
+    graph = graphs.build("eval", unlimited, plan.prior_state or State())
     context = planned_values(graph, session.config, plan, session.variables, session.schemas, session.workspace)
     return Explainer(plan, session.config, context, session.variables), problems
 
@@ -104,4 +105,4 @@ def _apply_knots(options: Options) -> tuple[list[Knot] | None, list[Diagnostic]]
     made = pipeline.planned(options)
     if made.plan is None or made.session.config is None:
         return None, list(made.diagnostics)
-    return knots(build_graph(pipeline.apply_facts(made.plan, made.session), own=made.session.rules)), []
+    return knots(build_graph(graphs.apply_facts(made.plan, made.session), own=made.session.rules)), []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from planner import pipeline
+from planner import graphs, pipeline
 from planner.session import Options, Session, load_configuration, load_values, selection_problems
 from planner.state.model import State
 from planner.vocabulary.address import AddressError, ResourceAddress, parse_resource_instance
@@ -91,7 +91,7 @@ def _record(session: Session, target: ResourceAddress, id: str) -> list[Diagnost
         session.variables,
         session.schemas,
         pipeline.plan_options(session),
-        lambda walk, state: pipeline.build(walk, session, state),
+        lambda walk, state: graphs.build(walk, session, state),
         Hooks(),
     )
     if made is None or not _has(made.prior_state, target):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve, field, frozen
 
 from planner.graph.answers import Answers
+from planner.graphs import apply_graph, build, remembered
 from planner.prepare import get, init, lock_providers, mirror_providers
 from planner.query import Asked, query
 from planner.questions import graph, why
@@ -34,10 +35,9 @@ from planner.shown import Shown, open_plan, outputs, plan_json, recorded_variabl
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 if TYPE_CHECKING:
-    from planner.datalog.fact_base import FactBase
     from planner.graph.model import Graph
     from planner.language.scope import Scope
-    from planner.plan.model import Plan, ResourceChange
+    from planner.plan.model import Plan
     from planner.plan.options import PlanOptions
     from planner.policy.guard import PolicyGuard
     from planner.state.model import State
@@ -70,9 +70,6 @@ __all__ = [
     "validate",
     "why",
 ]
-
-VALUES_FROM_OUTSIDE = frozenset(("config.undeclared_value", "config.undeclared_values"))
-DESTROY_WALKS = {"plan": "plan-destroy", "apply": "destroy"}
 
 
 @frozen(eq=False)
@@ -157,73 +154,6 @@ def read_state(session: Session) -> Session:
     return evolve(session, state=state, diagnostics=(*session.diagnostics, *problems))
 
 
-# ---------------------------------------------------------------- graphs
-
-
-def graph_facts(
-    walk: str,
-    session: Session,
-    state: State,
-    changes: Iterable[ResourceChange] = (),
-    asked_about: Iterable[str] = (),
-    imports: bool = True,
-) -> FactBase:
-    """Everything that the graph rules read for one walk. `imports`: import blocks count."""
-    from planner.datalog.fact_base import FactBuilder
-    from planner.facts.from_changes import from_changes
-    from planner.facts.from_command import CommandLine, from_command
-    from planner.facts.from_config import from_config
-    from planner.facts.from_state import from_state
-    from planner.vocabulary.address import parse_target
-
-    assert session.config is not None
-    options = session.options
-    known = session.memory.get(("facts", imports))
-    if known is None:
-        declared = FactBuilder()
-        from_config(declared, session.config, SchemaTable(session.schemas), imports)
-        known = session.memory["facts", imports] = declared.build()
-    if walk != "validate":
-        of, with_state = session.memory.get(("facts of a state", imports), (None, None))
-        if of is not state:
-            recorded = FactBuilder(known)
-            from_state(recorded, state)
-            with_state = recorded.build()
-            session.memory["facts of a state", imports] = state, with_state
-        known = with_state
-    facts = FactBuilder(known)
-    targets, excludes = ([parse_target(text) for text in given] for given in (options.targets, options.excludes))
-    from_command(facts, walk, targets, excludes)
-    from_changes(facts, changes, state, session.config)
-    for node in asked_about:
-        facts.add("asked_about", node, source=CommandLine(node))
-    return facts.build()
-
-
-def build(walk: str, session: Session, state: State, changes: Iterable[ResourceChange] = ()) -> Graph:
-    """The graph of one walk. Raises Failure when it cannot be walked."""
-    return walkable(graph_facts(walk, session, state, changes), session)
-
-
-def walkable(facts: FactBase, session: Session) -> Graph:
-    """The graph that the rules derive from facts. Raises Failure when it cannot be walked."""
-    from planner.graph.build import build_graph
-    from planner.graph.problems import graph_problems
-
-    graph = build_graph(facts, own=session.rules)
-    problems = graph_problems(graph)
-    if has_errors(problems):
-        raise Failure(problems)
-    return graph
-
-
-def remembered(session: Session, graph: Graph) -> Graph:
-    """The graph, kept for policies that ask about it."""
-    if session.options.policies:
-        session.memory["graph of the plan"] = graph
-    return graph
-
-
 # ---------------------------------------------------------------- validate
 
 
@@ -276,7 +206,7 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
         detail = "Without configuration everything would be planned to be destroyed. Use destroy if that is meant."
         return Planned(None, session, (error("plan.no_configuration", "No configuration files", detail),))
     # warnings of the root module are said by finding the backend and by loading: readers of the JSON lines expect both
-    loading = (*override_warnings(session), *filter(_of_root_module, session.diagnostics))
+    loading = (*override_warnings(session), *session.config.root_warnings)
     session = evolve(session, diagnostics=(*session.diagnostics, *selection_problems(session)))
     if session.failed:
         return Planned(None, session, (*loading, *session.diagnostics))
@@ -303,11 +233,6 @@ def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
     if has_errors(remarks):
         made, found = None, []
     return Planned(made, session, (*loading, *session.diagnostics, *remarks, *problems, *found))
-
-
-def _of_root_module(diagnostic: Diagnostic) -> bool:
-    is_value = diagnostic.code in VALUES_FROM_OUTSIDE
-    return not is_value and diagnostic.subject is not None and not os.path.dirname(diagnostic.subject.filename)
 
 
 def _make_valid_plan(session: Session, hooks: Hooks) -> tuple[list[Diagnostic], Plan | None, list[Diagnostic]]:
@@ -440,22 +365,6 @@ def planned(options: Options, plan_file: str | None = None, hooks: Hooks | None 
         return plan(evolve(options, lock=False), hooks or Hooks())
     session, made, problems = open_plan(options, plan_file)
     return Planned(made, session, tuple(problems))
-
-
-def apply_facts(plan: Plan, session: Session, asked_about: Iterable[str] = ()) -> FactBase:
-    """What the graph rules read to apply a plan; `session` is the one it was made with."""
-    walk = "destroy" if plan.mode == "destroy" else "apply"
-    return graph_facts(walk, session, plan.prior_state, plan.changes, asked_about)
-
-
-def apply_graph(plan: Plan, session: Session) -> Graph:
-    """The graph of applying a plan; the one that was checked while planning, if it was. Raises Failure when it cannot
-    be walked."""
-    checked, graph = session.memory.get("graph of applying", (None, None))
-    if checked is not plan.changes or graph is None:
-        graph = walkable(apply_facts(plan, session), session)
-        session.memory["graph of applying"] = plan.changes, graph
-    return graph  # type: ignore[no-any-return]
 
 
 @contextmanager

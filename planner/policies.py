@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from attrs import evolve
 
+from planner import graphs
 from planner.session import Options, Session
 from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
@@ -107,14 +108,13 @@ def _judge(policies: Policies, session: Session, plan: Plan) -> tuple[Verdict, P
 
 def _graph(session: Session, plan: Plan) -> Graph:
     """The plan graph, for policies that read it."""
-    from planner import pipeline
 
     remembered = session.memory.get("graph of the plan")
     if remembered is not None and not plan.targets and not plan.excludes:
         return cast("Graph", remembered)
     walk = "plan-destroy" if plan.mode == "destroy" else "plan"
     unlimited = evolve(session, options=evolve(session.options, targets=(), excludes=()))
-    return pipeline.build(walk, unlimited, plan.prior_state)
+    return graphs.build(walk, unlimited, plan.prior_state)
 
 
 def _record(files: Files, overrides: dict[str, str], verdict: Verdict) -> PolicyRecord:

@@ -73,6 +73,7 @@ def init(
     if has_errors(problems):
         return problems
     if install_modules and (from_module or root.config.root.calls):
+        say("Upgrading modules..." if upgrade else "Initializing modules...")
         problems += get(options, upgrade=upgrade, hooks=hooks, progress=progress)
         if has_errors(problems):
             return problems
@@ -91,10 +92,14 @@ def init(
         return problems
     from planner.provider.lock_file import NAME
 
-    if provider_addresses(session.config) <= {BUILTIN} and not os.path.exists(os.path.join(options.directory, NAME)):
+    addresses = provider_addresses(session.config)
+    if addresses <= {BUILTIN} and not os.path.exists(os.path.join(options.directory, NAME)):
         sources = {resource.provider for resource in state.resources.values()} if state is not None else set()
-        if all(BUILTIN in source for source in sources):
-            return problems  # there is nothing to install, so nothing of it is loaded
+        if all(BUILTIN in source for source in sources):  # nothing to install, so nothing of it is loaded
+            say("\nInitializing provider plugins...")
+            if addresses or sources:
+                say(f"- {BUILTIN} is part of this program")
+            return problems
     from planner.installing import Choices, init_providers
 
     choices = Choices(upgrade, tuple(plugin_dirs), lockfile)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
+from planner import graphs
 from planner.graph.answers import Answers
 from planner.session import Options, Session
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -172,19 +173,18 @@ def _ground(
     from planner.plan.moves import apply_moves
 
     is_destroy = kind == "plan-destroy" or options.mode == "destroy"
-    walk = pipeline.DESTROY_WALKS["plan"] if is_destroy else "plan"
-    return _Ground(pipeline.graph_facts(walk, session, apply_moves(session.config, session.state).state)), []
+    walk = graphs.DESTROY_WALKS["plan"] if is_destroy else "plan"
+    return _Ground(graphs.graph_facts(walk, session, apply_moves(session.config, session.state).state)), []
 
 
 def _planned_ground(session: Session, plan: Plan, kind: str) -> _Ground:
-    from planner import pipeline
 
     assert session.config is not None
     if kind == "apply":
-        facts = pipeline.apply_facts(plan, session)
+        facts = graphs.apply_facts(plan, session)
     else:
-        walk = pipeline.DESTROY_WALKS["plan"] if plan.mode == "destroy" else "plan"
-        facts = pipeline.graph_facts(walk, session, plan.prior_state)
+        walk = graphs.DESTROY_WALKS["plan"] if plan.mode == "destroy" else "plan"
+        facts = graphs.graph_facts(walk, session, plan.prior_state)
     return _Ground(facts, _actions(plan, session))
 
 

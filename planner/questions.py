@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import evolve
 
+from planner import graphs
 from planner.session import Options
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
@@ -40,7 +41,7 @@ def _graph(
         if made.plan is None or has_errors(made.diagnostics):
             return Graph({}, (), {}, made.diagnostics)
         session = made.session
-        facts = pipeline.apply_facts(made.plan, session, asked_about)
+        facts = graphs.apply_facts(made.plan, session, asked_about)
     else:
         session = pipeline.load_for_graph(options)
         if session.failed or session.config is None or session.state is None:
@@ -48,7 +49,7 @@ def _graph(
         state = session.state
         walk = "apply" if kind == "apply" else "plan"
         if kind == "plan-destroy" or options.mode == "destroy":
-            walk = pipeline.DESTROY_WALKS[walk]
+            walk = graphs.DESTROY_WALKS[walk]
         if as_planned:
             from planner.plan.moves import apply_moves
 
@@ -59,7 +60,7 @@ def _graph(
                     walk = "plan"  # planning ends there when reading the objects fails
                 else:
                     state = apply_moves(session.config, refreshed).state
-        facts = pipeline.graph_facts(walk, session, state, (), asked_about, imports=as_planned)
+        facts = graphs.graph_facts(walk, session, state, (), asked_about, imports=as_planned)
     built = build_graph(facts, own=session.rules)
     return evolve(built, diagnostics=(*session.diagnostics, *graph_problems(built)))
 
@@ -146,7 +147,7 @@ def advice(options: Options, plan_file: str | None = None) -> tuple[list[tuple[s
     made = pipeline.planned(options, plan_file)
     if made.plan is None or has_errors(made.diagnostics):
         return [], list(made.diagnostics)
-    built = build_graph(pipeline.apply_facts(made.plan, made.session), True, made.session.rules)
+    built = build_graph(graphs.apply_facts(made.plan, made.session), True, made.session.rules)
     return sorted(built.database["advice"]), list(made.diagnostics)
 
 

@@ -11,10 +11,10 @@ from planner.apply.provision import provision_created, provisions_creation
 from planner.language.paths import unknown_paths
 from planner.language.values import Null, Value, is_wholly_known, unmark_deep
 from planner.plan.data import data_configuration, read_data, report_to_check
-from planner.plan.decide import Facts
+from planner.plan.decide import Decision, Facts, decide
 from planner.plan.instance import Instance
 from planner.plan.managed import configuration_of, differences, extend, path_name, propose
-from planner.plan.model import REPLACEMENTS, ResourceChange
+from planner.plan.model import ResourceChange
 from planner.plan.objects import RemoteObject, write_object
 from planner.plan.schema_marks import marked_by_schema, without_write_only
 from planner.provider.conformity import object_problems
@@ -36,7 +36,7 @@ def apply_managed(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list
     if operation is None:
         assert current is not None
         return problems + walk.conditions(it, "postcondition", current.value)
-    refused = decide(walk, it, operation.after)
+    refused = judge(walk, it, operation.after)
     if refused and deposed:
         walk.record.state.restore(it.resource_address, it.key, deposed)
     extend(problems, refused)
@@ -59,7 +59,7 @@ def apply_managed(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list
     return problems + found + walk.conditions(it, "postcondition", value)
 
 
-def decide(walk: ApplyWalk, it: Instance, value: Value) -> list[Diagnostic]:
+def judge(walk: ApplyWalk, it: Instance, value: Value) -> list[Diagnostic]:
     """What policies have against an object whose values are known as far as they can be before it is touched."""
     guard = walk.options.guard
     return guard.decide(it.address, value) if guard is not None else []
@@ -92,26 +92,27 @@ def _plan_again(
     meta = walk.meta(it)
     proposal = propose(it, current, config, problems, meta)
     prior, answer, marked = proposal.prior, proposal.answer, proposal.planned
-    action = "create"
-    if prior.__class__ is not Null:
-        facts: Facts = {}
+    facts: Facts = {"desired": (), "planned_before": (change.action,)}
+    if current is not None:
+        facts["exists"] = ()
+        if current.record.tainted:
+            facts["tainted"] = ()
         differences(it, prior, marked, answer, facts)
-        action = "replace" if "requires_replace" in facts else "update" if facts else "no-op"
-    extend(problems, _inconsistent(it, change, action, marked))
-    if action == "no-op":
+    decision = decide(facts)
+    extend(problems, _inconsistent(it, change, decision, marked))
+    if decision.action == "no-op":
         return None
-    return Operation(action, prior, marked, plain_config, answer.private, answer.identity, meta)
+    return Operation(decision.action, prior, marked, plain_config, answer.private, answer.identity, meta)
 
 
-def _inconsistent(it: Instance, change: ResourceChange, action: str, planned: Value) -> list[Diagnostic]:
+def _inconsistent(it: Instance, change: ResourceChange, decision: Decision, planned: Value) -> list[Diagnostic]:
     """Why what is about to be done is not what was planned."""
-    expected = "create" if change.action in REPLACEMENTS else change.action
     summary = "Provider produced inconsistent final plan"
     intro = f"With everything known, the provider {it.configuration} plans something else for {it.address}"
     hint = "This is a mistake in the provider."
     found = []
-    if action != expected and (expected, action) != ("update", "no-op"):
-        detail = f"{intro}: {action} in place of {expected}. {hint}"
+    if decision.unforeseen:
+        detail = f"{intro}: {decision.action} in place of {change.action}. {hint}"
         found.append(error("provider.inconsistent_plan", summary, detail))
     wanted = unmark_deep(change.after)[0]
     actual = without_write_only(unmark_deep(planned)[0], it.schema.block)
@@ -136,7 +137,7 @@ def apply_data(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list[Di
     if has_errors(found):
         return problems
     if value is not None:
-        extend(problems, decide(walk, it, value))
+        extend(problems, judge(walk, it, value))
         walk.record.write(it, write_object(value, it.schema))
         it.objects.set(it.key, marked_by_schema(value, it.schema.block))
     return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))

@@ -76,7 +76,7 @@ def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
     length = len(code)
     from planner.cli.source_context import enclosing_block
 
-    return {
+    snippet: dict[str, Any] = {
         "context": enclosing_block(subject.source, subject.start - 1),
         "code": code.decode("utf-8", "replace"),
         "start_line": first_line,
@@ -84,6 +84,21 @@ def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
         "highlight_end_offset": _whole_character(code, max(0, min(end - code_start, length))),
         "values": [{"traversal": name, "statement": text} for name, text in sorted(diagnostic.values)],
     }
+    if diagnostic.called:
+        snippet["function_call"] = _call(diagnostic.called)
+    return snippet
+
+
+def _call(name: str) -> dict[str, Any]:
+    """The function that was called, with its signature where the language has it."""
+    from planner.language.functions import lookup
+
+    function = lookup(name)
+    if function is None:
+        return {"called_as": name}
+    from planner.language.functions.signatures import call_signature
+
+    return {"called_as": name, "signature": call_signature(function)}
 
 
 def _whole_character(code: bytes, at: int) -> int:

@@ -96,8 +96,8 @@ def options(
         raise UsageError("Conflicting options", "A plan is limited either by targets or by exclusions, not by both.")
     if arguments.get("policy-override") and not arguments.get("reason", "").strip():
         raise UsageError("Option -policy-override needs a reason", "Say with -reason=TEXT why the denial may pass.")
-    if arguments.get("parallelism", 10) < 1:
-        raise UsageError("Option -parallelism must be at least 1")
+    if arguments.get("parallelism", 10) < 0:
+        raise UsageError("Option -parallelism must not be negative")
     return Options(
         directory=directory,
         var_args=tuple(arguments.ordered),
@@ -106,7 +106,7 @@ def options(
         replace=_replaced(arguments),
         mode=mode,
         refresh=arguments.get("refresh", True),
-        parallelism=arguments.get("parallelism", 10),
+        parallelism=arguments.get("parallelism", 10) or 10,
         provider_parallelism=tuple(map(_provider_bound, arguments.get("provider-parallelism", ()))),
         lock=arguments.get("lock", True),
         lock_timeout=arguments.get("lock-timeout", 0.0),

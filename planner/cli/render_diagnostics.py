@@ -7,6 +7,7 @@ find `Error: ` at the start of a line.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from attrs import evolve
 
@@ -75,14 +76,28 @@ def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
         if where["filename"] == TYPED and where["start"]["line"] == where["end"]["line"]:
             width = max(1, where["end"]["column"] - where["start"]["column"])
             lines.append(" " * (where["start"]["column"] + 5) + paint("^" * width, "bold"))
-        if snippet["values"]:
+        call = _call_text(snippet.get("function_call") or {})
+        if snippet["values"] or call:
             lines.append(paint("    ├────────────────", "grey"))
+            if call:
+                lines.append(f"{paint('    │', 'grey')} in the call of {call}")
             for value in snippet["values"]:
                 bar = paint("    │", "grey")
                 lines.append(f"{bar} {paint(value['traversal'], 'bold')} {_visible(value['statement'])}")
     if lines:
         lines.append("")
     return lines
+
+
+def _call_text(call: dict[str, Any]) -> str:
+    """A function that was called with the names of its parameters."""
+    signature = call.get("signature")
+    if signature is None:
+        return ""
+    names = [param["name"] for param in signature["params"]]
+    if "variadic_param" in signature:
+        names.append(f"{signature['variadic_param']['name']}...")
+    return f"{call['called_as']}({', '.join(names)})"
 
 
 def _marked(snippet: dict[str, object], paint: Paint) -> list[str]:

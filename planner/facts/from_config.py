@@ -155,7 +155,6 @@ def _provider_blocks(facts: FactBuilder, module: ModuleConfig, address: str, sch
         provider = module.provider_source(block.name)
         configuration = configuration_address(address, provider, block.alias)
         facts.add("provider_block", configuration, address, provider, block.alias or "", source=block.span)
-        _references(facts, "reference", configuration, address, mentions.in_expr(block.for_each, "for_each"), module)
         schema = schemas.provider_schema(provider)
         if schema is not None:
             _references(facts, "reference", configuration, address, mentions.in_body(block.body, schema), module)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
+from planner.config.connection import connection_schema
 from planner.config.model import (
     CheckRule,
     Expr,
@@ -67,9 +68,7 @@ def _body_schema(schema: BlockSchema) -> BodySchema:
     known = _BODY_SCHEMAS.get(id(schema))
     if known is not None and known[0] is schema:
         return known[1]
-    blocks = tuple(BlockHeader(name) for name in schema.blocks)
-    if blocks:
-        blocks += (BlockHeader("dynamic", ("type",)),)
+    blocks = (*(BlockHeader(name) for name in schema.blocks), BlockHeader("dynamic", ("type",)))
     made = BodySchema(dict.fromkeys(schema.attributes, False), blocks)
     _BODY_SCHEMAS[id(schema)] = (schema, made)
     return made
@@ -116,9 +115,15 @@ def of_resource(
     for expr in lifecycle.replace_triggered_by:
         yield from in_expr(expr, "lifecycle.replace_triggered_by")
     yield from in_expr(lifecycle.prevent_destroy, "lifecycle.prevent_destroy")
+    if resource.connection is not None:
+        yield from in_body(resource.connection, connection_schema(), "connection.")
     for provisioner in resource.provisioners:
         if provisioner.when == "create":
             yield from in_provisioner(provisioner, provisioner_schema)
+            if provisioner.connection is not None:
+                yield from in_body(
+                    provisioner.connection, connection_schema(), f"provisioner.{provisioner.type}.connection."
+                )
     yield from in_rules(lifecycle.preconditions, "lifecycle.precondition")
     yield from in_rules(lifecycle.postconditions, "lifecycle.postcondition")
 

@@ -55,7 +55,7 @@ def compile_call(compiler: Compiler, node: nodes.Call) -> Run:
         before = len(env.errors)
         values = [r(env) for r in runs]
         if len(env.errors) > before:
-            _check_arguments(env, function, values, places)
+            _check_arguments(env, node, function, values, places)
             return UNKNOWN
         return _call(env, node, function, values, places)
 
@@ -105,7 +105,7 @@ def _expand(env: Environment, node: nodes.Call, arguments: list[Run]) -> tuple[l
         return None
     what = "is null" if inner.__class__ is Null else "must be a list, a set or a tuple"
     detail = f"The argument before the dots {what}."
-    env.report("expansion", "Invalid expanding argument value", detail, last.start, last.end)
+    env.report("expansion", "Invalid expanding argument value", detail, last.start, last.end, node.name)
     return None
 
 
@@ -123,7 +123,9 @@ def _arity(function: Function, count: int) -> Any:
     return None
 
 
-def _check_arguments(env: Environment, function: Function, values: list[Value], places: Sequence[Any]) -> None:
+def _check_arguments(
+    env: Environment, node: nodes.Call, function: Function, values: list[Value], places: Sequence[Any]
+) -> None:
     """Reports the arguments that do not convert, beside errors found already."""
     from planner.language.convert import ConversionError, convert
 
@@ -134,12 +136,12 @@ def _check_arguments(env: Environment, function: Function, values: list[Value], 
                 convert(value, param.type)
         except ConversionError as e:
             start, end = start_range(places[i], env.source)
-            _argument_error(env, function.name, param.name if param else "", str(e), start, end)
+            _argument_error(env, node.name, param.name if param else "", str(e), start, end)
 
 
 def _argument_error(env: Environment, name: str, parameter: str, message: str, start: int, end: int) -> None:
     detail = f"The argument {parameter} of {name} does not fit: {_clause(message)}"
-    env.report("function_argument", "Invalid function argument", detail, start, end)
+    env.report("function_argument", "Invalid function argument", detail, start, end, name)
 
 
 def _clause(message: str) -> str:
@@ -150,10 +152,11 @@ def _report(env: Environment, node: nodes.Call, places: Sequence[Any], problem: 
     """Reports a failed call where HCL would point."""
     kind, i = problem.kind, problem.argument
     if kind == "missing":
-        env.report("too_few_arguments", "Not enough function arguments", problem.message, node.close, node.close + 1)
+        where = (node.close, node.close + 1)
+        env.report("too_few_arguments", "Not enough function arguments", problem.message, *where, node.name)
     elif kind == "surplus":
         start, end = start_range(places[i], env.source)
-        env.report("too_many_arguments", "Too many function arguments", problem.message, start, end)
+        env.report("too_many_arguments", "Too many function arguments", problem.message, start, end, node.name)
     elif kind == "argument" and i is not None:
         start, end = start_range(places[i], env.source) if i < len(places) else (node.start, node.end)
         function = env.scope.function(node.name)
@@ -161,7 +164,7 @@ def _report(env: Environment, node: nodes.Call, places: Sequence[Any], problem: 
         _argument_error(env, node.name, param.name if param else "", problem.message, start, end)
     else:
         detail = f"The call of {node.name} failed: {_clause(problem.message)}"
-        env.report("function_call", "Error in function call", detail, node.start, node.open + 1)
+        env.report("function_call", "Error in function call", detail, node.start, node.open + 1, node.name)
 
 
 def _report_unknown(env: Environment, node: nodes.Call) -> None:

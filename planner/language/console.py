@@ -31,7 +31,7 @@ def answer(text: str, scope: Scope) -> dict[str, Any]:
         return _answer(text, scope)
     except RecursionError:
         detail = "This expression or its value is nested deeper than it can be evaluated."
-        problem = error("language.too_deep", "Nested too deeply", detail, Span(Source("<console>", ""), 0, 0))
+        problem = error("language.too_deep", "Nested too deeply", detail, Span(Source("<console-input>", ""), 0, 0))
         return _failure("eval", [problem], 0)
 
 
@@ -40,7 +40,7 @@ def _answer(text: str, scope: Scope) -> dict[str, Any]:
 
     Gives `value`, `type`, `sensitive` and `unknown`; or `nonfinite`; or `error` with `phase` ("parse" or "eval"),
     `ranges` relative to the text, and `diagnostics` in words."""
-    source = Source("<console>", BEFORE + text + AFTER)
+    source = Source("<console-input>", BEFORE + text + AFTER)
     body, problems = parse_config(source)
     errors = [d for d in problems if d.is_error]
     if errors or len(body.blocks) != 1:

@@ -224,8 +224,7 @@ def body_schema(schema: BlockSchema, as_blocks: frozenset[str] = frozenset()) ->
     if known is None:
         attributes = {n: a.required for n, a in schema.attributes.items() if n not in as_blocks}
         headers = [BlockHeader(name, names) for name, names in _labels(schema, as_blocks).items()]
-        if headers:
-            headers.append(BlockHeader("dynamic", ("type",)))
+        headers.append(BlockHeader("dynamic", ("type",)))
         known = schema.cache[key] = BodySchema(attributes, tuple(headers))
     return known
 

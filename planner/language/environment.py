@@ -32,12 +32,14 @@ class Environment:
         self.refused: list[Diagnostic] = []
         self.slots: list[Value] = [None] * program.slots
 
-    def report(self, code: str, summary: str, detail: str, start: int, end: int) -> None:
-        """Adds an error about the text from start to end, with what the names in it stand for."""
+    def report(self, code: str, summary: str, detail: str, start: int, end: int, called: str = "") -> None:
+        """Adds an error about the text from start to end, with what the names in it stand for. `called`: the function
+        whose call fails."""
         from planner.language.operands import operands_at
 
         values = operands_at(self, start, end)
-        self.errors.append(error(f"language.{code}", summary, detail, Span(self.source, start, end), values=values))
+        span = Span(self.source, start, end)
+        self.errors.append(error(f"language.{code}", summary, detail, span, values=values, called=called))
 
     def take(self, before: int) -> list[Diagnostic]:
         """Removes and gives the errors added since there were `before`."""

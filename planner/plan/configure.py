@@ -13,7 +13,7 @@ from planner.language.types import STRING
 from planner.language.values import EPHEMERAL, SENSITIVE, Null, Unknown, Value, unmark, unmark_deep
 from planner.plan.context import EvaluationContext, ModuleInstance
 from planner.plan.provider_diagnostics import in_body
-from planner.plan.repetition import NO_REPETITION, Repetition, for_each_items
+from planner.plan.repetition import NO_REPETITION, Repetition
 from planner.plan.scope import ModuleScope
 from planner.provider.interface import Provider
 from planner.syntax.body import BodySchema
@@ -36,7 +36,7 @@ class ConfiguredProviders:
         schema = self.context.schemas.schema(configuration.source).provider
         problems: list[Diagnostic] = []
         instances: dict[InstanceKey, Provider] = {}
-        for key, repetition in self._repetitions(block, module):
+        for key, repetition in _repetitions(block):
             name = address + format_key(key)
             found: list[Diagnostic] = []
             if block is None:
@@ -63,7 +63,7 @@ class ConfiguredProviders:
             return []
         schema = self.context.schemas.schema(configuration.source).provider
         problems: list[Diagnostic] = []
-        for key, repetition in self._repetitions(block, module):
+        for key, repetition in _repetitions(block):
             name = address + format_key(key)
             value, found = decode_block(block.body, schema, module.with_repetition(repetition))
             problems += [d.at(name) for d in found]
@@ -115,12 +115,6 @@ class ConfiguredProviders:
                     block = candidate
         modules = self.context.instances(configuration.module)
         return configuration, block, modules[0] if modules else self.context.root
-
-    def _repetitions(self, block: ProviderDecl | None, module: ModuleInstance) -> list[tuple[InstanceKey, Repetition]]:
-        if block is None or block.for_each is None:
-            return [(None, NO_REPETITION)]
-        items = for_each_items(block.for_each, module.scope, block.key)
-        return [(str(key), Repetition(each_key=key, each_value=value)) for key, value in items]
 
     def key_of(self, module: ModuleInstance, decl: ResourceDecl, repetition: Repetition, address: str) -> InstanceKey:
         """The key of the provider instance that a resource instance uses. Raises Failure."""
@@ -181,3 +175,10 @@ def _nothing(configuration: ProviderConfiguration, schema: BlockSchema) -> Value
         )
         raise Failure(error("plan.provider_not_configured", "Invalid provider configuration", detail))
     return empty_value(schema)
+
+
+def _repetitions(block: ProviderDecl | None) -> list[tuple[InstanceKey, Repetition]]:
+    """The instances of a configuration; for_each was evaluated when it was loaded."""
+    if block is None or block.instances is None:
+        return [(None, NO_REPETITION)]
+    return [(key, Repetition(each_key=key, each_value=value)) for key, value in sorted(block.instances.items())]

@@ -47,7 +47,7 @@ def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
             report_to_check(walk, it, it.decl.check, [])
         walk.record.refreshed.remove_object(it.resource_address, it.key)
         if walk.options.mode == "refresh-only":
-            it.objects.set(it.key, Null(it.object_type))
+            it.objects.remove(it.key)
             return problems
         planned = _planned(it, config)
         _record(walk, it, planned, facts)

@@ -19,9 +19,10 @@ from planner.plan.rule_programs import decision_program
 Facts: TypeAlias = dict[str, tuple[str, ...]]
 """predicate -> the values of its second column; an empty tuple for predicates about the instance alone"""
 
-_WORDS = frozenset(("key_kind", "removal", "repetition"))
+_WORDS = frozenset(("key_kind", "planned_before", "removal", "repetition"))
 """predicates whose second column is a word that rules look at; elsewhere it only says for whom"""
 
+_DERIVED = ("action", "reason", "destroy_prevented", "undecided", "unforeseen")
 _INSTANCE = "instance"
 _OTHER = "other"
 
@@ -35,6 +36,8 @@ class Decision:
     destroy_prevented: bool
     undecided: tuple[str, ...] = ()
     """what the provider would have to say; only where it could not be asked"""
+    unforeseen: bool = False
+    """whether a plan that is being applied decided otherwise"""
 
 
 def decide(facts: Facts) -> Decision:
@@ -57,7 +60,7 @@ def _decide(shape: frozenset[tuple[str, ...]]) -> Decision:
     builder = FactBuilder()
     for name, *values in shape:
         builder.add(name, _INSTANCE, *values)
-    found = evaluate(decision_program(), builder.build(), ["action", "reason", "destroy_prevented", "undecided"])
+    found = evaluate(decision_program(), builder.build(), list(_DERIVED))
     actions: list[Any] = found.sorted("action")
     if len(actions) != 1:
         raise AssertionError(f"the rules derive {len(actions)} actions from {sorted(shape)}")
@@ -67,4 +70,5 @@ def _decide(shape: frozenset[tuple[str, ...]]) -> Decision:
         reasons[0][1] if reasons else "",
         bool(found["destroy_prevented"]),
         tuple(str(row[1]) for row in found.sorted("undecided")),
+        bool(found["unforeseen"]),
     )

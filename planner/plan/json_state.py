@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from planner.language.json_codec import CodecError, from_json
 from planner.language.paths import apply_marks, sensitive_structure
-from planner.language.schema import implied_type
 from planner.language.types import type_to_json
 from planner.language.values import SENSITIVE, Value
 from planner.plan.json_checks import checks_json, state_groups
 from planner.plan.json_values import plain
+from planner.plan.objects import recorded_value
 from planner.plan.schema_marks import marked_by_schema
 from planner.state.model import InstanceKey, ObjectState, OutputState, ResourceState, State
 from planner.vocabulary.address import ModuleAddress, ResourceAddress, format_key, parse_module
@@ -170,10 +169,10 @@ def object_value(obj: ObjectState, schema: ResourceSchema, address: str) -> Valu
         )
     else:
         try:
-            value = from_json(obj.attributes, implied_type(schema.block))
+            value = recorded_value(obj, schema)
             marks = [(path, SENSITIVE_MARK) for path in obj.sensitive_paths]
             return apply_marks(value, marks) if marks else value
-        except CodecError as e:
+        except ValueError as e:
             problem = str(e)
     detail = f"The recorded object of {address} cannot be read: {problem}."
     raise Failure(error("json.invalid_object", "Object cannot be read", detail, address=address))

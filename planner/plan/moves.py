@@ -109,8 +109,9 @@ def implied_statements(config: Config, state: State, explicit: list[MoveStatemen
         for key, word in ((None, "none"), (0, "zero")):
             if key in keys:
                 facts.add("known_key", name, word)
-        if any(s.from_.mentions(thing) or s.to.mentions(thing) for s in explicit):
-            facts.add("mentioned_in_move", name)
+            named = _with_key(thing, key) if isinstance(thing, ModuleAddress) else thing
+            if any(s.from_.mentions(named) or s.to.mentions(named) for s in explicit):
+                facts.add("mentioned_in_move", name, word)
     if not objects:
         return []
     found: list[MoveStatement] = []

@@ -77,7 +77,7 @@ def read_object(
     if mode == "managed":
         value, problems = provider.upgrade(type, record.schema_version, attributes, record.attributes_flat is not None)
     else:
-        value, problems = _recorded(attributes, schema)
+        value, problems = _recorded(evolve(record, attributes=attributes), schema)
     identity, more = _read_identity(provider, type, schema, record)
     found = in_body([*problems, *more], body, address)
     if has_errors(found):
@@ -168,13 +168,22 @@ def _without_removed(data: Any, wanted: Type) -> Any:
     return data
 
 
-def _recorded(attributes: dict[str, Any], schema: ResourceSchema) -> tuple[Value, list[AttributeDiagnostic]]:
-    wanted = implied_type(schema.block)
+def _recorded(record: ObjectState, schema: ResourceSchema) -> tuple[Value, list[AttributeDiagnostic]]:
     try:
-        return from_json(attributes, wanted), []
-    except CodecError as problem:
+        return recorded_value(record, schema), []
+    except ValueError as problem:
         detail = f"The recorded object cannot be read: {problem}."
-        return Null(wanted), [AttributeDiagnostic("error", "Invalid object in state", detail)]
+        return Null(implied_type(schema.block)), [AttributeDiagnostic("error", "Invalid object in state", detail)]
+
+
+def recorded_value(record: ObjectState, schema: ResourceSchema) -> Value:
+    """The object of a record as it stands there, without marks. Raises ValueError."""
+    wanted = implied_type(schema.block)
+    if record.attributes_flat is None:
+        return from_json(record.attributes, wanted)
+    from planner.plan.flat_values import from_flat
+
+    return from_flat(record.attributes_flat, wanted)
 
 
 def write_object(

@@ -65,9 +65,9 @@ class PlanRecord:
         return self._by_resource.get(address, [])
 
     def pending(self, config_address: str) -> list[ResourceChange]:
-        """Changes other than no-op of a resource (its address without keys), in all module instances."""
+        """What is planned for current objects of a resource (its address without keys), in all module instances."""
         with self._lock:
-            return [c for c in self._by_config.get(config_address, ()) if c.action != "no-op"]
+            return [c for c in self._by_config.get(config_address, ()) if c.action != "no-op" and not c.deposed]
 
     def saw(self, address: str, seen: Seen) -> None:
         """What refreshing did to an object that was in the state."""

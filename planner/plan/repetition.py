@@ -119,9 +119,7 @@ def repetition_problems(block: Repeatable, scope: Scope) -> list[Diagnostic]:
 
 def for_each_items(expr: Expr, scope: Scope, what: str, allow_tuple: bool = False) -> list[tuple[Value, Value]]:
     """Keys and values of a for_each argument, in order; of a set the items are both. Raises Failure."""
-    value, problems = _for_each(expr, scope, allow_tuple)
-    if value.__class__ is Unknown and not has_errors(problems):
-        problems = [*problems, _unknown("for_each", expr, scope, what)]
+    value, problems = _for_each(expr, scope, allow_tuple, what)
     _raise(problems)
     if value.__class__ is tuple:
         return list(enumerate(value))
@@ -183,8 +181,11 @@ def _enabled(expr: Expr, scope: Scope) -> bool:
         raise Failure(_invalid("enabled", expr, scope, str(bad))) from None
 
 
-def _for_each(expr: Expr, scope: Scope, allow_tuple: bool = False) -> tuple[Value, list[Diagnostic]]:
-    """An object, Map, Set of strings or (if allowed) tuple, or Unknown; None with the problems otherwise."""
+def _for_each(
+    expr: Expr, scope: Scope, allow_tuple: bool = False, needed_for: str | None = None
+) -> tuple[Value, list[Diagnostic]]:
+    """An object, Map, Set of strings or (if allowed) tuple, or Unknown; None with the problems otherwise.
+    `needed_for`: what the value must be known for."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems) and value.__class__ is Unknown and value.type is DYNAMIC:
         return None, problems
@@ -200,6 +201,8 @@ def _for_each(expr: Expr, scope: Scope, allow_tuple: bool = False) -> tuple[Valu
         wanted = "a map, a set of strings or a tuple" if allow_tuple else "a map or a set of strings"
         problems.append(_invalid("for_each", expr, scope, f"it must be {wanted}, not {friendly_name(type_)}"))
         found = None
+    if needed_for is not None and Unknown in (value.__class__, found.__class__):
+        problems.append(_unknown("for_each", expr, scope, needed_for))
     if value.__class__ is Null:
         problems.append(_invalid("for_each", expr, scope, "it is null"))
         found = None

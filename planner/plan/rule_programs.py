@@ -29,9 +29,9 @@ def move_program() -> Program:
 
 def decision_program() -> Program:
     """The action of one object, and its reason."""
-    return program("object", "actions", "reasons", "undecided")
+    return program("object", "actions", "reasons", "undecided", "again")
 
 
 def cause_program() -> Program:
     """Where planned values and actions come from: the decision, and what set it off."""
-    return program("object", "actions", "reasons", "undecided", "values", "unknowns", "causes")
+    return program("object", "actions", "reasons", "undecided", "again", "values", "unknowns", "causes")

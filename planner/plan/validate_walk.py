@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from planner.config.connection import connection_schema
+from planner.config.joined_body import OverriddenBody
 from planner.config.lint import lint_discarded
 from planner.config.model import CheckRule, Config, ImportDecl, ModulePath, Provisioner, ResourceDecl
 from planner.config.reading import Piece, Problems
@@ -263,7 +265,14 @@ class ValidateWalk:
         repetition = unknown_repetition(decl)
         self_value = Unknown(self.schemas.object_type(module.config, decl))
         scope = module.scope.inside(repetition, self_value)
-        return decode_block(it.body, schema, scope)[1]
+        problems = decode_block(it.body, schema, scope)[1]
+        if decl.connection is None:
+            connection = it.connection
+        else:
+            connection = decl.connection if it.connection is None else OverriddenBody(decl.connection, it.connection)
+        if connection is not None:
+            problems += decode_block(connection, connection_schema(), scope)[1]
+        return problems
 
     def _import(self, decl: ImportDecl) -> list[Diagnostic]:
         root = self.context.root
@@ -277,8 +286,7 @@ class ValidateWalk:
                 try:
                     items = for_each_items(decl.for_each, root.scope, "", allow_tuple=True)
                 except Failure as failure:
-                    unknown = all(d.code == "plan.unknown_for_each" for d in failure.diagnostics)
-                    return [] if unknown else failure.diagnostics
+                    return [d for d in failure.diagnostics if d.code != "plan.unknown_for_each"]
                 repetitions = [Repetition(each_key=key, each_value=value) for key, value in items]
             for repetition in repetitions:
                 scope = root.with_repetition(repetition)

@@ -1,4 +1,4 @@
-"""State files of version 4: bytes to State and back, with every problem of a file as a diagnostic.
+"""State files: bytes (of versions 1 to 4) to State, and back (to version 4), with every problem as a diagnostic.
 
 Written in OpenTofu's order: resources by module, mode, type and name; instances by key, the current object before the
 deposed ones; outputs by name. Reading and writing a file that OpenTofu wrote gives the same bytes.
@@ -10,7 +10,8 @@ from typing import Any
 
 from planner.language.types import type_to_json
 from planner.state.model import InstanceKey, ObjectState, OutputState, ResourceState, State
-from planner.state.reader import MalformedError, StateReader
+from planner.state.reader import StateReader
+from planner.state.shape import MalformedError
 from planner.vocabulary.address import format_key, key_order
 from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
@@ -41,11 +42,19 @@ def _read(data: bytes, where: str) -> tuple[State | None, list[Diagnostic]]:
         return None, [_unsupported(problem)]
     reader = StateReader(where)
     try:
-        state = reader.state(root)
+        state = reader.state(_current(root))
     except MalformedError as e:
         reader.problem("state.malformed", "Invalid state file", f"{where} is damaged: {e}.")
         return None, reader.diagnostics
     return (None if has_errors(reader.diagnostics) else state), reader.diagnostics
+
+
+def _current(root: dict[str, Any]) -> dict[str, Any]:
+    if root["version"] == 4:
+        return root
+    from planner.state.upgrade import upgraded
+
+    return upgraded(root)
 
 
 def _unsupported(detail: str) -> Diagnostic:
@@ -62,13 +71,10 @@ def _version_problem(root: Any, where: str) -> str | None:
         return f'{where} has no "version", which says how to read the rest.'
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
         return f"The version of {where[0].lower()}{where[1:]} is not a whole number."
-    if version == 4:
+    if 1 <= version <= 4:
         return None
-    if version < 4:
-        return (
-            f"{where} has format version {version}, which is too old to read. Let OpenTofu or Terraform 1.x upgrade it "
-            "once (any command that writes the state does), then try again."
-        )
+    if version < 1:
+        return f"{where} has format version {version}, which never existed."
     writer = root.get("terraform_version")
     by = f" It was written by version {writer}." if isinstance(writer, str) and writer else ""
     return f"{where} has format version {version}; the newest that can be read is 4.{by}"

@@ -25,7 +25,8 @@ from attrs import field, frozen
 from planner.state.build import StateBuilder
 from planner.state.file import state_document
 from planner.state.model import InstanceKey, InstanceState, ResourceState, State
-from planner.state.reader import MalformedError, StateReader
+from planner.state.reader import StateReader
+from planner.state.shape import MalformedError
 from planner.vocabulary.address import format_key, format_resource
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.disk import sync_directory, write_all

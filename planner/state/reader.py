@@ -9,6 +9,7 @@ from attrs import evolve
 
 from planner.language.types import type_from_json
 from planner.state.model import InstanceKey, InstanceState, ObjectState, OutputState, ResourceState, State
+from planner.state.shape import MalformedError, as_list, as_object, as_text, as_whole
 from planner.vocabulary.address import (
     AddressError,
     format_key,
@@ -22,10 +23,6 @@ from planner.vocabulary.provider_address import parse_provider_configuration
 
 _STATUSES = ("pass", "fail", "error")
 _CHECK_KINDS = ("resource", "output", "check", "var")
-
-
-class MalformedError(Exception):
-    """Something in the file has the wrong shape; the text says where and what."""
 
 
 class StateReader:
@@ -42,18 +39,30 @@ class StateReader:
 
     def state(self, root: dict[str, Any]) -> State:
         resources: dict[str, ResourceState] = {}
-        for i, raw in enumerate(_list(root, "resources", "the state")):
-            resource = self.resource(_object(raw, f"resources[{i}]"), f"resources[{i}]")
+        for i, raw in enumerate(as_list(root, "resources", "the state")):
+            resource = self.resource(as_object(raw, f"resources[{i}]"), f"resources[{i}]")
             if resource is not None:
                 self.add(resources, resource)
         return State(
             resources=resources,
             outputs=self.outputs(root),
-            serial=_whole(root, "serial", "the state"),
-            lineage=_text(root, "lineage", "the state"),
-            terraform_version=_text(root, "terraform_version", "the state"),
+            serial=as_whole(root, "serial", "the state"),
+            lineage=as_text(root, "lineage", "the state"),
+            terraform_version=self.writer(as_text(root, "terraform_version", "the state")),
             check_results=self.check_results(root.get("check_results")),
         )
+
+    def writer(self, version: str) -> str:
+        """The version of the program that wrote the file."""
+        if version and not version.replace(".", "0").isdecimal():
+            from planner.config.version_constraints import Version
+
+            try:
+                Version(version)
+            except ValueError:
+                detail = f'{self.where} says that version "{version}" wrote it, which is no version.'
+                self.problem("state.invalid_version", "Invalid version in state", detail)
+        return version
 
     def add(self, resources: dict[str, ResourceState], resource: ResourceState) -> None:
         """The same resource may stand in a file several times, as long as no object does."""
@@ -78,8 +87,8 @@ class StateReader:
         self.problem("state.duplicate_instance", "Duplicate resource instance in state", f"{what} stands there twice.")
 
     def resource(self, raw: dict[str, Any], place: str) -> ResourceState | None:
-        module = self.address(parse_module, _text(raw, "module", place))
-        mode, type_, name = (_text(raw, k, place) for k in ("mode", "type", "name"))
+        module = self.address(parse_module, as_text(raw, "module", place))
+        mode, type_, name = (as_text(raw, k, place) for k in ("mode", "type", "name"))
         if mode not in ("managed", "data"):
             self.problem(
                 "state.invalid_mode",
@@ -97,13 +106,13 @@ class StateReader:
             )
             return None
         address = f"{module}{'.' if module else ''}{'data.' if mode == 'data' else ''}{type_}.{name}"
-        provider = self.address(_provider, _text(raw, "provider", place))
+        provider = self.address(_provider, as_text(raw, "provider", place))
         current: dict[InstanceKey, ObjectState] = {}
         deposed: dict[InstanceKey, dict[str, ObjectState]] = {}
         provider_keys: dict[InstanceKey, InstanceKey] = {}
-        for i, instance in enumerate(_list(raw, "instances", place)):
+        for i, instance in enumerate(as_list(raw, "instances", place)):
             place_i = f"{place}.instances[{i}]"
-            instance = _object(instance, place_i)
+            instance = as_object(instance, place_i)
             key = self.key(instance, address)
             if "provider" in instance:
                 provider = self.instance_provider(instance, provider, key, provider_keys, address, place_i) or provider
@@ -127,7 +136,7 @@ class StateReader:
         address: str,
         place: str,
     ) -> str | None:
-        text = _text(instance, "provider", place)
+        text = as_text(instance, "provider", place)
         try:
             parsed = parse_provider_configuration(text)
         except AddressError as e:
@@ -145,11 +154,11 @@ class StateReader:
 
     def key(self, instance: dict[str, Any], address: str) -> InstanceKey:
         key = instance.get("index_key")
-        if key is None or key.__class__ is str or key.__class__ is int:
+        if key is None or key.__class__ is str or (key.__class__ is int and key >= 0):
             return key
-        if not isinstance(key, bool) and isinstance(key, float) and key.is_integer():
+        if not isinstance(key, bool) and isinstance(key, float) and key.is_integer() and key >= 0:
             return int(key)
-        raise MalformedError(f"{address} has the instance key {key!r}, which is neither a string nor a whole number")
+        raise MalformedError(f"{address} has the instance key {key!r}, which is neither a string nor a count")
 
     def object(
         self,
@@ -171,19 +180,19 @@ class StateReader:
         flat = raw.get("attributes_flat")
         attributes = raw.get("attributes")
         obj = ObjectState(
-            attributes={} if attributes is None else _object(attributes, f"{place}.attributes"),
-            schema_version=_whole(raw, "schema_version", place),
+            attributes={} if attributes is None else as_object(attributes, f"{place}.attributes"),
+            schema_version=as_whole(raw, "schema_version", place),
             tainted=status == "tainted",
             sensitive_paths=self.paths(raw.get("sensitive_attributes"), place),
-            private=_text(raw, "private", place) or None,
+            private=as_text(raw, "private", place) or None,
             dependencies=self.dependencies(raw, place),
             create_before_destroy=raw.get("create_before_destroy") is True,
             skip_destroy=raw.get("skip_destroy") is True,
             identity=raw.get("identity"),
-            identity_schema_version=_whole(raw, "identity_schema_version", place),
-            attributes_flat=None if attributes is not None or flat is None else _object(flat, place),
+            identity_schema_version=as_whole(raw, "identity_schema_version", place),
+            attributes_flat=None if attributes is not None or flat is None else as_object(flat, place),
         )
-        mark = _text(raw, "deposed", place)
+        mark = as_text(raw, "deposed", place)
         if not mark:
             if key in current:
                 self.duplicate(f"{address}{format_key(key)}")
@@ -203,7 +212,7 @@ class StateReader:
         texts = raw.get("dependencies")
         if not texts:
             return ()
-        texts = _list(raw, "dependencies", place)
+        texts = as_list(raw, "dependencies", place)
         if not all(text.__class__ is str for text in texts):
             raise MalformedError(f"{place}.dependencies must hold addresses")
         known = self._known.setdefault(_config_resource, {})
@@ -224,8 +233,8 @@ class StateReader:
         from planner.language.json_codec import from_json
 
         found = {}
-        for name, output in sorted(_object(raw, "outputs").items()):
-            output = _object(output, f"outputs.{name}")
+        for name, output in sorted(as_object(raw, "outputs").items()):
+            output = as_object(output, f"outputs.{name}")
             try:
                 type_ = type_from_json(output.get("type"))
                 value = from_json(output.get("value"), type_)
@@ -236,7 +245,7 @@ class StateReader:
                     f'The value or type of the output "{name}" cannot be read: {e}.',
                 )
                 continue
-            deprecated = _text(output, "deprecated", f"outputs.{name}") or None
+            deprecated = as_text(output, "deprecated", f"outputs.{name}") or None
             found[name] = OutputState(value, type_, output.get("sensitive") is True, deprecated)
         return found
 
@@ -248,14 +257,14 @@ class StateReader:
             raise MalformedError("check_results must be a list")
         found = []
         for i, item in enumerate(raw):
-            item = _object(item, f"check_results[{i}]")
+            item = as_object(item, f"check_results[{i}]")
             if item.get("object_kind") not in _CHECK_KINDS:
                 continue
-            objects = [_check_object(_object(o, "check_results")) for o in _list(item, "objects", "check_results")]
+            objects = [_check_object(as_object(o, "check_results")) for o in as_list(item, "objects", "check_results")]
             found.append(
                 {
                     "object_kind": item["object_kind"],
-                    "config_addr": _text(item, "config_addr", f"check_results[{i}]"),
+                    "config_addr": as_text(item, "config_addr", f"check_results[{i}]"),
                     "status": _check_status(item),
                     "objects": objects or None,
                 }
@@ -310,10 +319,10 @@ def _check_status(raw: dict[str, Any]) -> str:
 
 def _check_object(raw: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "object_addr": _text(raw, "object_addr", "check_results"),
+        "object_addr": as_text(raw, "object_addr", "check_results"),
         "status": _check_status(raw),
     }
-    messages = _list(raw, "failure_messages", "check_results")
+    messages = as_list(raw, "failure_messages", "check_results")
     if messages:
         found["failure_messages"] = [str(m) for m in messages]
     return found
@@ -323,36 +332,3 @@ def _in_order(instances: dict[InstanceKey, InstanceState]) -> dict[InstanceKey, 
     if len(instances) < 2:
         return instances
     return {key: instances[key] for key in sorted(instances, key=key_order)}
-
-
-def _object(raw: Any, place: str) -> dict[str, Any]:
-    if raw.__class__ is dict:
-        return raw
-    raise MalformedError(f"{place} must be an object")
-
-
-def _list(raw: dict[str, Any], key: str, place: str) -> list[Any]:
-    value = raw.get(key)
-    if value is None:
-        return []
-    if value.__class__ is list:
-        return value
-    raise MalformedError(f'"{key}" of {place} must be a list')
-
-
-def _text(raw: dict[str, Any], key: str, place: str) -> str:
-    value = raw.get(key)
-    if value is None:
-        return ""
-    if value.__class__ is str:
-        return value
-    raise MalformedError(f'"{key}" of {place} must be a string')
-
-
-def _whole(raw: dict[str, Any], key: str, place: str) -> int:
-    value = raw.get(key, 0)
-    if value is None:
-        return 0
-    if value.__class__ is int and value >= 0:
-        return value
-    raise MalformedError(f'"{key}" of {place} must be a whole number')

@@ -92,7 +92,6 @@ class Recovery:
         self.tokens = tokens
         self.states = states
         self.values = values
-        self.astray = False  # whether what follows may be misread because of an earlier mistake
         self.silent = False  # whether nothing more can be said with any certainty
         self.count = 0
         self.reported = -1  # the offset of the token reported last
@@ -114,7 +113,6 @@ class Recovery:
             self._push("header", self.builder.header([self._pop()]))
         here = (index, len(self.states))
         if self.last == here:  # no progress: cannot happen unless this module is wrong
-            self.astray = True
             return index + 1 if index + 1 < len(self.tokens) else -1
         self.last = here
         place = self._place()
@@ -260,7 +258,7 @@ class Recovery:
                     return splat.marker_end - 1, splat.marker_end
             return _extent(token)
         if subject == "closing":  # OpenTofu points where it goes on
-            index, found, _ = self._skip(index, "LBRACKET")
+            index, found = self._skip(index, "LBRACKET")
             return _extent(self.tokens[index - 1 if found else index])
         if subject == "next":
             following = self.tokens[index + 1]
@@ -298,14 +296,11 @@ class Recovery:
             if kind == "DIRECTIVE_UNKNOWN":
                 return self._after(index + 1, "TEMPLATE_CLOSE")
             if kind == "INVALID":
-                self.astray = True
                 return index + 1
-        clean = True
         while True:
             symbol, position = self._opening()
             if symbol in _BRACKETS:
-                index, found, balanced = self._skip(index, symbol)
-                clean = clean and found and balanced
+                index, _ = self._skip(index, symbol)
                 if self.states[position - 1][SYMBOL] in ("function", "term"):
                     position -= 1
                 self._cut(position)
@@ -316,7 +311,6 @@ class Recovery:
                 return self._end_sequence(symbol, position, index)
             else:
                 break
-        self.astray = self.astray or not clean
         if "items" in self.states[0]:
             return self._end_item(place, index)
         return -1
@@ -408,8 +402,7 @@ class Recovery:
         """A block on one line that does not hold one argument: skip to its brace."""
         opening = self.values[base - 1]
         items = [v for v in self.values[base:] if v.__class__ is Attribute]
-        index, found, _ = self._skip(index, "LBODY")
-        self.astray = self.astray or not found
+        index, _ = self._skip(index, "LBODY")
         header = self.values[base - 2]
         self._cut(base - 1)
         close = self.tokens[index - 1]
@@ -427,12 +420,11 @@ class Recovery:
             self._push("items", [])
         token = self.tokens[index]
         if token[0] == "$END":
-            self.astray = True
             open_blocks = sum(row[SYMBOL] == "LBODY" for row in self.states)
             self.tokens[index:index] = [("RBRACE", "", token[2]), ("NEWLINE", "", token[2])] * open_blocks
             return index
         if self._opening()[0] == "LBODY":
-            behind, found, _ = self._skip(index, "LBODY")
+            behind, found = self._skip(index, "LBODY")
             if found:
                 return behind - 1
         self.silent = True  # OpenTofu reads no further
@@ -449,31 +441,24 @@ class Recovery:
             if kind in _CLOSERS:
                 expected.append(_CLOSERS[kind])
             elif kind in _CLOSING:
-                if kind == "RBRACE" and kind not in expected:
-                    self.astray = True
                 while expected and expected.pop() != kind:
                     pass
             index += 1
 
-    def _skip(self, index: int, opening: str) -> tuple[int, bool, bool]:
-        """The index behind the bracket that closes an open one (or of the end), whether there is such a bracket, and
-        whether braces were balanced on the way."""
-        closing, nested, braces = _CLOSERS[opening], 0, 0
+    def _skip(self, index: int, opening: str) -> tuple[int, bool]:
+        """The index behind the bracket that closes an open one (or of the end), and whether there is such a bracket."""
+        closing, nested = _CLOSERS[opening], 0
         while True:
             kind = self.tokens[index][0]
             if kind == "$END":
-                return index, False, not braces
+                return index, False
             index += 1
             if kind == closing:
                 if not nested:
-                    return index, True, not braces
+                    return index, True
                 nested -= 1
             elif _CLOSERS.get(kind) == closing:
                 nested += 1
-            if kind in ("LBRACE", "LBODY"):
-                braces += 1
-            elif kind == "RBRACE":
-                braces -= 1
 
     def _after(self, index: int, closing: str) -> int:
         """The index behind a closing quote, marker or template brace."""

@@ -153,6 +153,13 @@ class ModuleAddress:
         """Whether the other address is this module instance, or in it, or below it."""
         return other.module.steps[: len(self.steps)] == self.steps
 
+    def covers(self, other: Address) -> bool:
+        """The same for an address that somebody typed: without a key in its last step it means all instances."""
+        if not self.steps or self.steps[-1][1] is not None:
+            return self.contains(other)
+        steps, last = other.module.steps, len(self.steps) - 1
+        return len(steps) > last and steps[:last] == self.steps[:last] and steps[last][0] == self.steps[last][0]
+
     @property
     def sort_key(self) -> tuple[Any, ...]:
         """Shallow modules first, then by name and key, step by step."""
@@ -209,6 +216,8 @@ class ResourceAddress:
             and (other.mode, other.type, other.name) == (self.mode, self.type, self.name)
             and (self.key is None or other.key == self.key)
         )
+
+    covers = contains
 
     @property
     def sort_key(self) -> tuple[Any, ...]:

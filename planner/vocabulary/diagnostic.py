@@ -19,7 +19,8 @@ Severity = Literal["error", "warning"]
 class Diagnostic:
     """One problem. `code` is stable and short (`config.duplicate_resource`); `summary` is a title without a full stop;
     `detail` says what, why and what to do; `subject` is the span the caret points at; `context` the wider block shown;
-    `address` the object concerned; `values` are lines like `var.x is 5` about expression operands."""
+    `address` the object concerned; `values` are lines like `var.x is 5` about expression operands;
+    `called` is the function whose call failed."""
 
     severity: Severity
     code: str
@@ -29,6 +30,7 @@ class Diagnostic:
     context: Span | None = None
     address: str | None = None
     values: tuple[tuple[str, str], ...] = ()
+    called: str = ""
 
     @property
     def is_error(self) -> bool:

@@ -382,7 +382,7 @@ def test_an_unknown_command_is_refused() -> None:
         "",
         "null",
         "[]",
-        '{"version": 3, "serial": 1, "lineage": "x", "modules": []}',
+        '{"version": 3, "serial": 1, "lineage": "x", "modules": [1]}',
         '{"version": 99}',
         "\x00",
     ],

@@ -137,8 +137,12 @@ def played(monkeypatch):
     return pipeline
 
 
+def lines_of(text):
+    return [json.loads(line) for line in text.split("\n") if line]
+
+
 def types_of(text):
-    return [json.loads(line)["type"] for line in text.split("\n") if line]
+    return [line["type"] for line in lines_of(text)]
 
 
 # ---------------------------------------------------------------- plan
@@ -218,7 +222,7 @@ def test_flags_reach_the_pipeline(planner, played):
         (["-target=a.b", "-exclude=c.d"], "not by both"),
         (["-target=a..b"], "is no address"),
         (["-target="], "is no address"),
-        (["-parallelism=0"], "at least 1"),
+        (["-parallelism=-1"], "negative"),
         (["-target-file=nowhere"], "nowhere"),
         (["words"], "-chdir=DIR"),
     ],
@@ -424,7 +428,7 @@ def test_init(planner, played):
     assert more["backend_config"] == ("a=b",)
     assert (more["upgrade"], more["plugin_dirs"]) == (True, ("d",))
     assert options.var_args == (("var-file", "f"),)
-    assert "log" in types_of(planner("init", "-json").out)
+    assert lines_of(planner("init", "-json").out)[-1]["@level"] == "info"
 
 
 def test_query(planner, played):

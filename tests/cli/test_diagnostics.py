@@ -10,6 +10,9 @@ from planner.cli.diagnostics_json import diagnostic_json, validate_json
 from planner.cli.render_diagnostics import consolidate, render, show
 from planner.cli.source_context import enclosing_block
 from planner.cli.terminal import Paint, wrap
+from planner.language.evaluate import try_evaluate
+from planner.language.scope import MappingScope
+from planner.syntax.parse import parse_expression
 from planner.vocabulary.diagnostic import error, warning
 from planner.vocabulary.span import Source, Span
 
@@ -189,3 +192,25 @@ def test_wrap_keeps_the_words(words, width):
     wrapped = wrap(" ".join(words), width)
     assert wrapped.split() == words
     assert all(len(line) <= width or " " not in line for line in wrapped.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("upper()", {"called_as": "upper", "signature": ("upper", ["str string"], None, "string")}),
+        ("core::max([]...)", {"called_as": "core::max", "signature": ("max", [], "numbers number", "number")}),
+        ("lower([])", {"called_as": "lower", "signature": ("lower", ["str string"], None, "string")}),
+        ("nothing(0)", None),
+    ],
+)
+def test_function_call(text, expected):
+    node, _ = parse_expression(Source("x.tf", text))
+    _, diagnostics = try_evaluate(node, MappingScope({}), Source("x.tf", text))
+    call = diagnostic_json(diagnostics[0])["snippet"].get("function_call")
+    if call is not None:
+        found = call["signature"]
+        parts = [f"{p['name']} {p['type']}" for p in (*found["params"], found.get("variadic_param")) if p is not None]
+        count = len(found["params"])
+        variadic = parts[count] if len(parts) > count else None
+        call["signature"] = (found["name"], parts[:count], variadic, found["return_type"])
+    assert call == expected

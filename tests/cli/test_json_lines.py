@@ -187,3 +187,18 @@ def test_failed_conditions_tell_their_operands(planner, here):
     )
     diagnostics = [line["diagnostic"] for line in lines(planner("plan", "-json").out) if "diagnostic" in line]
     assert [d["snippet"]["values"] for d in diagnostics] == [[{"traversal": "var.v", "statement": 'is "x"'}]]
+
+
+def test_init_and_get_tell_their_steps_without_ornaments(here, planner):
+    (here / "m").mkdir()
+    (here / "m" / "main.tf").write_text("")
+    (here / "modules.tf").write_text('module "m" { source = "./m" }\n')
+    assert said(planner("init", "-json", "-upgrade").out)[:-1] == [
+        (None, "Initializing the backend..."),
+        (None, "Upgrading modules..."),
+        (None, "m in m"),
+        (None, "Initializing provider plugins..."),
+        (None, "terraform.io/builtin/terraform is part of this program"),
+        (None, "planner has been successfully initialized!"),
+    ]
+    assert said(planner("get", "-json", "-update").out) == [(None, "m in m")]

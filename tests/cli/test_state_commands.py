@@ -83,7 +83,7 @@ def test_list(planner, here):
 def test_mv(planner, here, old, new, addresses):
     ran = planner("state", "mv", "-no-color", "-lock-timeout=0s", old, new)
     assert ran.code == 0
-    assert f"Successfully moved {len(addresses)} object(s)." in ran.out
+    assert ran.out.endswith("Successfully moved 1 object(s).\n")
     assert set(addresses) <= set(listed(planner))
     assert len(listed(planner)) == len(EVERYTHING)
     assert list(here.glob("terraform.tfstate.*.backup"))
@@ -106,6 +106,19 @@ def test_mv_refused(planner, here, old, new, needle):
     assert ran.code == 1
     assert needle in ran.err
     assert listed(planner) == EVERYTHING
+
+
+def test_rm_wants_something_to_do(planner, here):
+    ran = planner("state", "rm", "terraform_data.nope", "terraform_data.a")
+    assert (ran.code, listed(planner)) == (0, EVERYTHING[1:])
+    assert planner("state", "rm", "terraform_data.nope", "terraform_data.a").code == 1
+
+
+def test_a_module_without_key_means_all_its_instances(planner, here):
+    assert planner("state", "mv", "module.m", "module.m[0]").code == 0
+    assert planner("state", "list", "module.m").out.split() == ['module.m[0].terraform_data.c["k"]']
+    assert planner("state", "list", "module.m.terraform_data.c").code == 1
+    assert planner("state", "rm", "module.m").code == 0
 
 
 def test_mv_dry_run_changes_nothing(planner, here):
@@ -133,7 +146,7 @@ def test_rm(planner, here):
 
 
 def test_rm_of_nothing_is_an_error(planner, here):
-    ran = planner("state", "rm", "terraform_data.a", "terraform_data.nope")
+    ran = planner("state", "rm", "terraform_data.no", "terraform_data.nope")
     assert ran.code == 1
     assert listed(planner) == EVERYTHING
     assert "Would remove terraform_data.a" in planner("state", "rm", "-dry-run", "terraform_data.a").out

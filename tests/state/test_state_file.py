@@ -77,7 +77,7 @@ def test_empty_file_is_no_state() -> None:
         (b"{}", "state.unsupported_format"),
         (b'{"version": 4', "state.unsupported_format"),
         (b'{"version": "4"}', "state.unsupported_format"),
-        (b'{"version": 3, "serial": 1}', "state.unsupported_format"),
+        (b'{"version": 0, "serial": 1}', "state.unsupported_format"),
         (b'{"version": 5, "terraform_version": "9.0.0"}', "state.unsupported_format"),
         (b'{"encrypted_data": "x", "encryption_version": "v0"}', "state.unsupported_format"),
         (state_with(resources={}), "state.malformed"),

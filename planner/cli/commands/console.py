@@ -163,7 +163,7 @@ def evaluated(text: str, scope: Any) -> str:
         return ""
     if text.strip() == "help":
         return HELLO
-    source = Source("<console>", text)
+    source = Source("<console-input>", text)
     expression, problems = parse_expression(source)
     if expression is None or has_errors(problems):
         raise Failure(problems)

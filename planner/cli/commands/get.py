@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.cli.download_line import DownloadLine
 from planner.cli.flags import Arguments, Flag
+from planner.cli.init_lines import InitLines
 from planner.cli.options import JSON_LINES, VARIABLES, options
 from planner.cli.terminal import Terminal
 from planner.cli.view import open_view, usage_error_lines
@@ -27,7 +28,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     view = open_view(arguments, terminal)
     line = DownloadLine(terminal)
-    diagnostics = pipeline.get(settings, upgrade=arguments["update"], hooks=view.hooks, progress=line)
+    diagnostics = pipeline.get(settings, upgrade=arguments["update"], hooks=InitLines(view), progress=line)
     line.clear()
     view.diagnostics(diagnostics)
     return int(has_errors(diagnostics))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.cli.download_line import DownloadLine
 from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.init_lines import InitLines
 from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
 from planner.cli.view import open_view, usage_error_lines
@@ -57,7 +58,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         plugin_dirs=arguments["plugin-dir"],
         lockfile=arguments["lockfile"],
         from_module=arguments["from-module"],
-        hooks=view.hooks,
+        hooks=InitLines(view),
         progress=line,
         ask=(lambda question, remark: ask(question, remark, terminal, True)) if settings.input else None,
     )
@@ -66,9 +67,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if has_errors(diagnostics):
         return 1
     success = "planner has been successfully initialized!"
-    view.log(success if arguments["json"] else f"\n{terminal.paint(success, 'bold', 'green')}")
-    if not terminal.in_automation and not arguments["json"]:
-        terminal.out("\nThe next step is usually `planner plan`, which shows what has to be done.")
+    view.say(f"\n{terminal.paint(success, 'bold', 'green')}", success)
+    if not terminal.in_automation:
+        next_step = "The next step is usually `planner plan`, which shows what has to be done."
+        view.say(f"\n{next_step}", next_step)
     return 0
 
 

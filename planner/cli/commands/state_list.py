@@ -57,7 +57,7 @@ def instances(state: State, wanted: list[str], id: str = "") -> list[str]:
     for resource, instance in state.instances():
         address = resource.address + format_key(instance.key)
         parsed = parse_address(address)
-        hits = [i for i, f in enumerate(filters) if f.contains(parsed)]
+        hits = [i for i, f in enumerate(filters) if f.covers(parsed)]
         used.update(hits)
         if filters and not hits:
             continue

@@ -30,13 +30,14 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) != 2:
         raise UsageError("Two addresses are needed", "Write the old address and the new one.")
     dry = arguments["dry-run"]
+    from planner.cli.literals import quoted
     from planner.editing import state_mv
 
     view = open_plain_view(arguments, terminal)
     old, new = arguments.words
     moved, diagnostics = state_mv(options(arguments), old, new, dry_run=dry)
     for before, after in moved:
-        view.say(f'{"Would move" if dry else "Move"} "{before}" to "{after}"')
+        view.say(f"{'Would move' if dry else 'Move'} {quoted(before)} to {quoted(after)}")
     if not has_errors(diagnostics):
         if dry:
             view.say("" if moved else "Would have moved nothing.")

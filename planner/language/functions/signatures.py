@@ -18,6 +18,20 @@ def signature(function: Function) -> dict[str, Any]:
     return out
 
 
+def call_signature(function: Function) -> dict[str, Any]:
+    """The same as diagnostics about calls have it: name, names and types of the parameters, return type."""
+    name = function.name.rpartition("::")[2]
+    out: dict[str, Any] = {"name": name, "params": [_name_and_type(p) for p in function.params]}
+    if function.variadic is not None:
+        out["variadic_param"] = _name_and_type(function.variadic)
+    out["return_type"] = type_to_json(function.return_type)
+    return out
+
+
+def _name_and_type(param: Param) -> dict[str, Any]:
+    return {"name": param.name, "type": type_to_json(param.type)}
+
+
 def _parameter(param: Param) -> dict[str, Any]:
     out: dict[str, Any] = {"name": param.name}
     if param.description:
