@@ -31,6 +31,7 @@ class Cache:
         self.files: list[list[Any]] = []
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._same: dict[int, bool] = {}
+        self._held: dict[str, bool] = {}
         self.is_used, self.is_changed = is_used, False
         self._load()
 
@@ -50,7 +51,7 @@ class Cache:
         try:
             os.makedirs(self.folder, exist_ok=True)
             self.files = self._compact()
-            self._numbers, self._same = {}, {}
+            self._numbers, self._same, self._held = {}, {}, {}
             beside = f"{self.path}.{os.getpid()}.tmp"
             with open(beside, "wb") as file:
                 file.write(orjson.dumps({"stamp": self.stamp, "entries": self.entries, "files": self.files}))
@@ -67,23 +68,26 @@ class Cache:
         return [self.files[number] for number in numbers]
 
     def _number(self, entry: list[Any]) -> int:
-        """The number of something that was looked at; many look at the same."""
+        """The number of something that was looked at; many look at the same. Whoever looked last at what has not
+        changed knows best when it did."""
         if not self._numbers:
-            self._numbers = {tuple(known): number for number, known in enumerate(self.files)}
-        key = tuple(entry)
+            self._numbers = {(path, kind, seen): n for n, (path, kind, _, _, seen) in enumerate(self.files)}
+        key = (entry[0], entry[1], entry[4])
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.files)
             self.files.append(entry)
+        elif entry[2]:
+            self.files[number] = entry
         return number
 
     def _holds(self, reads: list[int]) -> bool:
         """Whether everything that was looked at is as it was."""
-        same = self._same
+        same, files, is_same = self._same, self.files, self.comparison.is_same
         for number in reads:
             known = same.get(number)
             if known is None:
-                known = same[number] = self.comparison.changed([self.files[number]]) is None
+                known = same[number] = is_same(files[number])
             if not known:
                 return False
         return True
@@ -111,14 +115,29 @@ class Cache:
         known = self.entries["results"].get(request.unit) if self.is_used else None
         if known is None or known["key"] != _key(request) or not set(request.facts) <= set(known["facts"]):
             return None
-        if not self._holds(known["reads"]):
+        if not self.may_hold(request.unit):
             return None
         found: dict[str, Any] = known
+        return found
+
+    def look_again(self) -> None:
+        """Files may have changed by now."""
+        self.comparison = Comparison()
+        self._same, self._held = {}, {}
+
+    def may_hold(self, unit: str) -> bool:
+        """Whether the unit has a result whose files are as they were; what else decides is not asked yet."""
+        found = self._held.get(unit)
+        if found is None:
+            known = self.entries["results"].get(unit) if self.is_used else None
+            found = self._held[unit] = known is not None and self._holds(known["reads"])
         return found
 
     def restored(self, known: dict[str, Any], request: Request) -> Result | None:
         """A kept result as a record; None when its facts are gone."""
         data = dict(known["result"])
+        if data["plan_file"] and not os.path.exists(data["plan_file"]):
+            return None  # somebody removed the record of that run
         if request.facts:
             try:
                 with open(self._facts_path(request.unit), "rb") as file:
@@ -132,6 +151,7 @@ class Cache:
 
     def keep_result(self, request: Request, result: Result, run: str) -> None:
         """Keep a plan without errors, if it is known what it was made from."""
+        self._held.pop(request.unit, None)
         if result.result not in ("changes", "no-changes") or not result.reads:
             self.forget(request.unit)
             return

@@ -22,11 +22,16 @@ GRACE = 60.0
 """seconds that a unit in work has to come to its end after this process is gone"""
 FAREWELL = 0.5
 """seconds that a result has to get out of a process that is to end"""
+FEW = 3
+"""so many units are planned in this process when no more than these seem to need it"""
 _busy = threading.Lock()
 
 
-def open_executor(text: str, workers: int) -> Executor:
-    """The executor that `-executor` names: `processes` (also ""), `inline` or `dask://HOST:PORT`. Raises Failure."""
+def open_executor(text: str, workers: int, is_small: bool = False) -> Executor:
+    """The executor that `-executor` names: `processes`, `inline` or `dask://HOST:PORT`; "" is processes, but what
+    `is_small` begins in this process. Raises Failure."""
+    if text == "" and is_small:
+        return Few(workers)
     if text in ("", "processes"):
         return processes(workers)
     if text == "inline":
@@ -47,6 +52,27 @@ class Inline(Executor):
         except Exception as problem:
             future.set_exception(problem)
         return future
+
+
+class Few(Executor):
+    """Does the first pieces of work in this process, which is quicker than starting others; the rest in processes."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers, self.left = workers, FEW
+        self.here = Inline()
+        self.pool: Executor | None = None
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        if self.left:
+            self.left -= 1
+            return self.here.submit(fn, *args, **kwargs)
+        if self.pool is None:
+            self.pool = processes(self.workers)
+        return self.pool.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(wait, cancel_futures=cancel_futures)
 
 
 def processes(workers: int) -> Executor:

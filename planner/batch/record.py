@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -87,7 +88,7 @@ class Record:
 
     def add(self, event: str, **more: Any) -> None:
         """Note an event; `sync` brings it to the disk."""
-        line = {"event": event, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **more}
+        line = {"event": event, "at": _second(int(time.time())), **more}
         self._waiting.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
     def sync(self) -> None:
@@ -142,9 +143,11 @@ class Record:
         from attrs import evolve
 
         result = done.result
-        if done.reused:
-            result = None  # the cache has it
-        elif result is not None:
+        if done.reused:  # the cache has the result
+            plain = {"unit": done.unit, "outcome": done.outcome, "because": done.because, "reused": True}
+            self.add("finished", unit=done.unit, outcome=done.outcome, done=plain)
+            return
+        if result is not None:
             if result.text:
                 with open(
                     os.path.join(self.path, "logs", f"{safe_name(done.unit)}.txt"), "w", encoding="utf-8"
@@ -152,6 +155,11 @@ class Record:
                     file.write(result.text)
             result = evolve(result, text="", facts={}, reads=[])
         self.add("finished", unit=done.unit, outcome=done.outcome, done=to_json(evolve(done, result=result)))
+
+
+@lru_cache(1)
+def _second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def _write(path: str, data: bytes) -> None:

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.batch.described import described
 from planner.batch.model import OUTCOMES, Done
 from planner.batch.run import Report
-from planner.batch.survey import described
 
 COUNTS = ("add", "change", "remove", "import", "forget")
 

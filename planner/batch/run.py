@@ -13,6 +13,7 @@ from attrs import evolve, field, frozen
 from planner.batch.analyse import Analysis, analyse, environment, survey_request
 from planner.batch.cache import Cache
 from planner.batch.decide import Decision
+from planner.batch.executors import FEW
 from planner.batch.model import BAD, Done, Fleet, Request, Result, Survey
 from planner.batch.record import Record
 from planner.batch.rules import Files
@@ -81,22 +82,26 @@ class Batch:
 
     def __init__(self, options: BatchOptions, command: str) -> None:
         from planner.batch.discover import find_fleet
-        from planner.batch.executors import warm_up
-
-        warm_up(options.executor)
         self.options, self.command = options, command
         self.fleet, self.selectors = find_fleet(options.words, options.file)
         self.cache = Cache(self.fleet.root, options.cache)
+        if not self.cache.entries["surveys"]:
+            self.warm_up()
         self.own = own_rules(options, self.fleet)
         self.workers = worker_count(options)
         self._executor: Executor | None = None
         self.environment = environment()
         self.peak = 0
 
-    def open_executor(self) -> Executor:
+    def warm_up(self) -> None:
+        from planner.batch.executors import warm_up
+
+        warm_up(self.options.executor)
+
+    def open_executor(self, is_small: bool = False) -> Executor:
         from planner.batch.executors import open_executor
 
-        return open_executor(self.options.executor, self.workers)
+        return open_executor(self.options.executor, self.workers, is_small)
 
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True) -> Analysis:
         """The fleet as the rules see it. Raises Failure."""
@@ -124,11 +129,14 @@ class Batch:
         return {name: found[name] for name in self.fleet.units}
 
     def _make_surveys(self, requests: list[Request]) -> list[Survey]:
+        if not requests:
+            return []
         from planner.batch.worker import survey_units
 
         folders = [self.fleet.units[r.unit].folder for r in requests]
         if len(requests) <= CHUNK and not self.options.executor.startswith("dask"):
             return survey_units(requests, folders)
+        self.warm_up()
         executor = self.open_executor()
         try:
             parts = [slice(at, at + CHUNK) for at in range(0, len(requests), CHUNK)]
@@ -208,6 +216,7 @@ class Run:
             return requests[unit]
 
         run = self
+        is_small = sum(unit not in self.done and not cache.may_hold(unit) for unit in units) <= FEW < len(units)
 
         class Keeper(Listener):
             """Keeps clean plans for the next run, and passes everything on."""
@@ -227,7 +236,7 @@ class Run:
             self.analysis.before,
             made,
             known,
-            self.batch.open_executor,
+            lambda: self.batch.open_executor(command == "plan" and is_small),
             self.batch.workers,
             self.record,
             Keeper(),
@@ -235,6 +244,8 @@ class Run:
             lambda: STOP.requested,
         )
         schedule.run(units)
+        if schedule.has_run:
+            cache.look_again()
         self.batch.peak = max(self.batch.peak, schedule.peak)
         return self.done
 

@@ -65,6 +65,7 @@ class Schedule:
         self.after: dict[str, list[str]] = {}
         self.peak = 0
         self.is_tired = False
+        self.has_run = False
 
     def run(self, units: list[str]) -> dict[str, Done]:
         """Bring all units to an end; what is in `done` already stays."""
@@ -121,6 +122,7 @@ class Schedule:
         self.record.add("started", unit=unit, attempt=attempt, command=request.command)
         self.record.sync()  # what is in work is known after any crash
         self.listener.began(unit, attempt)
+        self.has_run = True
         if self.is_tired:
             self._close()
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from planner.batch.described import described
 from planner.batch.model import Place, RemoteRead, Survey
 from planner.config.load import load_tree
 from planner.config.model import Config, Expr, ModuleConfig, VariableDecl
@@ -45,18 +46,6 @@ def survey(unit: str, session: Session, folder: str) -> Survey:
     backend = config.root.backend
     place = _place(backend.span, folder) if backend is not None else None
     return Survey(unit, state, remote, tuple(sorted(set(files))), described(problems), place)
-
-
-def described(problems: list[Diagnostic]) -> tuple[dict[str, Any], ...]:
-    """Diagnostics as data, each once."""
-    from planner.cli.diagnostics_json import diagnostic_json
-
-    found: list[dict[str, Any]] = []
-    for problem in problems:
-        data = diagnostic_json(problem)
-        if data not in found:
-            found.append(data)
-    return tuple(found)
 
 
 def _remote_reads(config: Config, session: Session, folder: str) -> list[RemoteRead]:

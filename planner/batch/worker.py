@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from planner.batch.described import described
 from planner.batch.model import Request, Result, Survey
 from planner.batch.reads import RECORDER, entries
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -67,7 +68,7 @@ def survey_units(requests: list[Request], folders: list[str]) -> list[Survey]:
 
 
 def _survey(request: Request, folder: str) -> Survey:
-    from planner.batch.survey import described, survey
+    from planner.batch.survey import survey
 
     with _ALONE, _home(request), RECORDER.recording() as paths:
         try:
@@ -284,7 +285,6 @@ def _plan(request: Request, options: Options) -> Result:
 
 def _of_plan(request: Request, planned: Planned, plan: Plan) -> Result:
     """A finished plan in short."""
-    from planner.batch.survey import described
     from planner.cli.summary import Counts
 
     counts = Counts.of_plan(plan)
@@ -337,7 +337,6 @@ def _apply(request: Request, options: Options) -> Result:
 
 
 def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagnostic] | None = None) -> Result:
-    from planner.batch.survey import described
     from planner.signals import STOP
 
     counts, problems = applied.counts, [*applied.diagnostics, *(more or ())]
@@ -352,14 +351,11 @@ def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagn
 
 
 def _validated(request: Request, problems: list[Diagnostic]) -> Result:
-    from planner.batch.survey import described
-
     result = "error" if has_errors(problems) else "no-changes"
     return Result(request.unit, result, diagnostics=described(problems))
 
 
 def _failed(request: Request, problems: Any, terminal: Any = None) -> Result:
-    from planner.batch.survey import described
     from planner.signals import STOP
 
     result = "stopped" if STOP.requested else "error"

@@ -34,6 +34,8 @@ class Lines(Listener):
         self.terminal.stdout.flush()
 
     def ended(self, done: Done) -> None:
+        if done.reused:
+            return  # nothing was run; the table has it
         self.terminal.out(line(done, self.terminal))
         if self.show and done.result is not None and done.result.text:
             self.terminal.out(done.result.text)
@@ -58,13 +60,11 @@ class Live(Listener):
         self.status.start()
 
     def ended(self, done: Done) -> None:
-        from rich.markup import escape
-
         self.ended_count += 1
         if done.unit in self.running:
             self.running.remove(done.unit)
         self.status.stop()
-        if not done.reused or done.outcome == "failed":
+        if not done.reused:
             self.terminal.out(line(done, self.terminal))
             if self.show and done.result is not None and done.result.text:
                 self.terminal.out(done.result.text)
@@ -72,7 +72,6 @@ class Live(Listener):
         if self.running:
             self._update()
             self.status.start()
-        del escape
 
     def _update(self) -> None:
         from rich.markup import escape
@@ -92,8 +91,6 @@ def line(done: Done, terminal: Terminal) -> str:
     """One unit's end in one line."""
     word = terminal.paint(done.outcome, *STYLES.get(done.outcome, ()))
     because = f", because of {done.because}" if done.because else ""
-    if done.reused:
-        return f"{done.unit}: {word}{because} (from before)"
     result = done.result
     if result is None or done.outcome in ("failed", "died", "stopped", "unchanged"):
         return f"{done.unit}: {word}{because}"
@@ -152,8 +149,6 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
 
 def table(document: dict[str, Any]) -> str:
     """A row for each unit."""
-    from tabulate import tabulate
-
     rows = []
     for unit in document["units"]:
         counts = unit["counts"]
@@ -162,9 +157,20 @@ def table(document: dict[str, Any]) -> str:
         numbers = [counts[name] or "" for name in ("add", "change", "remove")]
         rows.append([unit["wave"], unit["unit"], unit["outcome"], *numbers, note])
     headers = ["wave", "unit", "outcome", "add", "change", "destroy", ""]
-    return tabulate(
-        rows, headers=headers, disable_numparse=True, colalign=("right", "left", "left", *["right"] * 3, "left")
-    )
+    return aligned([headers, *rows], "rllrrrl")
+
+
+def aligned(rows: list[list[Any]], sides: str) -> str:
+    """Rows as a table with a line below the first, columns on the sides l or r. There may be thousands of rows."""
+    columns = [[str(cell) for cell in column] for column in zip(*rows, strict=True)]
+    widths = [max(map(len, column)) for column in columns]
+    laid = [
+        [cell.rjust(width) if side == "r" else cell.ljust(width) for cell in column]
+        for column, width, side in zip(columns, widths, sides, strict=True)
+    ]
+    lines = ["  ".join(line).rstrip() for line in zip(*laid, strict=True)]
+    lines.insert(1, "  ".join("-" * width for width in widths).rstrip())
+    return "\n".join(lines)
 
 
 def diagnostic_text(unit: str, diagnostic: dict[str, Any], terminal: Terminal) -> str:
