@@ -47,7 +47,7 @@ def environment() -> tuple[tuple[str, str], ...]:
 def survey_request(fleet: Fleet, unit: Unit, surroundings: tuple[tuple[str, str], ...]) -> Request:
     return Request(
         unit.name,
-        os.path.join(fleet.root, unit.folder),
+        f"{fleet.root}/{unit.folder}",
         "survey",
         workspace=unit.workspace,
         variables=unit.variables,

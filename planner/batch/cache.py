@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Any
 
 from planner.batch.model import Place, RemoteRead, Request, Result, Survey, to_json
-from planner.batch.reads import Comparison
+from planner.batch.reads import Comparison, settled
 from planner.batch.record import FOLDER, safe_name
 from planner.vocabulary.fast_json import orjson
 
@@ -65,7 +65,7 @@ class Cache:
         for table in self.entries.values():
             for known in table.values():
                 known["reads"] = [numbers.setdefault(number, len(numbers)) for number in known["reads"]]
-        return [self.files[number] for number in numbers]
+        return [settled(self.files[number]) for number in numbers]
 
     def _number(self, entry: list[Any]) -> int:
         """The number of something that was looked at; many look at the same. Whoever looked last at what has not
@@ -133,19 +133,23 @@ class Cache:
             found = self._held[unit] = known is not None and self._holds(known["reads"])
         return found
 
-    def restored(self, known: dict[str, Any], request: Request) -> Result | None:
-        """A kept result as a record; None when its facts are gone."""
-        data = dict(known["result"])
+    def restored(self, known: dict[str, Any], request: Request, is_brief: bool = False) -> Result | None:
+        """A kept result as a record, when it is to be brief without its changes; None when its facts, its text or its
+        plan are gone."""
+        data: dict[str, Any] = dict(known["result"])
+        if not is_brief:
+            data |= orjson.loads(known["details"])
         if data["plan_file"] and not os.path.exists(data["plan_file"]):
             return None  # somebody removed the record of that run
-        if request.facts:
+        if request.facts or request.text:
             try:
                 with open(self._facts_path(request.unit), "rb") as file:
                     kept = orjson.loads(file.read())
             except (OSError, orjson.JSONDecodeError):
                 return None
-            if kept["run"] != known["run"]:
+            if kept["run"] != known["run"] or (request.text and not kept["text"]):
                 return None
+            data["text"] = kept["text"] if request.text else ""
             data["facts"] = {name: kept["facts"][name] for name in request.facts}
         return _result(data)
 
@@ -157,21 +161,24 @@ class Cache:
             return
         data = to_json(result)
         reads, facts = [self._number(entry) for entry in data.pop("reads")], data.pop("facts")
-        for name in ("text", "seconds", "cpu", "memory"):
+        text = data.pop("text")
+        for name in ("seconds", "cpu", "memory"):
             data.pop(name)
+        details = {name: data.pop(name) for name in ("changes", "outputs")}
         self.entries["results"][request.unit] = {
             "key": _key(request),
             "run": run,
             "result": data,
+            "details": orjson.dumps(details).decode(),  # read when somebody asks for them
             "reads": reads,
             "facts": sorted(facts),
         }
         self.is_changed = True
-        if facts:
+        if facts or text:
             try:
                 os.makedirs(os.path.dirname(self._facts_path(request.unit)), exist_ok=True)
                 with open(self._facts_path(request.unit), "wb") as file:
-                    file.write(orjson.dumps({"run": run, "facts": facts}))
+                    file.write(orjson.dumps({"run": run, "facts": facts, "text": text}))
             except (OSError, TypeError):
                 self.forget(request.unit)
 
@@ -196,9 +203,10 @@ def _result(data: dict[str, Any]) -> Result:
         data["unit"],
         data["result"],
         tuple(data["counts"]),
-        tuple(map(tuple, data["changes"])),
-        tuple(map(tuple, data["outputs"])),
+        tuple(map(tuple, data.get("changes", ()))),
+        tuple(map(tuple, data.get("outputs", ()))),
         tuple(data["diagnostics"]),
+        text=data.get("text", ""),
         plan_file=data["plan_file"],
         facts=data.get("facts", {}),
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -114,8 +115,6 @@ def _stat(path: str) -> tuple[int, int]:
 def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] | None:
     """What was looked at, with what is there now; None when something changed meanwhile. `foreign_states`: files of
     which only the outputs count."""
-    import time
-
     found: list[Entry] = []
     for path in sorted(paths):
         kind, changed, size, names = paths[path]
@@ -135,6 +134,17 @@ def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] 
             changed = 0  # never the time of anything: the content is compared
         found.append([path, kind, changed, size, content])
     return found
+
+
+def settled(entry: Entry) -> Entry:
+    """An entry whose time could not be told, with its time, if by now the clock can tell and nothing has changed."""
+    path, kind, changed, size, content = entry
+    if changed:
+        return entry
+    now = _stat(size if kind == "missing" else path)
+    if not 0 < now[0] < time.time_ns() - RACY or digest(path, kind) != content:
+        return entry
+    return [path, kind, now[0], size if kind == "missing" else now[1], content]
 
 
 def _folder_above(path: str) -> str:

@@ -45,6 +45,8 @@ class BatchOptions:
     parallelism: int = 10
     rules: tuple[str, ...] = ()
     text: bool = False
+    is_brief: bool = False
+    """whether numbers will do for units that are not planned again, and no report names their changes"""
 
 
 @frozen(eq=False)
@@ -207,7 +209,7 @@ class Run:
             if request.command != "plan":
                 return None
             found = cache.result(request)
-            return cache.restored(found, request) if found is not None else None
+            return cache.restored(found, request, self.batch.options.is_brief) if found is not None else None
 
         requests: dict[str, Request] = {}
 
@@ -258,7 +260,7 @@ class Run:
         complete = not pending and command in ("plan", "destroy") and keep_plan
         return Request(
             unit,
-            os.path.join(analysis.fleet.root, described.folder),
+            f"{analysis.fleet.root}/{described.folder}",
             command,
             described.workspace,
             described.variables,

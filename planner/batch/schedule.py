@@ -103,9 +103,13 @@ class Schedule:
             if request is None:
                 request = self.requests[unit] = self.prepare(unit, decision)
             known = self.known(unit, request)
-            if known is not None and decide(self.command, outcomes, same_inputs=True).reused:
-                self._finish(unit, known, reused=True)
-            elif self.is_stopped():
+            if known is not None:
+                decision = decide(self.command, outcomes, True, known.result)
+                if decision.reused:
+                    because = decision.pending[0] if decision.pending else ""
+                    self._end(Done(unit, decision.outcome, because, True, known))
+                    continue
+            if self.is_stopped():
                 self._finish(unit, Result(unit, "stopped"))
             else:
                 self._submit(unit, request)
@@ -173,12 +177,12 @@ class Schedule:
             else:
                 self._finish(unit, Result(unit, "died", diagnostics=(_died(unit, self.deaths[unit]),)))
 
-    def _finish(self, unit: str, result: Result, reused: bool = False) -> None:
+    def _finish(self, unit: str, result: Result) -> None:
         outcomes = self._outcomes(unit)
         decision = decide(self.command, outcomes, result=result.result, died=self.deaths.get(unit, 0))
         because = decision.pending[0] if decision.pending else ""
         attempts = self.deaths.get(unit, 0) + (result.result != "died")
-        self._end(Done(unit, decision.outcome, because, reused, result, attempts))
+        self._end(Done(unit, decision.outcome, because, False, result, attempts))
 
     def _end(self, done: Done) -> None:
         self.done[done.unit] = done

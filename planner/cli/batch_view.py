@@ -105,7 +105,7 @@ def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
     """Show what a batch came to and write the reports; the exit code."""
     from planner.batch.report import report_json
 
-    document = report_json(report)
+    document = report_json(report, is_brief(arguments))
     written = _write_reports(document, report, arguments, terminal)
     if arguments["json"]:
         from planner.vocabulary.exact_json import dumps
@@ -116,6 +116,11 @@ def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
     if report.failed or not written:
         return 1
     return 2 if arguments.get("detailed-exitcode") and report.has_changes else 0
+
+
+def is_brief(arguments: Arguments) -> bool:
+    """Whether nothing that is written names the changes of units."""
+    return not any(arguments.get(name) for name in ("json", "junit", "markdown", "html", "show"))
 
 
 def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
