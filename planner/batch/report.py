@@ -66,7 +66,9 @@ def _unit(report: Report, done: Done, is_brief: bool) -> dict[str, Any]:
         "selected_by": [{"selector": s, "way": w} for s, w in analysis.selected.get(done.unit, [])],
         "waits_for": list(analysis.edges.get(done.unit, ())),
         "counts": dict(zip(COUNTS, counts, strict=True)),
-        "changes": [{"address": a, "action": b, "reason": c} for a, b, c in (result.changes if result and not is_brief else ())],
+        "changes": [
+            {"address": a, "action": b, "reason": c} for a, b, c in (result.changes if result and not is_brief else ())
+        ],
         "outputs": [{"name": n, "action": a} for n, a in (result.outputs if result and not is_brief else ())],
         "diagnostics": list(result.diagnostics) if result is not None else [],
         "seconds": round(result.seconds, 3) if result is not None else 0.0,

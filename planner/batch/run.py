@@ -84,6 +84,7 @@ class Batch:
 
     def __init__(self, options: BatchOptions, command: str) -> None:
         from planner.batch.discover import find_fleet
+
         self.options, self.command = options, command
         self.fleet, self.selectors = find_fleet(options.words, options.file)
         self.cache = Cache(self.fleet.root, options.cache)

@@ -16,7 +16,7 @@ from planner.language.values import Value, unmark_deep
 from planner.provider import remote_state
 from planner.session import Session
 from planner.syntax.body import BodySchema
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.diagnostic import has_errors
 from planner.vocabulary.span import Span
 
 _REMOTE = BodySchema({"backend": False, "config": False, "workspace": False})

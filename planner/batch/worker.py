@@ -374,6 +374,9 @@ _POLICY_NAMES = {
     "configured": "configured",
     "unknown_after": "unknown_after",
     "output": "output",
+    "maybe": "maybe",
+    "maybe_exact": "maybe_exact",
+    "maybe_open": "maybe_open",
 }
 """relations of rules/batch/contents.dl, and those of rules/policy/inputs.dl that they are made from"""
 
@@ -400,7 +403,7 @@ def _facts(request: Request, planned: Planned, plan: Plan) -> dict[str, list[lis
                 plain = [plain[0], plain[5], plain[1]]
             elif name == "output":
                 plain = plain[1:]
-            elif len(plain) == 3 and name != "kind_of" and (row[0], row[1]) in facts.hidden:
+            elif name in ("planned", "prior", "configured") and (row[0], row[1]) in facts.hidden:
                 plain[2] = HIDDEN
             rows.append(plain)
         found[name] = rows
