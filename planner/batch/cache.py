@@ -194,7 +194,8 @@ def _survey(data: dict[str, Any]) -> Survey:
     """Faster than cattrs, like _result."""
     remote = tuple(RemoteRead(r["object"], r["state"], Place(**r["place"])) for r in data["remote"])
     place = Place(**data["state_place"]) if data["state_place"] else None
-    return Survey(data["unit"], data["state"], remote, tuple(data["files"]), tuple(data["problems"]), place)
+    outputs = tuple(data["outputs"]) if data["outputs"] is not None else None
+    return Survey(data["unit"], data["state"], remote, tuple(data["files"]), tuple(data["problems"]), place, outputs)
 
 
 def _result(data: dict[str, Any]) -> Result:

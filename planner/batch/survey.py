@@ -26,8 +26,10 @@ _PROVIDER = "terraform.io/builtin/terraform"
 def survey(unit: str, session: Session, folder: str) -> Survey:
     """The survey of a loaded configuration, in the working directory of the unit. `folder` is what its files are shown
     below."""
+    from planner.backends import data_folder
     from planner.config.backend import backend_settings
     from planner.state.identity import state_identity
+    from planner.state.pointer import read_pointer
 
     config, problems = session.config, list(session.diagnostics)
     if config is None:
@@ -39,13 +41,18 @@ def survey(unit: str, session: Session, folder: str) -> Survey:
         kind = config.root.backend.type
         settings, found = backend_settings(config, session.given, session.workspace)
         problems += found
+        pointer, found = read_pointer(data_folder(session.options))
+        problems += found
+        if pointer is not None and pointer.type == kind:
+            settings = {**settings, **pointer.settings}  # init may have been given more than the block says
     state = "" if has_errors(problems) else state_identity(kind, settings, session.workspace)
     remote = tuple(_remote_reads(config, session, folder))
     files = [os.path.abspath(name) for name in config.files]
     files += [os.path.abspath(raw.span.filename) for raw in session.given.values() if raw.span is not None]
     backend = config.root.backend
     place = _place(backend.span, folder) if backend is not None else None
-    return Survey(unit, state, remote, tuple(sorted(set(files))), described(problems), place)
+    outputs = tuple(sorted(config.root.outputs)) if session.config is not None else None
+    return Survey(unit, state, remote, tuple(sorted(set(files))), described(problems), place, outputs)
 
 
 def _remote_reads(config: Config, session: Session, folder: str) -> list[RemoteRead]:

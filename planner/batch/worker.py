@@ -74,16 +74,20 @@ def _survey(request: Request, folder: str) -> Survey:
         try:
             from planner.session import load_configuration
 
-            session = load_configuration(_options(request))
+            session, is_whole = load_configuration(_options(request)), True
             if _is_new(session):
-                _set_up(request)
+                try:
+                    _set_up(request)
+                except Failure:  # its plan says why; who waits for it is known without
+                    is_whole = False
                 paths.clear()  # what it was like before does not matter
                 session = load_configuration(_options(request))
             found = survey(request.unit, session, folder)
         except Failure as failure:
             found = Survey(request.unit, "", problems=described(failure.diagnostics))
+            is_whole = False
         looked_at = dict(paths)
-    return evolve(found, reads=entries(looked_at) or [])
+    return evolve(found, reads=(entries(looked_at) or []) if is_whole else [])
 
 
 # ---------------------------------------------------------------- surroundings
@@ -190,11 +194,14 @@ def _outputs(unit: str, path: str, pending: bool) -> Any:
     if pending:
         return Unknown(DYNAMIC)
     if not os.path.isabs(path):
-        detail = f"The outputs of {unit} are in a backend that cannot be read yet: {path}."
-        raise Failure(error("batch.remote_outputs", "Outputs cannot be read", detail))
+        kind = path.partition(":")[0]
+        what = f'in a backend "{kind}", and planner reads states of the backend "local" alone' if kind else "not known"
+        detail = f"The state of the unit {unit} is {what}. Give the variable another way, such as a file of variables."
+        raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
     state, problems = StateStore(path).read()
     if has_errors(problems):
-        raise Failure(problems)
+        detail = "\n".join(f"{d.summary}: {d.detail}" for d in problems if d.is_error)
+        raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
     if state is None:
         detail = f"The unit {unit} has no state yet: apply it first, or together with this one."
         raise Failure(error("batch.no_upstream_state", "Nothing to take outputs from", detail))
@@ -260,7 +267,7 @@ def _planned(request: Request, options: Options, hooks: Any, to_apply: bool = Fa
     from planner import pipeline
 
     planned = pipeline.plan(options, hooks, to_apply)
-    if any(d.code == NOT_INSTALLED for d in planned.diagnostics):
+    if has_errors(planned.diagnostics) and _is_new(planned.session):
         _set_up(request)
         planned = pipeline.plan(options, hooks, to_apply)
     return planned
