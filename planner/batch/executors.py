@@ -25,15 +25,28 @@ FAREWELL = 0.5
 FEW = 3
 """so many units are planned in this process when no more than these seem to need it"""
 _busy = threading.Lock()
+_interrupts = 0
+_WORD = b"!" * 1024
+"""what is said through a pipe: each process takes one byte of it"""
 
 
-def open_executor(text: str, workers: int, is_small: bool = False) -> Executor:
+class Workplace(Executor):
+    """An executor that can be asked to come to an end early."""
+
+    def stop(self) -> None:
+        """What is in work shall begin nothing more and come to its end, as far as it can be told."""
+
+    def end(self) -> None:
+        """What is in work shall end at once; nobody waits for it."""
+
+
+def open_executor(text: str, workers: int, is_small: bool = False) -> Workplace:
     """The executor that `-executor` names: `processes`, `inline` or `dask://HOST:PORT`; "" is processes, but what
     `is_small` begins in this process. Raises Failure."""
     if text == "" and is_small:
         return Few(workers)
     if text in ("", "processes"):
-        return processes(workers)
+        return Processes(workers)
     if text == "inline":
         return Inline()
     if text.startswith("dask://"):
@@ -42,7 +55,7 @@ def open_executor(text: str, workers: int, is_small: bool = False) -> Executor:
     raise Failure(error("batch.executor", "Unknown executor", detail))
 
 
-class Inline(Executor):
+class Inline(Workplace):
     """Does everything at once, in this process."""
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -54,47 +67,83 @@ class Inline(Executor):
         return future
 
 
-class Few(Executor):
+class Few(Workplace):
     """Does the first pieces of work in this process, which is quicker than starting others; the rest in processes."""
 
     def __init__(self, workers: int) -> None:
         self.workers, self.left = workers, FEW
         self.here = Inline()
-        self.pool: Executor | None = None
+        self.pool: Workplace | None = None
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         if self.left:
             self.left -= 1
             return self.here.submit(fn, *args, **kwargs)
         if self.pool is None:
-            self.pool = processes(self.workers)
+            self.pool = Processes(self.workers)
         return self.pool.submit(fn, *args, **kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         if self.pool is not None:
             self.pool.shutdown(wait, cancel_futures=cancel_futures)
 
+    def stop(self) -> None:
+        if self.pool is not None:
+            self.pool.stop()
 
-def processes(workers: int) -> Executor:
-    """Processes of this machine."""
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
+    def end(self) -> None:
+        if self.pool is not None:
+            self.pool.end()
 
-    context = get_context("forkserver")
-    context.set_forkserver_preload([PRELOAD])
-    return ProcessPoolExecutor(workers, context, _begin)
+
+class Processes(Workplace):
+    """Processes of this machine. They listen at two pipes: one says that nothing more shall be begun, the other one
+    that they shall go."""
+
+    def __init__(self, workers: int) -> None:
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        _start_server()
+        context = get_context("forkserver")
+        stop, self._stop = context.Pipe(duplex=False)
+        end, self._end = context.Pipe(duplex=False)
+        self._pool = ProcessPoolExecutor(workers, context, _begin, (stop, end))
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return self._pool.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._pool.shutdown(wait, cancel_futures=cancel_futures)
+
+    def stop(self) -> None:
+        os.write(self._stop.fileno(), _WORD)
+
+    def end(self) -> None:
+        os.write(self._stop.fileno(), _WORD)
+        os.write(self._end.fileno(), _WORD)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _start_server() -> None:
+    """Start the server of processes, if it does not run: deaf to interrupts, which are for the processes themselves."""
+    from multiprocessing import forkserver
+
+    forkserver.set_forkserver_preload([PRELOAD])
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # what is started now has it blocked, too
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def warm_up(text: str) -> None:
     """Let the server of processes load what it needs while this process still finds out what there is to do."""
     if text in ("", "processes"):
-        from multiprocessing import forkserver
-
-        forkserver.set_forkserver_preload([PRELOAD])
-        forkserver.ensure_running()
+        _start_server()
 
 
-def dask(address: str) -> Executor:
+def dask(address: str) -> Workplace:
     """The workers of a Dask cluster. Raises Failure."""
     try:
         from distributed import Client
@@ -110,7 +159,7 @@ def dask(address: str) -> Executor:
     return _Dask(client)
 
 
-class _Dask(Executor):
+class _Dask(Workplace):
     """A cluster seen as an executor; closing it leaves the cluster alone."""
 
     def __init__(self, client: Any) -> None:
@@ -127,34 +176,51 @@ def is_death(problem: BaseException) -> bool:
     """Whether an exception of a future means that the process which did the work is gone."""
     from concurrent.futures import BrokenExecutor
 
-    return isinstance(problem, BrokenExecutor) or type(problem).__name__ in ("KilledWorker", "CancelledError")
+    if isinstance(problem, BrokenExecutor | EOFError | ConnectionError):
+        return True
+    return type(problem).__name__ in ("KilledWorker", "CancelledError")
 
 
 # ---------------------------------------------------------------- in a process of the pool
 
 
-def _begin() -> None:
+def _begin(stop: Any, end: Any) -> None:
     """Prepare a process: what it has loaded stays, signals ask it to stop, and it ends with the one that began it."""
     import gc
 
     gc.disable()
     gc.freeze()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _stop)
+        signal.signal(number, _hear)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_listen, args=(stop, end), daemon=True).start()
 
 
-def _stop(number: int, frame: FrameType | None) -> None:
+def _listen(stop: Any, end: Any) -> None:
+    """Do what the process that began this one asks for; its end is `_end_with_parent`'s."""
+    from planner.signals import STOP, leave
+
+    if os.read(stop.fileno(), 1):
+        STOP.request()
+    if os.read(end.fileno(), 1):
+        leave(130)
+
+
+def _hear(number: int, frame: FrameType | None) -> None:
     """An interrupt lets the unit in work come to an end, and nothing begins after it; a second one ends at once. The
     pool says SIGTERM when it is given up: an idle process ends, another one after its unit."""
-    from planner.signals import STOP
+    global _interrupts
+    from planner.signals import STOP, leave
 
     if number == signal.SIGTERM:
         if not _busy.locked():
             os._exit(143)
         threading.Thread(target=_end_when_idle, daemon=True).start()
-    elif STOP.requested:
-        os._exit(130)
+    else:
+        _interrupts += 1
+        if _interrupts > 1:
+            threading.Thread(target=leave, args=(130,), daemon=True).start()
     STOP.request()
 
 

@@ -142,7 +142,7 @@ class _Judge:
             if could is not None:
                 known = {row[:2] for row in certain}
                 found += [self._undecided(name, could, row) for row in self.database[could] if row[:2] not in known]
-        return sorted(found, key=lambda f: (KINDS.index(f.kind), f.code, f.unit, f.would, f.message))  # type: ignore[arg-type]
+        return sorted(found, key=lambda f: (KINDS.index(f.kind), f.code, f.unit, f.would, f.message))
 
     def _undecided(self, name: str, could: str, row: Row) -> Finding:
         rows = waits(self.program, self.modal, self.database, self.prover, could, row, KEYS)

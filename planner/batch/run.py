@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -13,13 +12,13 @@ from attrs import evolve, field, frozen
 from planner.batch.analyse import Analysis, analyse, environment, survey_request
 from planner.batch.cache import Cache
 from planner.batch.decide import Decision
-from planner.batch.executors import FEW
+from planner.batch.executors import FEW, Workplace, is_death
 from planner.batch.model import BAD, Done, Fleet, Request, Result, Survey
 from planner.batch.record import Record
 from planner.batch.rules import Files
 from planner.batch.schedule import Listener, Schedule
 from planner.batch.selectors import Selection
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 CHUNK = 25
 """units that one task surveys"""
@@ -92,7 +91,6 @@ class Batch:
             self.warm_up()
         self.own = own_rules(options, self.fleet)
         self.workers = worker_count(options)
-        self._executor: Executor | None = None
         self.environment = environment()
         self.peak = 0
 
@@ -101,7 +99,7 @@ class Batch:
 
         warm_up(self.options.executor)
 
-    def open_executor(self, is_small: bool = False) -> Executor:
+    def open_executor(self, is_small: bool = False) -> Workplace:
         from planner.batch.executors import open_executor
 
         return open_executor(self.options.executor, self.workers, is_small)
@@ -139,14 +137,32 @@ class Batch:
         folders = [self.fleet.units[r.unit].folder for r in requests]
         if len(requests) <= CHUNK and not self.options.executor.startswith("dask"):
             return survey_units(requests, folders)
-        self.warm_up()
+        try:
+            return self._survey_elsewhere(requests, folders)
+        except Exception as problem:
+            if not is_death(problem):
+                raise
+        try:
+            return self._survey_elsewhere(requests, folders)  # somebody ended a process from outside
+        except Exception as problem:
+            if not is_death(problem):
+                raise
+            detail = "Processes that read the configurations were ended from outside, twice. Is there enough memory?"
+            raise Failure(error("batch.died", "A process died", detail)) from None
+
+    def _survey_elsewhere(self, requests: list[Request], folders: list[str]) -> list[Survey]:
+        from planner.batch.worker import survey_units
+
         executor = self.open_executor()
         try:
             parts = [slice(at, at + CHUNK) for at in range(0, len(requests), CHUNK)]
             futures = [executor.submit(survey_units, requests[part], folders[part]) for part in parts]
-            return [survey for future in futures for survey in future.result()]
-        finally:
-            executor.shutdown(wait=True)
+            surveys = [survey for future in futures for survey in future.result()]
+        except BaseException:
+            executor.end()
+            raise
+        executor.shutdown(wait=True)
+        return surveys
 
 
 def own_rules(options: BatchOptions, fleet: Fleet) -> Files:
@@ -226,6 +242,9 @@ class Run:
 
             def began(self, unit: str, attempt: int) -> None:
                 run.listener.began(unit, attempt)
+
+            def stopping(self, units: list[str]) -> None:
+                run.listener.stopping(units)
 
             def ended(self, done: Done) -> None:
                 if done.result is not None and not done.reused:

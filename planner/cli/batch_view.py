@@ -41,6 +41,10 @@ class Lines(Listener):
             self.terminal.out(done.result.text)
         self.terminal.stdout.flush()
 
+    def stopping(self, units: list[str]) -> None:
+        self.terminal.out(stopping_text(units))
+        self.terminal.stdout.flush()
+
 
 class Live(Listener):
     """What is being run, kept at the foot of a terminal; what has ended scrolls above it."""
@@ -73,10 +77,22 @@ class Live(Listener):
             self._update()
             self.status.start()
 
+    def stopping(self, units: list[str]) -> None:
+        self.status.stop()
+        self.terminal.out(stopping_text(units))
+        self.terminal.stdout.flush()
+        self.status.start()
+
     def _update(self) -> None:
         from rich.markup import escape
 
         self.status.update(f"{self.ended_count} done; running {escape(', '.join(self.running))}")
+
+
+def stopping_text(units: list[str]) -> str:
+    """What is said after an interrupt."""
+    rest = f" {', '.join(units)}: coming to an end. Interrupt again to end at once." if units else ""
+    return f"Interrupted: no further unit begins.{rest}"
 
 
 def listener(arguments: Arguments, terminal: Terminal) -> Listener:
@@ -148,6 +164,8 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
             "Incomplete plans have unknown inputs, because something that their units read has changes that are not\n"
             "applied yet. They cannot be applied; they are planned again when those are."
         )
+    if any(unit["outcome"] == "stopped" for unit in document["units"]):
+        terminal.out("The run was interrupted. To go on: planner batch resume")
     if document["run"]:
         terminal.out(f"Record: .planner/batch/{document['run']}")
 
