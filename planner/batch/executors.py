@@ -22,6 +22,8 @@ GRACE = 60.0
 """seconds that a unit in work has to come to its end after this process is gone"""
 FAREWELL = 0.5
 """seconds that a result has to get out of a process that is to end"""
+GOODBYE = 2.0
+"""seconds that what runs below a process that is ended at once may take to end"""
 FEW = 3
 """so many units are planned in this process when no more than these seem to need it"""
 _busy = threading.Lock()
@@ -127,9 +129,10 @@ class Processes(Workplace):
 
 def _start_server() -> None:
     """Start the server of processes, if it does not run: deaf to interrupts, which are for the processes themselves."""
-    from multiprocessing import forkserver
+    from multiprocessing import forkserver, resource_tracker
 
     forkserver.set_forkserver_preload([PRELOAD])
+    resource_tracker.ensure_running()  # it blocks and unblocks for itself
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # what is started now has it blocked, too
     try:
         forkserver.ensure_running()
@@ -190,38 +193,59 @@ def _begin(stop: Any, end: Any) -> None:
 
     gc.disable()
     gc.freeze()
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _hear)
+        signal.signal(number, _pass_by)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    threading.Thread(target=_listen, args=(stop, end), daemon=True).start()
+    for target, given in ((_end_with_parent, ()), (_listen, (stop, end)), (_hear, (reading,))):
+        threading.Thread(target=target, args=given, daemon=True).start()
+
+
+def _pass_by(number: int, frame: FrameType | None) -> None:
+    """Nothing: a handler may run while its thread holds any lock. What a signal asks for, `_hear` does."""
 
 
 def _listen(stop: Any, end: Any) -> None:
     """Do what the process that began this one asks for; its end is `_end_with_parent`'s."""
-    from planner.signals import STOP, leave
+    from planner.signals import STOP
 
     if os.read(stop.fileno(), 1):
         STOP.request()
     if os.read(end.fileno(), 1):
-        leave(130)
+        _leave()
 
 
-def _hear(number: int, frame: FrameType | None) -> None:
+def _hear(pipe: int) -> None:
     """An interrupt lets the unit in work come to an end, and nothing begins after it; a second one ends at once. The
     pool says SIGTERM when it is given up: an idle process ends, another one after its unit."""
-    global _interrupts
-    from planner.signals import STOP, leave
+    from planner.signals import STOP
 
-    if number == signal.SIGTERM:
-        if not _busy.locked():
-            os._exit(143)
-        threading.Thread(target=_end_when_idle, daemon=True).start()
-    else:
-        _interrupts += 1
-        if _interrupts > 1:
-            threading.Thread(target=leave, args=(130,), daemon=True).start()
-    STOP.request()
+    interrupts = 0
+    while True:
+        for number in os.read(pipe, 64):
+            if number == signal.SIGTERM:
+                if not _busy.locked():
+                    os._exit(143)
+                threading.Thread(target=_end_when_idle, daemon=True).start()
+            elif number == signal.SIGINT:
+                interrupts += 1
+                if interrupts > 1:
+                    _leave()
+            else:
+                continue
+            STOP.request()
+
+
+def _leave() -> None:
+    """End at once, with plugins and commands that still run; they get a moment for it."""
+    from planner.signals import leave
+
+    moment = threading.Timer(GOODBYE, os._exit, (130,))
+    moment.daemon = True
+    moment.start()
+    leave(130)
 
 
 def _end_when_idle() -> None:
