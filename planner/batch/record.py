@@ -67,7 +67,9 @@ class Record:
     def last(cls, root: str) -> Record:
         """The newest run. Raises Failure when there is none."""
         try:
-            names = sorted(n for n in os.listdir(os.path.join(root, FOLDER)) if n[:1].isdigit())
+            runs = os.path.join(root, FOLDER)
+            names = sorted(n for n in os.listdir(runs) if n[:1].isdigit())
+            names = [n for n in names if os.path.exists(os.path.join(runs, n, "run.json"))]  # else it was cut off first
         except OSError:
             names = []
         if not names:

@@ -1,5 +1,5 @@
-"""Ctrl-C, once and twice, of batches in processes of their own: what is in work comes to its end or ends at once, nothing
-is left behind, and the record says how to go on."""
+"""Ctrl-C, once and twice, of batches in processes of their own: what is in work comes to its end or ends at once,
+nothing is left behind, and the record says how to go on."""
 
 from __future__ import annotations
 
