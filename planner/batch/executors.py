@@ -29,6 +29,7 @@ FEW = 3
 _busy = threading.Lock()
 _interrupts = 0
 _WORD = b"!" * 1024
+_WHEN_IDLE = b"." * 1024
 """what is said through a pipe: each process takes one byte of it"""
 
 
@@ -37,6 +38,9 @@ class Workplace(Executor):
 
     def stop(self) -> None:
         """What is in work shall begin nothing more and come to its end, as far as it can be told."""
+
+    def retire(self) -> None:
+        """Something of it has died: what is idle shall go, and what is in work after that."""
 
     def end(self) -> None:
         """What is in work shall end at once; nobody waits for it."""
@@ -93,6 +97,10 @@ class Few(Workplace):
         if self.pool is not None:
             self.pool.stop()
 
+    def retire(self) -> None:
+        if self.pool is not None:
+            self.pool.retire()
+
     def end(self) -> None:
         if self.pool is not None:
             self.pool.end()
@@ -120,6 +128,10 @@ class Processes(Workplace):
 
     def stop(self) -> None:
         os.write(self._stop.fileno(), _WORD)
+
+    def retire(self) -> None:
+        # a broken pool ends its processes, but may miss one that it is just beginning, and then wait for it forever
+        os.write(self._end.fileno(), _WHEN_IDLE)
 
     def end(self) -> None:
         os.write(self._stop.fileno(), _WORD)
@@ -195,9 +207,9 @@ def _begin(stop: Any, end: Any) -> None:
     gc.freeze()
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _pass_by)
-    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
     for target, given in ((_end_with_parent, ()), (_listen, (stop, end)), (_hear, (reading,))):
         threading.Thread(target=target, args=given, daemon=True).start()
@@ -213,7 +225,10 @@ def _listen(stop: Any, end: Any) -> None:
 
     if os.read(stop.fileno(), 1):
         STOP.request()
-    if os.read(end.fileno(), 1):
+    word = os.read(end.fileno(), 1)
+    if word and word in _WHEN_IDLE:
+        _go()
+    elif word:
         _leave()
 
 
@@ -226,9 +241,7 @@ def _hear(pipe: int) -> None:
     while True:
         for number in os.read(pipe, 64):
             if number == signal.SIGTERM:
-                if not _busy.locked():
-                    os._exit(143)
-                threading.Thread(target=_end_when_idle, daemon=True).start()
+                threading.Thread(target=_go, daemon=True).start()
             elif number == signal.SIGINT:
                 interrupts += 1
                 if interrupts > 1:
@@ -248,7 +261,10 @@ def _leave() -> None:
     leave(130)
 
 
-def _end_when_idle() -> None:
+def _go() -> None:
+    """End when nothing is in work."""
+    if _busy.acquire(blocking=False):
+        os._exit(143)
     with _busy:
         time.sleep(FAREWELL)
         os._exit(143)

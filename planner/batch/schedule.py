@@ -181,6 +181,8 @@ class Schedule:
         """A process died: everything that was in its pool is gone with it."""
         dead += self.running.values()
         self.running.clear()
+        if self.executor is not None:
+            self.executor.retire()
         self._close()
         for unit in sorted(dead):
             self.deaths[unit] = self.deaths.get(unit, 0) + 1

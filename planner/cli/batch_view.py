@@ -21,6 +21,9 @@ STYLES = {
     "stopped": ("yellow",),
 }
 
+DONE = {"add": "added", "change": "changed", "remove": "destroyed", "import": "imported", "forget": "forgotten"}
+PLANNED = {name: f"to {'destroy' if name == 'remove' else name}" for name in DONE}
+
 
 class Lines(Listener):
     """A line for each unit that begins to be run and each that ends."""
@@ -149,6 +152,8 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
             out(diagnostic_text(unit["unit"], diagnostic, terminal))
     finish(report.diagnostics, terminal)
     if not document["units"]:
+        if not report.failed:
+            terminal.out("No unit is selected: nothing to do.")
         return
     terminal.out()
     terminal.out(table(document))
@@ -156,9 +161,9 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
     terminal.out()
     terminal.out(terminal.paint(summary_line(document), "bold"))
     if document["command"] in ("plan", "apply", "destroy"):
-        terminal.out(
-            f"Objects: {', '.join(f'{number} {name}' for name, number in numbers.items() if number) or 'none'}."
-        )
+        words = PLANNED if document["command"] == "plan" else DONE
+        found = [f"{number} {words[name]}" for name, number in numbers.items() if number]
+        terminal.out(f"Objects: {', '.join(found) or 'none'}.")
     if any(unit["outcome"] == "incomplete" for unit in document["units"]):
         terminal.out(
             "Incomplete plans have unknown inputs, because something that their units read has changes that are not\n"

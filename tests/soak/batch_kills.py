@@ -3,9 +3,9 @@
     python tests/soak/batch_kills.py [KILLS [UNITS [SEED]]]      100 kills of applies of 12 units by default
 
 Each resource's provisioner writes to a ledger what it did. A random moment after it has begun to run units, or, one
-time in four, at any moment, the batch is killed (SIGKILL): the whole of it, its first process alone, or one of its workers.
-`batch resume` goes on, and may be killed too. In the end every unit is applied, nothing is in the ledger twice whose
-unit was not in work when something was killed, and no unit that had finished is touched again.
+time in four, at any moment, the batch is killed (SIGKILL): the whole of it, its first process alone, or one of its
+workers. `batch resume` goes on, and may be killed too. In the end every unit is applied, nothing is in the ledger twice
+whose unit was not in work when something was killed, and no unit that had finished is touched again.
 """
 
 from __future__ import annotations
