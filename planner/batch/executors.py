@@ -28,9 +28,10 @@ FEW = 3
 """so many units are planned in this process when no more than these seem to need it"""
 _busy = threading.Lock()
 _interrupts = 0
-_WORD = b"!" * 1024
-_WHEN_IDLE = b"." * 1024
-"""what is said through a pipe: each process takes one byte of it"""
+_STOP, _WHEN_IDLE, _AT_ONCE = b"s", b"i", b"!"
+"""what processes are told: to begin nothing more, to go when nothing is in work, to go"""
+_EARS = 1024
+"""so often it is said: each process takes one byte"""
 
 
 class Workplace(Executor):
@@ -127,15 +128,15 @@ class Processes(Workplace):
         self._pool.shutdown(wait, cancel_futures=cancel_futures)
 
     def stop(self) -> None:
-        os.write(self._stop.fileno(), _WORD)
+        os.write(self._stop.fileno(), _STOP * _EARS)
 
     def retire(self) -> None:
         # a broken pool ends its processes, but may miss one that it is just beginning, and then wait for it forever
-        os.write(self._end.fileno(), _WHEN_IDLE)
+        os.write(self._end.fileno(), _WHEN_IDLE * _EARS)
 
     def end(self) -> None:
-        os.write(self._stop.fileno(), _WORD)
-        os.write(self._end.fileno(), _WORD)
+        os.write(self._stop.fileno(), _STOP * _EARS)
+        os.write(self._end.fileno(), _AT_ONCE * _EARS)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -211,7 +212,7 @@ def _begin(stop: Any, end: Any) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _pass_by)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
-    for target, given in ((_end_with_parent, ()), (_listen, (stop, end)), (_hear, (reading,))):
+    for target, given in ((_end_with_parent, ()), (_listen, (stop,)), (_listen, (end,)), (_hear, (reading,))):
         threading.Thread(target=target, args=given, daemon=True).start()
 
 
@@ -219,16 +220,16 @@ def _pass_by(number: int, frame: FrameType | None) -> None:
     """Nothing: a handler may run while its thread holds any lock. What a signal asks for, `_hear` does."""
 
 
-def _listen(stop: Any, end: Any) -> None:
-    """Do what the process that began this one asks for; its end is `_end_with_parent`'s."""
+def _listen(pipe: Any) -> None:
+    """Do what the process that began this one says; its end is `_end_with_parent`'s."""
     from planner.signals import STOP
 
-    if os.read(stop.fileno(), 1):
+    word = os.read(pipe.fileno(), 1)
+    if word == _STOP:
         STOP.request()
-    word = os.read(end.fileno(), 1)
-    if word and word in _WHEN_IDLE:
+    elif word == _WHEN_IDLE:
         _go()
-    elif word:
+    elif word == _AT_ONCE:
         _leave()
 
 
