@@ -25,6 +25,7 @@ RACY = 20_000_000
 """nanoseconds: the clock of file systems is coarser than it looks"""
 RECORDS = f"{os.sep}.planner{os.sep}batch{os.sep}"
 """where runs are recorded: nothing that counts"""
+_IMPORTS = "<frozen importlib._bootstrap_external>"
 _IGNORED_NAMES = (".lock.info", ".pyc", ".py", ".so", ".tmp")
 
 
@@ -65,6 +66,8 @@ class Recorder:
             return  # a descriptor: what it stands for was opened before
         if event == "open" and _writes(arguments):
             return
+        if event == "os.listdir" and sys._getframe(1).f_code.co_filename == _IMPORTS:
+            return  # Python looks for a module of its own
         self.look(path, "folder" if event != "open" else "file")
 
     def look(self, path: str, kind: str = "file") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import os
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from batch.fleets import BACKEND, batch, chain, inside, unit, write
 
+from planner.batch.reads import RECORDER
 from planner.cli.main import dispatch
 from planner.cli.terminal import Terminal
 
@@ -223,6 +225,17 @@ class TestNotPlannedAgain:
         write(fleet, {"z/text.txt": "2", "z/other.tf": "locals {\n  x = var.nothing\n}\n"})
         assert self.planned(fleet) == ["z"]
         assert self.planned(fleet) == ["z"]
+
+
+def test_where_python_looks_for_modules_is_no_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = tmp_path / "modules"
+    write(modules, {"found_by_nobody.txt": "", "an_import_of_a_test.py": ""})
+    monkeypatch.syspath_prepend(str(modules))
+    with RECORDER.recording() as paths:
+        importlib.invalidate_caches()
+        importlib.import_module("an_import_of_a_test")
+        os.listdir(tmp_path)
+    assert [path for path in paths if str(tmp_path) in path] == [str(tmp_path)]
 
 
 def test_the_process_is_left_as_it_was(tmp_path: Path) -> None:
