@@ -13,7 +13,7 @@ from typing import Any
 
 from planner.batch.model import Place, RemoteRead, Request, Result, Survey, to_json
 from planner.batch.reads import Comparison, settled
-from planner.batch.record import FOLDER, safe_name
+from planner.batch.record import FOLDER, make_folder, safe_name
 from planner.vocabulary.fast_json import orjson
 
 FILE = "cache.json"
@@ -23,7 +23,7 @@ class Cache:
     """The cache of one fleet. `is_used`: whether anything from before counts."""
 
     def __init__(self, root: str, is_used: bool = True) -> None:
-        self.folder = os.path.join(root, FOLDER)
+        self.root, self.folder = root, os.path.join(root, FOLDER)
         self.path = os.path.join(self.folder, FILE)
         self.comparison = Comparison()
         self.stamp = _stamp()
@@ -49,7 +49,7 @@ class Cache:
         if not self.is_changed:
             return
         try:
-            os.makedirs(self.folder, exist_ok=True)
+            make_folder(self.root)
             self.files = self._compact()
             self._numbers, self._same, self._held = {}, {}, {}
             beside = f"{self.path}.{os.getpid()}.tmp"

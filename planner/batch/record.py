@@ -32,6 +32,15 @@ def safe_name(unit: str) -> str:
     return quote(unit, safe="").replace(".", "%2E") if unit.strip(".") == "" else quote(unit, safe="")
 
 
+def make_folder(root: str) -> None:
+    """The folder of records and of the cache, which no version control shall have. Raises OSError."""
+    os.makedirs(os.path.join(root, FOLDER), exist_ok=True)
+    ignore = os.path.join(root, FOLDER, ".gitignore")
+    if not os.path.exists(ignore):
+        with open(ignore, "w", encoding="utf-8") as file:
+            file.write("*\n")
+
+
 class Record:
     """A run's folder, open for appending."""
 
@@ -44,11 +53,7 @@ class Record:
     @classmethod
     def new(cls, root: str, asked: dict[str, Any]) -> Record:
         """Begin the record of a new run."""
-        os.makedirs(os.path.join(root, FOLDER), exist_ok=True)
-        ignore = os.path.join(root, FOLDER, ".gitignore")
-        if not os.path.exists(ignore):
-            with open(ignore, "w", encoding="utf-8") as file:
-                file.write("*\n")
+        make_folder(root)
         stem = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         for number in range(1000):
             record = cls(root, f"{stem}-{number:03}")

@@ -65,6 +65,13 @@ def test_secrets_are_nowhere(fleet: Path) -> None:
     assert kept and not [p for p in kept if b"hunter2" in p.read_bytes()]
 
 
+def test_what_is_kept_is_not_for_version_control(tmp_path: Path) -> None:
+    chain(tmp_path, "a")
+    assert batch(tmp_path, "graph").code == 0
+    assert (tmp_path / ".planner/batch/cache.json").exists()
+    assert (tmp_path / ".planner/batch/.gitignore").read_text() == "*\n"
+
+
 def test_questions_are_answered_from_before(fleet: Path) -> None:
     first = batch(fleet, "query", "-json", "planned(U, A, P, V)").out
     assert batch(fleet, "query", "-json", "planned(U, A, P, V)").out == first
