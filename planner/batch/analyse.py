@@ -14,8 +14,19 @@ from planner.batch.rules import Files, batch_program
 from planner.batch.selectors import Selection, select
 from planner.datalog.evaluate import Database, evaluate
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.vocabulary.nearest import did_you_mean
 
-WANT = ("edge", "wave", "in_cycle", "takes_itself", "shared_state", "selected", "changed", "run_order")
+WANT = (
+    "edge",
+    "wave",
+    "in_cycle",
+    "takes_itself",
+    "missing_output",
+    "shared_state",
+    "selected",
+    "changed",
+    "run_order",
+)
 ENVIRONMENT = "TF_"
 """what the names of variables begin with that go to workers"""
 
@@ -47,7 +58,7 @@ def environment() -> tuple[tuple[str, str], ...]:
 def survey_request(fleet: Fleet, unit: Unit, surroundings: tuple[tuple[str, str], ...]) -> Request:
     return Request(
         unit.name,
-        os.path.join(fleet.root, unit.folder),
+        f"{fleet.root}/{unit.folder}",
         "survey",
         workspace=unit.workspace,
         variables=unit.variables,
@@ -105,6 +116,14 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
     for (unit,) in database.sorted("takes_itself"):
         detail = f"{unit} would need its own outputs before it can be planned."
         yield error("batch.self", "A unit waits for itself", detail)
+    for unit, variable, other, output in database.sorted("missing_output"):
+        place = next(
+            (at for given in fleet.units[unit].inputs for a, o, at in given.mentions if (a, o) == (other, output)), ""
+        )
+        nearest = did_you_mean(output, surveys[other].outputs or ())
+        taken = f"The variable {variable} of {unit} takes unit.{other}.{output} ({place})"
+        detail = f"{taken}, but {other} declares no such output.{nearest}"
+        yield error("batch.missing_output", "Unknown output of a unit", detail)
     cycles: dict[str, list[str]] = {}
     for unit, cycle in database.sorted("in_cycle"):
         cycles.setdefault(cycle, []).append(unit)

@@ -1,26 +1,25 @@
-"""Questions to a fleet: its graph, why one unit waits for another, what holds over all plans, what policies say."""
+"""Questions to a fleet: its graph, why one unit waits for another, what holds over all plans."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from planner.batch.analyse import Analysis
 from planner.batch.facts import fleet_source
 from planner.batch.model import Done
-from planner.batch.rules import Files, batch_program, checked
+from planner.batch.rules import Files, batch_program
 from planner.batch.run import Batch, BatchOptions, Report, own_rules, plan
 from planner.batch.schedule import Listener
 from planner.datalog.evaluate import Database, evaluate
 from planner.datalog.fact_base import FactBase, FactBuilder
 from planner.datalog.program import Program
 from planner.graph.answers import Answers
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 CONTENTS = "batch/contents.dl"
-VERDICTS = ("deny", "warn")
 
 
 def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
@@ -152,7 +151,13 @@ def planned(
     options: BatchOptions, own: Files, want: tuple[str, ...], listener: Listener
 ) -> tuple[Database | None, Report | None, list[Diagnostic]]:
     """The relations `want` of a fleet, which is planned if they say something about plans. Raises Failure."""
-    program = batch_program(own)
+    return over_plans(options, batch_program(own), want, listener)
+
+
+def over_plans(
+    options: BatchOptions, program: Program, want: tuple[str, ...], listener: Listener
+) -> tuple[Database | None, Report | None, list[Diagnostic]]:
+    """The same for a program."""
     contents = contents_needed(program, want)
     if not contents:
         found = analysed(options, want)
@@ -190,84 +195,14 @@ def query(options: BatchOptions, question: str, listener: Listener, seconds: flo
     return run_limited(answer, seconds), [*problems, *more, *failed_units(report)]
 
 
-def failed_units(report: Report | None) -> list[Diagnostic]:
-    """A warning about units that could not be planned, so that nothing is known of their plans."""
-    from planner.vocabulary.diagnostic import warning
-
-    bad = sorted(u for u, d in report.done.items() if d.outcome in ("failed", "died", "skipped")) if report else []
+def failed_units(report: Report | None, make: Callable[[str, str, str], Diagnostic] = warning) -> list[Diagnostic]:
+    """A warning, or what else is to be made, about units without a plan, so that nothing is known of their plans."""
+    bad = (
+        sorted(u for u, d in report.done.items() if d.outcome in ("failed", "died", "skipped", "stopped"))
+        if report
+        else []
+    )
     if not bad:
         return []
     detail = f"Nothing is known of the plans of {', '.join(bad)}: planner batch plan says why."
-    return [warning("batch.missing_plans", "Units without a plan", detail)]
-
-
-# ---------------------------------------------------------------- policies
-
-
-@frozen
-class Finding:
-    """What a policy says: `kind` deny or warn, with the rule and the proof."""
-
-    kind: str
-    code: str
-    unit: str
-    message: str
-    rule: str
-    proof: dict[str, Any]
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "code": self.code,
-            "unit": self.unit,
-            "message": self.message,
-            "rule": self.rule,
-            "proof": self.proof,
-        }
-
-
-def policy_files(words: tuple[str, ...], root: str) -> Files:
-    """(name, text) of the policies that are named, else of `.planner/batch-policies`. Raises Failure."""
-    own = os.path.join(root, ".planner", "batch-policies")
-    found: list[tuple[str, str]] = []
-    for word in words or ((own,) if os.path.isdir(own) else ()):
-        if os.path.isdir(word):
-            from planner.graph.build import user_files
-
-            found += user_files((word,))
-            continue
-        try:
-            with open(word, encoding="utf-8") as file:
-                found.append((word, file.read()))
-        except (OSError, UnicodeDecodeError) as problem:
-            raise Failure(error("batch.policy", "Cannot read a policy", f"{word}: {problem}.")) from None
-    if not found:
-        detail = "Name files or folders with -policy, or put rules into .planner/batch-policies."
-        raise Failure(error("batch.no_policies", "No policies", detail))
-    return tuple(found)
-
-
-def policy(
-    options: BatchOptions, words: tuple[str, ...], listener: Listener
-) -> tuple[list[Finding], Report | None, list[Diagnostic]]:
-    """What policies say about all plans together. Raises Failure."""
-    from planner.datalog.explain import Prover
-    from planner.datalog.proof import proof_json
-
-    fleet = Batch(options, "plan").fleet
-    own = (*own_rules(options, fleet), *policy_files(words, fleet.root))
-    _, problems = checked(own)
-    database, report, more = planned(options, own, VERDICTS, listener)
-    problems = [*problems, *more]
-    if database is None:
-        return [], report, problems
-    prover = Prover(database.program, database)
-    findings = []
-    for kind in VERDICTS:
-        for row in database.sorted(kind):
-            proof = prover.why(kind, row)
-            assert proof is not None and proof.rule is not None
-            shown = proof_json(proof, database.facts, fleet_source)
-            code, unit, message = map(str, row)
-            findings.append(Finding(kind, code, unit, message, proof.rule.name, shown))
-    return findings, report, [*problems, *failed_units(report)]
+    return [make("batch.missing_plans", "Units without a plan", detail)]

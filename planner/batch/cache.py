@@ -12,8 +12,8 @@ from hashlib import blake2b
 from typing import Any
 
 from planner.batch.model import Place, RemoteRead, Request, Result, Survey, to_json
-from planner.batch.reads import Comparison
-from planner.batch.record import FOLDER, safe_name
+from planner.batch.reads import Comparison, settled
+from planner.batch.record import FOLDER, make_folder, safe_name
 from planner.vocabulary.fast_json import orjson
 
 FILE = "cache.json"
@@ -23,7 +23,7 @@ class Cache:
     """The cache of one fleet. `is_used`: whether anything from before counts."""
 
     def __init__(self, root: str, is_used: bool = True) -> None:
-        self.folder = os.path.join(root, FOLDER)
+        self.root, self.folder = root, os.path.join(root, FOLDER)
         self.path = os.path.join(self.folder, FILE)
         self.comparison = Comparison()
         self.stamp = _stamp()
@@ -31,6 +31,7 @@ class Cache:
         self.files: list[list[Any]] = []
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._same: dict[int, bool] = {}
+        self._held: dict[str, bool] = {}
         self.is_used, self.is_changed = is_used, False
         self._load()
 
@@ -48,9 +49,9 @@ class Cache:
         if not self.is_changed:
             return
         try:
-            os.makedirs(self.folder, exist_ok=True)
+            make_folder(self.root)
             self.files = self._compact()
-            self._numbers, self._same = {}, {}
+            self._numbers, self._same, self._held = {}, {}, {}
             beside = f"{self.path}.{os.getpid()}.tmp"
             with open(beside, "wb") as file:
                 file.write(orjson.dumps({"stamp": self.stamp, "entries": self.entries, "files": self.files}))
@@ -64,26 +65,29 @@ class Cache:
         for table in self.entries.values():
             for known in table.values():
                 known["reads"] = [numbers.setdefault(number, len(numbers)) for number in known["reads"]]
-        return [self.files[number] for number in numbers]
+        return [settled(self.files[number]) for number in numbers]
 
     def _number(self, entry: list[Any]) -> int:
-        """The number of something that was looked at; many look at the same."""
+        """The number of something that was looked at; many look at the same. Whoever looked last at what has not
+        changed knows best when it did."""
         if not self._numbers:
-            self._numbers = {tuple(known): number for number, known in enumerate(self.files)}
-        key = tuple(entry)
+            self._numbers = {(path, kind, seen): n for n, (path, kind, _, _, seen) in enumerate(self.files)}
+        key = (entry[0], entry[1], entry[4])
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.files)
             self.files.append(entry)
+        elif entry[2]:
+            self.files[number] = entry
         return number
 
     def _holds(self, reads: list[int]) -> bool:
         """Whether everything that was looked at is as it was."""
-        same = self._same
+        same, files, is_same = self._same, self.files, self.comparison.is_same
         for number in reads:
             known = same.get(number)
             if known is None:
-                known = same[number] = self.comparison.changed([self.files[number]]) is None
+                known = same[number] = is_same(files[number])
             if not known:
                 return False
         return True
@@ -111,47 +115,70 @@ class Cache:
         known = self.entries["results"].get(request.unit) if self.is_used else None
         if known is None or known["key"] != _key(request) or not set(request.facts) <= set(known["facts"]):
             return None
-        if not self._holds(known["reads"]):
+        if not self.may_hold(request.unit):
             return None
         found: dict[str, Any] = known
         return found
 
-    def restored(self, known: dict[str, Any], request: Request) -> Result | None:
-        """A kept result as a record; None when its facts are gone."""
-        data = dict(known["result"])
-        if request.facts:
+    def look_again(self) -> None:
+        """Files may have changed by now."""
+        self.comparison = Comparison()
+        self._same, self._held = {}, {}
+
+    def may_hold(self, unit: str) -> bool:
+        """Whether the unit has a result whose files are as they were; what else decides is not asked yet."""
+        found = self._held.get(unit)
+        if found is None:
+            known = self.entries["results"].get(unit) if self.is_used else None
+            found = self._held[unit] = known is not None and self._holds(known["reads"])
+        return found
+
+    def restored(self, known: dict[str, Any], request: Request, is_brief: bool = False) -> Result | None:
+        """A kept result as a record, when it is to be brief without its changes; None when its facts, its text or its
+        plan are gone."""
+        data: dict[str, Any] = dict(known["result"])
+        if not is_brief:
+            data |= orjson.loads(known["details"])
+        if data["plan_file"] and not os.path.exists(data["plan_file"]):
+            return None  # somebody removed the record of that run
+        if request.facts or request.text:
             try:
                 with open(self._facts_path(request.unit), "rb") as file:
                     kept = orjson.loads(file.read())
             except (OSError, orjson.JSONDecodeError):
                 return None
-            if kept["run"] != known["run"]:
+            if kept["run"] != known["run"] or (request.text and not kept["text"]):
                 return None
+            data["text"] = kept["text"] if request.text else ""
             data["facts"] = {name: kept["facts"][name] for name in request.facts}
         return _result(data)
 
     def keep_result(self, request: Request, result: Result, run: str) -> None:
         """Keep a plan without errors, if it is known what it was made from."""
+        self._held.pop(request.unit, None)
         if result.result not in ("changes", "no-changes") or not result.reads:
             self.forget(request.unit)
             return
         data = to_json(result)
         reads, facts = [self._number(entry) for entry in data.pop("reads")], data.pop("facts")
-        for name in ("text", "seconds", "cpu", "memory"):
+        text = data.pop("text")
+        for name in ("seconds", "cpu", "memory"):
             data.pop(name)
+        details = {name: data.pop(name) for name in ("changes", "outputs")}
         self.entries["results"][request.unit] = {
             "key": _key(request),
             "run": run,
             "result": data,
+            "details": orjson.dumps(details).decode(),  # read when somebody asks for them
             "reads": reads,
             "facts": sorted(facts),
         }
         self.is_changed = True
-        if facts:
+        if facts or text:
             try:
                 os.makedirs(os.path.dirname(self._facts_path(request.unit)), exist_ok=True)
                 with open(self._facts_path(request.unit), "wb") as file:
-                    file.write(orjson.dumps({"run": run, "facts": facts}))
+                    file.write(orjson.dumps({"run": run, "facts": facts, "text": text}))
             except (OSError, TypeError):
                 self.forget(request.unit)
 
@@ -167,7 +194,8 @@ def _survey(data: dict[str, Any]) -> Survey:
     """Faster than cattrs, like _result."""
     remote = tuple(RemoteRead(r["object"], r["state"], Place(**r["place"])) for r in data["remote"])
     place = Place(**data["state_place"]) if data["state_place"] else None
-    return Survey(data["unit"], data["state"], remote, tuple(data["files"]), tuple(data["problems"]), place)
+    outputs = tuple(data["outputs"]) if data["outputs"] is not None else None
+    return Survey(data["unit"], data["state"], remote, tuple(data["files"]), tuple(data["problems"]), place, outputs)
 
 
 def _result(data: dict[str, Any]) -> Result:
@@ -176,9 +204,10 @@ def _result(data: dict[str, Any]) -> Result:
         data["unit"],
         data["result"],
         tuple(data["counts"]),
-        tuple(map(tuple, data["changes"])),
-        tuple(map(tuple, data["outputs"])),
+        tuple(map(tuple, data.get("changes", ()))),
+        tuple(map(tuple, data.get("outputs", ()))),
         tuple(data["diagnostics"]),
+        text=data.get("text", ""),
         plan_file=data["plan_file"],
         facts=data.get("facts", {}),
     )

@@ -104,7 +104,7 @@ def resume(
     if command not in KEPT:
         raise Failure(error("batch.resume", "Nothing to resume", f"A run of {command} cannot be resumed."))
     options: BatchOptions = cattrs.structure(asked["options"], BatchOptions)
-    options = evolve(options, lock_timeout=max(options.lock_timeout, PATIENCE))
+    options = evolve(options, lock_timeout=max(options.lock_timeout, PATIENCE), is_brief=False)
     batch = Batch(options, command)
     analysis = batch.analysis()
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)

@@ -39,6 +39,8 @@ def decide(
     """What becomes of a unit. `before`: the outcomes of the units that come before it; `result`: how its own run ended,
     "" before that; `died`: how often a process died that ran it."""
     shape = _decide(command, frozenset(before.values()), same_inputs, result, died)
+    if not shape.skipped and not shape.pending:
+        return shape
     names = sorted(before)
     return Decision(
         tuple(n for n in names if before[n] in shape.skipped),

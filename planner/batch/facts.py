@@ -14,6 +14,13 @@ from planner.facts.sources import source_json
 def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey]) -> FactBuilder:
     """What is known before anything is planned, each fact with the place that says so."""
     facts = FactBuilder()
+    taken = {other for unit in fleet.units.values() for given in unit.inputs for other, _, _ in given.mentions}
+    for name in sorted(taken & surveys.keys()):
+        outputs = surveys[name].outputs
+        if outputs is not None:
+            facts.add("loaded", name)
+            for output in outputs:
+                facts.add("has_output", name, output)
     for name, unit in fleet.units.items():
         facts.add("unit", name, unit.folder, source=unit.place)
         for tag in unit.tags:

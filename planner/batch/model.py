@@ -102,6 +102,8 @@ class Survey:
     problems: tuple[dict[str, Any], ...] = ()
     state_place: Place | None = None
     """the backend block, if there is one"""
+    outputs: tuple[str, ...] | None = None
+    """the root outputs that are declared; None when the configuration cannot be read"""
     reads: Reads = field(factory=list, eq=False)
 
 

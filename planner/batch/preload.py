@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
+from types import TracebackType
 
-from planner.__main__ import DEPTH
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # the processes that are forked handle it
+
+from planner.__main__ import DEPTH  # noqa: E402
 
 gc.disable()
 sys.setrecursionlimit(DEPTH)
@@ -30,3 +34,12 @@ from planner.plan.rule_programs import decision_program, move_program  # noqa: E
 
 for program in (graph_program(), decision_program(), move_program()):
     _ = program.functions
+
+
+def _tell(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
+    """A process that cannot begin, because what it should belong to has ended meanwhile, has nothing to say."""
+    if not issubclass(kind, FileNotFoundError | EOFError | ConnectionError):
+        sys.__excepthook__(kind, problem, trace)
+
+
+sys.excepthook = _tell

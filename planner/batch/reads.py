@@ -1,15 +1,20 @@
 """What did a piece of work look at? Every file that it opens and every folder that it lists, as Python's audit events
 tell, with what was there; and whether all that is still the same.
 
-An entry is [path, kind, mtime, size, digest]. `kind` is file, folder (its names), outputs (of a state that somebody
-else writes: only its outputs count) or missing. Times are in nanoseconds. Whatever has the same time and size counts as
-the same, unless it was changed so shortly before it was recorded that the clock could not tell.
+An entry is [path, kind, time, size, digest]. `kind` is file, folder (its names), outputs (of a state that somebody
+else writes: only its outputs count) or missing. The time is that of the last change of the file or of what is said of
+it (ctime), in nanoseconds: no program can set it, and a file that is moved to the place of another one has a new one.
+Whatever has the same time and size counts as the same, unless it was changed so shortly before it was recorded that the
+clock could not tell; what has not counts as the same if its digest is. Of what is missing the time is that of the
+nearest folder above it that is there, and in place of the size stands that folder: as long as nothing is added to it,
+nothing has to be looked for.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -20,14 +25,19 @@ RACY = 20_000_000
 """nanoseconds: the clock of file systems is coarser than it looks"""
 RECORDS = f"{os.sep}.planner{os.sep}batch{os.sep}"
 """where runs are recorded: nothing that counts"""
+_IMPORTS = "<frozen importlib._bootstrap_external>"
 _IGNORED_NAMES = (".lock.info", ".pyc", ".py", ".so", ".tmp")
+
+
+Looked = dict[str, tuple[str, int, int, str]]
+"""path -> kind, time, size, and for a folder the digest of its names, when it was looked at first"""
 
 
 class Recorder:
     """Collects what is opened and listed while it is on; one at a time in a process."""
 
     def __init__(self) -> None:
-        self.paths: dict[str, tuple[str, int, int]] | None = None
+        self.paths: Looked | None = None
         self._installed = False
         self._ignored: tuple[str, ...] = ()
 
@@ -56,6 +66,8 @@ class Recorder:
             return  # a descriptor: what it stands for was opened before
         if event == "open" and _writes(arguments):
             return
+        if event == "os.listdir" and sys._getframe(1).f_code.co_filename == _IMPORTS:
+            return  # Python looks for a module of its own
         self.look(path, "folder" if event != "open" else "file")
 
     def look(self, path: str, kind: str = "file") -> None:
@@ -66,12 +78,14 @@ class Recorder:
         if RECORDS in path or path.endswith(_IGNORED_NAMES):
             return
         if path not in paths and not path.startswith(self._ignored):
-            paths[path] = (kind, *_stat(path))
+            self.paths = None  # what is listed here is no look of theirs
+            paths[path] = (kind, *_stat(path), digest(path, kind) if kind == "folder" else "")
+            self.paths = paths
 
     @contextmanager
-    def recording(self) -> Iterator[dict[str, tuple[str, int, int]]]:
+    def recording(self) -> Iterator[Looked]:
         self.install()
-        found: dict[str, tuple[str, int, int]] = {}
+        found: Looked = {}
         self.paths = found
         try:
             yield found
@@ -95,30 +109,52 @@ def _stat(path: str) -> tuple[int, int]:
         found = os.stat(path)
     except OSError:
         return -1, -1
-    return found.st_mtime_ns, found.st_size
+    return found.st_ctime_ns, found.st_size
 
 
 # ---------------------------------------------------------------- recording
 
 
-def entries(paths: dict[str, Any], foreign_states: Collection[str] = ()) -> list[Entry] | None:
+def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] | None:
     """What was looked at, with what is there now; None when something changed meanwhile. `foreign_states`: files of
     which only the outputs count."""
-    import time
-
-    now = time.time_ns()
     found: list[Entry] = []
     for path in sorted(paths):
-        kind, mtime, size = paths[path]
-        if kind == "file" and (mtime, size) != _stat(path):
+        kind, changed, size, names = paths[path]
+        after = _stat(path)
+        if kind == "file" and (changed, size) != after:
             return None
         kind = "outputs" if path in foreign_states else kind
-        if mtime == -1:
-            kind, mtime = "missing", -1
-        elif mtime > now - RACY:
-            mtime = 0  # never the time of anything: the content is compared
-        found.append([path, kind, mtime, size, digest(path, kind)])
+        if changed == -1:
+            kind, place = "missing", _folder_above(path)
+            changed, size = _stat(place)[0], place  # type: ignore[assignment]
+        content = digest(path, kind)
+        if kind == "folder":
+            if content != names:
+                return None
+            changed, size = after  # files that come and go, like locks, may have been here meanwhile
+        if changed > time.time_ns() - RACY:
+            changed = 0  # never the time of anything: the content is compared
+        found.append([path, kind, changed, size, content])
     return found
+
+
+def settled(entry: Entry) -> Entry:
+    """An entry whose time could not be told, with its time, if by now the clock can tell and nothing has changed."""
+    path, kind, changed, size, content = entry
+    if changed:
+        return entry
+    now = _stat(size if kind == "missing" else path)
+    if not 0 < now[0] < time.time_ns() - RACY or digest(path, kind) != content:
+        return entry
+    return [path, kind, now[0], size if kind == "missing" else now[1], content]
+
+
+def _folder_above(path: str) -> str:
+    while True:
+        path = os.path.dirname(path)
+        if os.path.isdir(path) or path == os.path.dirname(path):
+            return path
 
 
 def digest(path: str, kind: str) -> str:
@@ -164,18 +200,16 @@ class Comparison:
         self.stats: dict[str, tuple[int, int]] = {}
         self.digests: dict[tuple[str, str], str] = {}
 
-    def changed(self, recorded: list[Entry]) -> str | None:
-        """The first path that is not as it was; None when all are."""
-        stats = self.stats
-        for path, kind, mtime, size, known in recorded:
-            now = stats.get(path)
-            if now is None:
-                now = stats[path] = _stat(path)
-            if now == (mtime, size) or (kind == "folder" and now[0] == mtime):
-                continue
-            key = (path, kind)
-            if key not in self.digests:
-                self.digests[key] = digest(path, kind)
-            if self.digests[key] != known:
-                return str(path)
-        return None
+    def is_same(self, entry: Entry) -> bool:
+        """Whether what was looked at is as it was."""
+        path, kind, changed, size, known = entry
+        looked = size if kind == "missing" else path
+        now = self.stats.get(looked)
+        if now is None:
+            now = self.stats[looked] = _stat(looked)
+        if now[0] == changed and (kind == "missing" or now[1] == size):
+            return True
+        key = (path, kind)
+        if key not in self.digests:
+            self.digests[key] = digest(path, kind)
+        return bool(self.digests[key] == known)

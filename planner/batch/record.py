@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -31,6 +32,15 @@ def safe_name(unit: str) -> str:
     return quote(unit, safe="").replace(".", "%2E") if unit.strip(".") == "" else quote(unit, safe="")
 
 
+def make_folder(root: str) -> None:
+    """The folder of records and of the cache, which no version control shall have. Raises OSError."""
+    os.makedirs(os.path.join(root, FOLDER), exist_ok=True)
+    ignore = os.path.join(root, FOLDER, ".gitignore")
+    if not os.path.exists(ignore):
+        with open(ignore, "w", encoding="utf-8") as file:
+            file.write("*\n")
+
+
 class Record:
     """A run's folder, open for appending."""
 
@@ -43,11 +53,7 @@ class Record:
     @classmethod
     def new(cls, root: str, asked: dict[str, Any]) -> Record:
         """Begin the record of a new run."""
-        os.makedirs(os.path.join(root, FOLDER), exist_ok=True)
-        ignore = os.path.join(root, FOLDER, ".gitignore")
-        if not os.path.exists(ignore):
-            with open(ignore, "w", encoding="utf-8") as file:
-                file.write("*\n")
+        make_folder(root)
         stem = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         for number in range(1000):
             record = cls(root, f"{stem}-{number:03}")
@@ -66,7 +72,9 @@ class Record:
     def last(cls, root: str) -> Record:
         """The newest run. Raises Failure when there is none."""
         try:
-            names = sorted(n for n in os.listdir(os.path.join(root, FOLDER)) if n[:1].isdigit())
+            runs = os.path.join(root, FOLDER)
+            names = sorted(n for n in os.listdir(runs) if n[:1].isdigit())
+            names = [n for n in names if os.path.exists(os.path.join(runs, n, "run.json"))]  # else it was cut off first
         except OSError:
             names = []
         if not names:
@@ -87,7 +95,7 @@ class Record:
 
     def add(self, event: str, **more: Any) -> None:
         """Note an event; `sync` brings it to the disk."""
-        line = {"event": event, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **more}
+        line = {"event": event, "at": _second(int(time.time())), **more}
         self._waiting.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
     def sync(self) -> None:
@@ -142,9 +150,11 @@ class Record:
         from attrs import evolve
 
         result = done.result
-        if done.reused:
-            result = None  # the cache has it
-        elif result is not None:
+        if done.reused:  # the cache has the result
+            plain = {"unit": done.unit, "outcome": done.outcome, "because": done.because, "reused": True}
+            self.add("finished", unit=done.unit, outcome=done.outcome, done=plain)
+            return
+        if result is not None:
             if result.text:
                 with open(
                     os.path.join(self.path, "logs", f"{safe_name(done.unit)}.txt"), "w", encoding="utf-8"
@@ -152,6 +162,11 @@ class Record:
                     file.write(result.text)
             result = evolve(result, text="", facts={}, reads=[])
         self.add("finished", unit=done.unit, outcome=done.outcome, done=to_json(evolve(done, result=result)))
+
+
+@lru_cache(1)
+def _second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def _write(path: str, data: bytes) -> None:

@@ -17,16 +17,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.batch.described import described
 from planner.batch.model import OUTCOMES, Done
 from planner.batch.run import Report
-from planner.batch.survey import described
 
 COUNTS = ("add", "change", "remove", "import", "forget")
 
 
-def report_json(report: Report) -> dict[str, Any]:
-    """The report as plain data."""
-    units = [_unit(report, done) for done in report.done.values()]
+def report_json(report: Report, is_brief: bool = False) -> dict[str, Any]:
+    """The report as plain data; a brief one has no changes."""
+    units = [_unit(report, done, is_brief) for done in report.done.values()]
     found = {o: sum(d.outcome == o for d in report.done.values()) for o in OUTCOMES}
     analysis = report.analysis
     edges: list[list[str]] = []
@@ -48,7 +48,7 @@ def report_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _unit(report: Report, done: Done) -> dict[str, Any]:
+def _unit(report: Report, done: Done, is_brief: bool) -> dict[str, Any]:
     analysis, result = report.analysis, done.result
     assert analysis is not None
     unit = analysis.fleet.units[done.unit]
@@ -66,8 +66,10 @@ def _unit(report: Report, done: Done) -> dict[str, Any]:
         "selected_by": [{"selector": s, "way": w} for s, w in analysis.selected.get(done.unit, [])],
         "waits_for": list(analysis.edges.get(done.unit, ())),
         "counts": dict(zip(COUNTS, counts, strict=True)),
-        "changes": [{"address": a, "action": b, "reason": c} for a, b, c in (result.changes if result else ())],
-        "outputs": [{"name": n, "action": a} for n, a in (result.outputs if result else ())],
+        "changes": [
+            {"address": a, "action": b, "reason": c} for a, b, c in (result.changes if result and not is_brief else ())
+        ],
+        "outputs": [{"name": n, "action": a} for n, a in (result.outputs if result and not is_brief else ())],
         "diagnostics": list(result.diagnostics) if result is not None else [],
         "seconds": round(result.seconds, 3) if result is not None else 0.0,
         "plan_file": result.plan_file if result is not None else "",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -13,12 +12,13 @@ from attrs import evolve, field, frozen
 from planner.batch.analyse import Analysis, analyse, environment, survey_request
 from planner.batch.cache import Cache
 from planner.batch.decide import Decision
+from planner.batch.executors import FEW, Workplace, is_death
 from planner.batch.model import BAD, Done, Fleet, Request, Result, Survey
 from planner.batch.record import Record
 from planner.batch.rules import Files
 from planner.batch.schedule import Listener, Schedule
 from planner.batch.selectors import Selection
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 CHUNK = 25
 """units that one task surveys"""
@@ -44,6 +44,8 @@ class BatchOptions:
     parallelism: int = 10
     rules: tuple[str, ...] = ()
     text: bool = False
+    is_brief: bool = False
+    """whether numbers will do for units that are not planned again, and no report names their changes"""
 
 
 @frozen(eq=False)
@@ -81,22 +83,26 @@ class Batch:
 
     def __init__(self, options: BatchOptions, command: str) -> None:
         from planner.batch.discover import find_fleet
-        from planner.batch.executors import warm_up
 
-        warm_up(options.executor)
         self.options, self.command = options, command
         self.fleet, self.selectors = find_fleet(options.words, options.file)
         self.cache = Cache(self.fleet.root, options.cache)
+        if not self.cache.entries["surveys"]:
+            self.warm_up()
         self.own = own_rules(options, self.fleet)
         self.workers = worker_count(options)
-        self._executor: Executor | None = None
         self.environment = environment()
         self.peak = 0
 
-    def open_executor(self) -> Executor:
+    def warm_up(self) -> None:
+        from planner.batch.executors import warm_up
+
+        warm_up(self.options.executor)
+
+    def open_executor(self, is_small: bool = False) -> Workplace:
         from planner.batch.executors import open_executor
 
-        return open_executor(self.options.executor, self.workers)
+        return open_executor(self.options.executor, self.workers, is_small)
 
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True) -> Analysis:
         """The fleet as the rules see it. Raises Failure."""
@@ -124,18 +130,39 @@ class Batch:
         return {name: found[name] for name in self.fleet.units}
 
     def _make_surveys(self, requests: list[Request]) -> list[Survey]:
+        if not requests:
+            return []
         from planner.batch.worker import survey_units
 
         folders = [self.fleet.units[r.unit].folder for r in requests]
         if len(requests) <= CHUNK and not self.options.executor.startswith("dask"):
             return survey_units(requests, folders)
+        try:
+            return self._survey_elsewhere(requests, folders)
+        except Exception as problem:
+            if not is_death(problem):
+                raise
+        try:
+            return self._survey_elsewhere(requests, folders)  # somebody ended a process from outside
+        except Exception as problem:
+            if not is_death(problem):
+                raise
+            detail = "Processes that read the configurations were ended from outside, twice. Is there enough memory?"
+            raise Failure(error("batch.died", "A process died", detail)) from None
+
+    def _survey_elsewhere(self, requests: list[Request], folders: list[str]) -> list[Survey]:
+        from planner.batch.worker import survey_units
+
         executor = self.open_executor()
         try:
             parts = [slice(at, at + CHUNK) for at in range(0, len(requests), CHUNK)]
             futures = [executor.submit(survey_units, requests[part], folders[part]) for part in parts]
-            return [survey for future in futures for survey in future.result()]
-        finally:
-            executor.shutdown(wait=True)
+            surveys = [survey for future in futures for survey in future.result()]
+        except BaseException:
+            executor.end()
+            raise
+        executor.shutdown(wait=True)
+        return surveys
 
 
 def own_rules(options: BatchOptions, fleet: Fleet) -> Files:
@@ -199,7 +226,7 @@ class Run:
             if request.command != "plan":
                 return None
             found = cache.result(request)
-            return cache.restored(found, request) if found is not None else None
+            return cache.restored(found, request, self.batch.options.is_brief) if found is not None else None
 
         requests: dict[str, Request] = {}
 
@@ -208,12 +235,16 @@ class Run:
             return requests[unit]
 
         run = self
+        is_small = sum(unit not in self.done and not cache.may_hold(unit) for unit in units) <= FEW < len(units)
 
         class Keeper(Listener):
             """Keeps clean plans for the next run, and passes everything on."""
 
             def began(self, unit: str, attempt: int) -> None:
                 run.listener.began(unit, attempt)
+
+            def stopping(self, units: list[str]) -> None:
+                run.listener.stopping(units)
 
             def ended(self, done: Done) -> None:
                 if done.result is not None and not done.reused:
@@ -227,7 +258,7 @@ class Run:
             self.analysis.before,
             made,
             known,
-            self.batch.open_executor,
+            lambda: self.batch.open_executor(command == "plan" and is_small),
             self.batch.workers,
             self.record,
             Keeper(),
@@ -235,6 +266,8 @@ class Run:
             lambda: STOP.requested,
         )
         schedule.run(units)
+        if schedule.has_run:
+            cache.look_again()
         self.batch.peak = max(self.batch.peak, schedule.peak)
         return self.done
 
@@ -247,7 +280,7 @@ class Run:
         complete = not pending and command in ("plan", "destroy") and keep_plan
         return Request(
             unit,
-            os.path.join(analysis.fleet.root, described.folder),
+            f"{analysis.fleet.root}/{described.folder}",
             command,
             described.workspace,
             described.variables,

@@ -7,14 +7,14 @@ that die take with them what they had in work: that is run once more, alone, so 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from heapq import heappop, heappush
 from typing import Any
 
 from attrs import evolve
 
 from planner.batch.decide import Decision, decide
-from planner.batch.executors import is_death, work
+from planner.batch.executors import Workplace, is_death, work
 from planner.batch.model import Done, Request, Result
 from planner.batch.record import Record
 
@@ -33,6 +33,9 @@ class Listener:
     def ended(self, done: Done) -> None:
         """The unit is done with."""
 
+    def stopping(self, units: list[str]) -> None:
+        """Somebody wants to stop: nothing more begins, and these units come to their end."""
+
 
 class Schedule:
     """One pass over some units.
@@ -46,7 +49,7 @@ class Schedule:
         before: Mapping[str, tuple[str, ...]],
         prepare: Callable[[str, Decision], Request],
         known: Callable[[str, Request], Result | None],
-        open_executor: Callable[[], Executor],
+        open_executor: Callable[[], Workplace],
         workers: int,
         record: Record,
         listener: Listener,
@@ -56,7 +59,7 @@ class Schedule:
         self.command, self.before, self.prepare, self.known = command, before, prepare, known
         self.open_executor, self.workers, self.record, self.listener = open_executor, workers, record, listener
         self.done, self.is_stopped = done, is_stopped
-        self.executor: Executor | None = None
+        self.executor: Workplace | None = None
         self.running: dict[Future[Result], str] = {}
         self.requests: dict[str, Request] = {}
         self.deaths: dict[str, int] = {}
@@ -65,6 +68,8 @@ class Schedule:
         self.after: dict[str, list[str]] = {}
         self.peak = 0
         self.is_tired = False
+        self.has_run = False
+        self.is_told = False
 
     def run(self, units: list[str]) -> dict[str, Done]:
         """Bring all units to an end; what is in `done` already stays."""
@@ -83,6 +88,11 @@ class Schedule:
                 self.record.sync()
                 if self.running:
                     self._wait()
+        except BaseException:
+            if self.executor is not None:
+                self.executor.end()
+                self.executor = None
+            raise
         finally:
             self.record.sync()
             self._close()
@@ -102,9 +112,13 @@ class Schedule:
             if request is None:
                 request = self.requests[unit] = self.prepare(unit, decision)
             known = self.known(unit, request)
-            if known is not None and decide(self.command, outcomes, same_inputs=True).reused:
-                self._finish(unit, known, reused=True)
-            elif self.is_stopped():
+            if known is not None:
+                decision = decide(self.command, outcomes, True, known.result)
+                if decision.reused:
+                    because = decision.pending[0] if decision.pending else ""
+                    self._end(Done(unit, decision.outcome, because, True, known))
+                    continue
+            if self.is_stopped():
                 self._finish(unit, Result(unit, "stopped"))
             else:
                 self._submit(unit, request)
@@ -121,6 +135,7 @@ class Schedule:
         self.record.add("started", unit=unit, attempt=attempt, command=request.command)
         self.record.sync()  # what is in work is known after any crash
         self.listener.began(unit, attempt)
+        self.has_run = True
         if self.is_tired:
             self._close()
         try:
@@ -141,6 +156,11 @@ class Schedule:
 
     def _wait(self) -> None:
         finished, _ = wait(self.running, timeout=POLL, return_when=FIRST_COMPLETED)
+        if not self.is_told and self.is_stopped():
+            self.is_told = True
+            self.listener.stopping(sorted(self.running.values()))
+            if self.executor is not None:
+                self.executor.stop()
         dead = []
         for future in sorted(finished, key=lambda f: self.running[f]):
             unit = self.running.pop(future)
@@ -161,6 +181,8 @@ class Schedule:
         """A process died: everything that was in its pool is gone with it."""
         dead += self.running.values()
         self.running.clear()
+        if self.executor is not None:
+            self.executor.retire()
         self._close()
         for unit in sorted(dead):
             self.deaths[unit] = self.deaths.get(unit, 0) + 1
@@ -171,12 +193,12 @@ class Schedule:
             else:
                 self._finish(unit, Result(unit, "died", diagnostics=(_died(unit, self.deaths[unit]),)))
 
-    def _finish(self, unit: str, result: Result, reused: bool = False) -> None:
+    def _finish(self, unit: str, result: Result) -> None:
         outcomes = self._outcomes(unit)
         decision = decide(self.command, outcomes, result=result.result, died=self.deaths.get(unit, 0))
         because = decision.pending[0] if decision.pending else ""
         attempts = self.deaths.get(unit, 0) + (result.result != "died")
-        self._end(Done(unit, decision.outcome, because, reused, result, attempts))
+        self._end(Done(unit, decision.outcome, because, False, result, attempts))
 
     def _end(self, done: Done) -> None:
         self.done[done.unit] = done

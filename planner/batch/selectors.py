@@ -42,8 +42,10 @@ def select(facts: FactBuilder, fleet: Fleet, selection: Selection) -> bool:
         detail = f"Changes can be asked for since one revision at a time, not since {' and '.join(sorted(revisions))}."
         raise Failure(error("batch.revisions", "Several revisions", detail))
     for tag in selection.tags:
+        _known("tag", tag, (tag for unit in fleet.units.values() for tag in unit.tags))
         facts.add("only_tag", tag, source=CommandLine(f"-tag={tag}"))
     for group in selection.groups:
+        _known("group", group, (group for unit in fleet.units.values() for group in unit.groups))
         facts.add("only_group", group, source=CommandLine(f"-group={group}"))
     if selection.changed:
         facts.add("only_changed", source=CommandLine(f"-changed={selection.changed}"))
@@ -65,8 +67,10 @@ def _selector(facts: FactBuilder, fleet: Fleet, word: str) -> set[str]:
         inner = found[2].strip()
     kind, colon, value = inner.partition(":")
     if colon and kind == "tag":
+        _known("tag", value, (tag for unit in fleet.units.values() for tag in unit.tags))
         facts.add("asks_tag", word, value, source=source)
     elif colon and kind == "group":
+        _known("group", value, (group for unit in fleet.units.values() for group in unit.groups))
         facts.add("asks_group", word, value, source=source)
     elif colon and kind == "changed":
         facts.add("asks_changed", word, source=source)
@@ -76,6 +80,14 @@ def _selector(facts: FactBuilder, fleet: Fleet, word: str) -> set[str]:
             for name in _matching(fleet, part.strip()):
                 facts.add("names", word, name, source=source)
     return set()
+
+
+def _known(kind: str, name: str, names: Iterable[str]) -> None:
+    """Raises Failure for a tag or group that no unit has."""
+    found = set(names)
+    if name not in found:
+        detail = f"No unit has the {kind} {name}.{did_you_mean(name, found)}"
+        raise Failure(error(f"batch.unknown_{kind}", f"Unknown {kind}", detail))
 
 
 def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from planner.batch.described import described
 from planner.batch.model import Place, RemoteRead, Survey
 from planner.config.load import load_tree
 from planner.config.model import Config, Expr, ModuleConfig, VariableDecl
@@ -15,7 +16,7 @@ from planner.language.values import Value, unmark_deep
 from planner.provider import remote_state
 from planner.session import Session
 from planner.syntax.body import BodySchema
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.diagnostic import has_errors
 from planner.vocabulary.span import Span
 
 _REMOTE = BodySchema({"backend": False, "config": False, "workspace": False})
@@ -25,8 +26,10 @@ _PROVIDER = "terraform.io/builtin/terraform"
 def survey(unit: str, session: Session, folder: str) -> Survey:
     """The survey of a loaded configuration, in the working directory of the unit. `folder` is what its files are shown
     below."""
+    from planner.backends import data_folder
     from planner.config.backend import backend_settings
     from planner.state.identity import state_identity
+    from planner.state.pointer import read_pointer
 
     config, problems = session.config, list(session.diagnostics)
     if config is None:
@@ -38,25 +41,18 @@ def survey(unit: str, session: Session, folder: str) -> Survey:
         kind = config.root.backend.type
         settings, found = backend_settings(config, session.given, session.workspace)
         problems += found
+        pointer, found = read_pointer(data_folder(session.options))
+        problems += found
+        if pointer is not None and pointer.type == kind:
+            settings = {**settings, **pointer.settings}  # init may have been given more than the block says
     state = "" if has_errors(problems) else state_identity(kind, settings, session.workspace)
     remote = tuple(_remote_reads(config, session, folder))
     files = [os.path.abspath(name) for name in config.files]
     files += [os.path.abspath(raw.span.filename) for raw in session.given.values() if raw.span is not None]
     backend = config.root.backend
     place = _place(backend.span, folder) if backend is not None else None
-    return Survey(unit, state, remote, tuple(sorted(set(files))), described(problems), place)
-
-
-def described(problems: list[Diagnostic]) -> tuple[dict[str, Any], ...]:
-    """Diagnostics as data, each once."""
-    from planner.cli.diagnostics_json import diagnostic_json
-
-    found: list[dict[str, Any]] = []
-    for problem in problems:
-        data = diagnostic_json(problem)
-        if data not in found:
-            found.append(data)
-    return tuple(found)
+    outputs = tuple(sorted(config.root.outputs)) if session.config is not None else None
+    return Survey(unit, state, remote, tuple(sorted(set(files))), described(problems), place, outputs)
 
 
 def _remote_reads(config: Config, session: Session, folder: str) -> list[RemoteRead]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from planner.batch.described import described
 from planner.batch.model import Request, Result, Survey
 from planner.batch.reads import RECORDER, entries
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -67,22 +68,26 @@ def survey_units(requests: list[Request], folders: list[str]) -> list[Survey]:
 
 
 def _survey(request: Request, folder: str) -> Survey:
-    from planner.batch.survey import described, survey
+    from planner.batch.survey import survey
 
     with _ALONE, _home(request), RECORDER.recording() as paths:
         try:
             from planner.session import load_configuration
 
-            session = load_configuration(_options(request))
+            session, is_whole = load_configuration(_options(request)), True
             if _is_new(session):
-                _set_up(request)
+                try:
+                    _set_up(request)
+                except Failure:  # its plan says why; who waits for it is known without
+                    is_whole = False
                 paths.clear()  # what it was like before does not matter
                 session = load_configuration(_options(request))
             found = survey(request.unit, session, folder)
         except Failure as failure:
             found = Survey(request.unit, "", problems=described(failure.diagnostics))
+            is_whole = False
         looked_at = dict(paths)
-    return evolve(found, reads=entries(looked_at) or [])
+    return evolve(found, reads=(entries(looked_at) or []) if is_whole else [])
 
 
 # ---------------------------------------------------------------- surroundings
@@ -189,11 +194,14 @@ def _outputs(unit: str, path: str, pending: bool) -> Any:
     if pending:
         return Unknown(DYNAMIC)
     if not os.path.isabs(path):
-        detail = f"The outputs of {unit} are in a backend that cannot be read yet: {path}."
-        raise Failure(error("batch.remote_outputs", "Outputs cannot be read", detail))
+        kind = path.partition(":")[0]
+        what = f'in a backend "{kind}", and planner reads states of the backend "local" alone' if kind else "not known"
+        detail = f"The state of the unit {unit} is {what}. Give the variable another way, such as a file of variables."
+        raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
     state, problems = StateStore(path).read()
     if has_errors(problems):
-        raise Failure(problems)
+        detail = "\n".join(f"{d.summary}: {d.detail}" for d in problems if d.is_error)
+        raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
     if state is None:
         detail = f"The unit {unit} has no state yet: apply it first, or together with this one."
         raise Failure(error("batch.no_upstream_state", "Nothing to take outputs from", detail))
@@ -259,7 +267,7 @@ def _planned(request: Request, options: Options, hooks: Any, to_apply: bool = Fa
     from planner import pipeline
 
     planned = pipeline.plan(options, hooks, to_apply)
-    if any(d.code == NOT_INSTALLED for d in planned.diagnostics):
+    if has_errors(planned.diagnostics) and _is_new(planned.session):
         _set_up(request)
         planned = pipeline.plan(options, hooks, to_apply)
     return planned
@@ -284,7 +292,6 @@ def _plan(request: Request, options: Options) -> Result:
 
 def _of_plan(request: Request, planned: Planned, plan: Plan) -> Result:
     """A finished plan in short."""
-    from planner.batch.survey import described
     from planner.cli.summary import Counts
 
     counts = Counts.of_plan(plan)
@@ -337,7 +344,6 @@ def _apply(request: Request, options: Options) -> Result:
 
 
 def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagnostic] | None = None) -> Result:
-    from planner.batch.survey import described
     from planner.signals import STOP
 
     counts, problems = applied.counts, [*applied.diagnostics, *(more or ())]
@@ -352,14 +358,11 @@ def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagn
 
 
 def _validated(request: Request, problems: list[Diagnostic]) -> Result:
-    from planner.batch.survey import described
-
     result = "error" if has_errors(problems) else "no-changes"
     return Result(request.unit, result, diagnostics=described(problems))
 
 
 def _failed(request: Request, problems: Any, terminal: Any = None) -> Result:
-    from planner.batch.survey import described
     from planner.signals import STOP
 
     result = "stopped" if STOP.requested else "error"
@@ -378,6 +381,9 @@ _POLICY_NAMES = {
     "configured": "configured",
     "unknown_after": "unknown_after",
     "output": "output",
+    "maybe": "maybe",
+    "maybe_exact": "maybe_exact",
+    "maybe_open": "maybe_open",
 }
 """relations of rules/batch/contents.dl, and those of rules/policy/inputs.dl that they are made from"""
 
@@ -404,7 +410,7 @@ def _facts(request: Request, planned: Planned, plan: Plan) -> dict[str, list[lis
                 plain = [plain[0], plain[5], plain[1]]
             elif name == "output":
                 plain = plain[1:]
-            elif len(plain) == 3 and name != "kind_of" and (row[0], row[1]) in facts.hidden:
+            elif name in ("planned", "prior", "configured") and (row[0], row[1]) in facts.hidden:
                 plain[2] = HIDDEN
             rows.append(plain)
         found[name] = rows

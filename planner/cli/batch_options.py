@@ -19,7 +19,13 @@ SELECT = (
     Flag("rules", "list", "Rules of yours about the fleet (.planner/batch-rules).", value="DIR"),
 )
 RUN = (
-    Flag("executor", "string", "Where units run: processes, inline or dask://HOST:PORT.", "processes", "WHERE"),
+    Flag(
+        "executor",
+        "string",
+        "Where units run: processes (without this option also for the first of a few), inline or dask://HOST:PORT.",
+        "",
+        "WHERE",
+    ),
     Flag("workers", "int", "How many units run at a time (one for each processor).", 0, "N"),
     Flag("no-cache", "bool", "Use nothing from earlier runs."),
     Flag("parallelism", "int", "How many operations of providers may run at once in a unit (10).", 10, "N"),

@@ -21,6 +21,9 @@ STYLES = {
     "stopped": ("yellow",),
 }
 
+DONE = {"add": "added", "change": "changed", "remove": "destroyed", "import": "imported", "forget": "forgotten"}
+PLANNED = {name: f"to {'destroy' if name == 'remove' else name}" for name in DONE}
+
 
 class Lines(Listener):
     """A line for each unit that begins to be run and each that ends."""
@@ -34,9 +37,15 @@ class Lines(Listener):
         self.terminal.stdout.flush()
 
     def ended(self, done: Done) -> None:
+        if done.reused:
+            return  # nothing was run; the table has it
         self.terminal.out(line(done, self.terminal))
         if self.show and done.result is not None and done.result.text:
             self.terminal.out(done.result.text)
+        self.terminal.stdout.flush()
+
+    def stopping(self, units: list[str]) -> None:
+        self.terminal.out(stopping_text(units))
         self.terminal.stdout.flush()
 
 
@@ -58,13 +67,11 @@ class Live(Listener):
         self.status.start()
 
     def ended(self, done: Done) -> None:
-        from rich.markup import escape
-
         self.ended_count += 1
         if done.unit in self.running:
             self.running.remove(done.unit)
         self.status.stop()
-        if not done.reused or done.outcome == "failed":
+        if not done.reused:
             self.terminal.out(line(done, self.terminal))
             if self.show and done.result is not None and done.result.text:
                 self.terminal.out(done.result.text)
@@ -72,12 +79,23 @@ class Live(Listener):
         if self.running:
             self._update()
             self.status.start()
-        del escape
+
+    def stopping(self, units: list[str]) -> None:
+        self.status.stop()
+        self.terminal.out(stopping_text(units))
+        self.terminal.stdout.flush()
+        self.status.start()
 
     def _update(self) -> None:
         from rich.markup import escape
 
         self.status.update(f"{self.ended_count} done; running {escape(', '.join(self.running))}")
+
+
+def stopping_text(units: list[str]) -> str:
+    """What is said after an interrupt."""
+    rest = f" {', '.join(units)}: coming to an end. Interrupt again to end at once." if units else ""
+    return f"Interrupted: no further unit begins.{rest}"
 
 
 def listener(arguments: Arguments, terminal: Terminal) -> Listener:
@@ -92,8 +110,6 @@ def line(done: Done, terminal: Terminal) -> str:
     """One unit's end in one line."""
     word = terminal.paint(done.outcome, *STYLES.get(done.outcome, ()))
     because = f", because of {done.because}" if done.because else ""
-    if done.reused:
-        return f"{done.unit}: {word}{because} (from before)"
     result = done.result
     if result is None or done.outcome in ("failed", "died", "stopped", "unchanged"):
         return f"{done.unit}: {word}{because}"
@@ -108,7 +124,7 @@ def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
     """Show what a batch came to and write the reports; the exit code."""
     from planner.batch.report import report_json
 
-    document = report_json(report)
+    document = report_json(report, is_brief(arguments))
     written = _write_reports(document, report, arguments, terminal)
     if arguments["json"]:
         from planner.vocabulary.exact_json import dumps
@@ -121,6 +137,11 @@ def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
     return 2 if arguments.get("detailed-exitcode") and report.has_changes else 0
 
 
+def is_brief(arguments: Arguments) -> bool:
+    """Whether nothing that is written names the changes of units."""
+    return not any(arguments.get(name) for name in ("json", "junit", "markdown", "html", "show"))
+
+
 def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
     from planner.batch.report import summary_line, totals
     from planner.cli.finish import finish
@@ -131,6 +152,8 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
             out(diagnostic_text(unit["unit"], diagnostic, terminal))
     finish(report.diagnostics, terminal)
     if not document["units"]:
+        if not report.failed:
+            terminal.out("No unit is selected: nothing to do.")
         return
     terminal.out()
     terminal.out(table(document))
@@ -138,22 +161,22 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
     terminal.out()
     terminal.out(terminal.paint(summary_line(document), "bold"))
     if document["command"] in ("plan", "apply", "destroy"):
-        terminal.out(
-            f"Objects: {', '.join(f'{number} {name}' for name, number in numbers.items() if number) or 'none'}."
-        )
+        words = PLANNED if document["command"] == "plan" else DONE
+        found = [f"{number} {words[name]}" for name, number in numbers.items() if number]
+        terminal.out(f"Objects: {', '.join(found) or 'none'}.")
     if any(unit["outcome"] == "incomplete" for unit in document["units"]):
         terminal.out(
             "Incomplete plans have unknown inputs, because something that their units read has changes that are not\n"
             "applied yet. They cannot be applied; they are planned again when those are."
         )
+    if any(unit["outcome"] == "stopped" for unit in document["units"]):
+        terminal.out("The run was interrupted. To go on: planner batch resume")
     if document["run"]:
         terminal.out(f"Record: .planner/batch/{document['run']}")
 
 
 def table(document: dict[str, Any]) -> str:
     """A row for each unit."""
-    from tabulate import tabulate
-
     rows = []
     for unit in document["units"]:
         counts = unit["counts"]
@@ -162,9 +185,20 @@ def table(document: dict[str, Any]) -> str:
         numbers = [counts[name] or "" for name in ("add", "change", "remove")]
         rows.append([unit["wave"], unit["unit"], unit["outcome"], *numbers, note])
     headers = ["wave", "unit", "outcome", "add", "change", "destroy", ""]
-    return tabulate(
-        rows, headers=headers, disable_numparse=True, colalign=("right", "left", "left", *["right"] * 3, "left")
-    )
+    return aligned([headers, *rows], "rllrrrl")
+
+
+def aligned(rows: list[list[Any]], sides: str) -> str:
+    """Rows as a table with a line below the first, columns on the sides l or r. There may be thousands of rows."""
+    columns = [[str(cell) for cell in column] for column in zip(*rows, strict=True)]
+    widths = [max(map(len, column)) for column in columns]
+    laid = [
+        [cell.rjust(width) if side == "r" else cell.ljust(width) for cell in column]
+        for column, width, side in zip(columns, widths, sides, strict=True)
+    ]
+    lines = ["  ".join(line).rstrip() for line in zip(*laid, strict=True)]
+    lines.insert(1, "  ".join("-" * width for width in widths).rstrip())
+    return "\n".join(lines)
 
 
 def diagnostic_text(unit: str, diagnostic: dict[str, Any], terminal: Terminal) -> str:

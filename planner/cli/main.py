@@ -36,6 +36,8 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
             _end_like_an_interrupt()
         code = dispatch(argv, terminal)
         terminal.stdout.flush()
+        if leave is not None and _is_stopped():
+            leave(code)  # another interrupt, while Python ends, would end it in its own way
         return code
     except BrokenPipeError:
         # The reader went away, as `| head` does. Python would complain again when it flushes at exit.
@@ -46,6 +48,12 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
         if leave is not None:
             leave(1)
         return 1
+
+
+def _is_stopped() -> bool:
+    """Whether an interrupt asked a walk to stop."""
+    signals = sys.modules.get("planner.signals")
+    return signals is not None and bool(signals.STOP.requested)
 
 
 def _end_like_an_interrupt() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from planner.vocabulary.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
+    from planner.batch.policy import Verdict as FleetVerdict
     from planner.cli.terminal import Paint
     from planner.cli.view import View
     from planner.pipeline import Planned
@@ -24,7 +25,7 @@ def judge(planned: Planned, view: View) -> tuple[Planned, list[Diagnostic]]:
     return planned, [*problems, *policies.diagnostics(verdict)]
 
 
-def counted(verdict: Verdict) -> str:
+def counted(verdict: Verdict | FleetVerdict) -> str:
     """`Policies: 1 denied, 2 undecided.`"""
     words = {"deny": "denied", "undecided": "undecided", "warn": "warned", "overridden": "overridden"}
     counts = {word: sum(f.kind == kind for f in verdict.findings) for kind, word in words.items()}

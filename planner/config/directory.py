@@ -34,10 +34,10 @@ def module_files(directory: str) -> ModuleFiles:
 def is_module(directory: str) -> bool:
     """Whether there is any configuration file in the directory."""
     try:
-        files = module_files(directory)
+        with os.scandir(directory) as entries:
+            return any(e.name.endswith(_EXTENSIONS) and not _ignored(e.name) and not e.is_dir() for e in entries)
     except OSError:
         return False
-    return bool(files.normal or files.override)
 
 
 def _stem(name: str) -> str | None:

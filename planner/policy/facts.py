@@ -402,6 +402,8 @@ class Builder:
             after.hidden.update(variables.hidden)
             if configured:
                 relations["configured"] = self._given(after) | variables.values
+                after.exact |= variables.exact  # in a fleet they may wait for another unit
+                after.open |= variables.open
         self.hidden = {**before.hidden, **after.hidden}
         found: dict[str, Collection[Row]] = {
             "planned": after.values,

@@ -9,18 +9,17 @@ from typing import Any
 from planner.datalog.evaluate import Database, evaluate
 from planner.datalog.explain import Proof, Prover
 from planner.datalog.suite import try_out
-from planner.datalog.terms import Assignment, value_of
 from planner.datalog.values import Row
 from planner.policy.facts import PolicyFacts
 from planner.policy.library import own_files
-from planner.policy.modal import LOST, VERDICTS
+from planner.policy.modal import VERDICTS
 from planner.policy.model import KINDS, Finding, Kind, Verdict
 from planner.policy.program import Policies
 from planner.policy.secrets import Curtain
-from planner.syntax.rule_syntax import Constant, Negation, Wildcard
+from planner.policy.waits import MAYBE, waits
+from planner.syntax.rule_syntax import Constant
 from planner.vocabulary.span import Span
 
-MAYBE = frozenset(("maybe", "maybe_exact", "maybe_open"))
 Overrides = Mapping[str, str]
 """code -> why denials with that code may pass"""
 
@@ -73,10 +72,11 @@ class _Judge:
     def _undecided(self, name: str, row: Row) -> Finding:
         could = self.could[name]
         code, address = map(str, self.curtain.row(could, row))
-        waits = tuple(sorted({self._path(wait) for wait in self.waits(could, row)}))
-        what = ", ".join(f"{a}.{path}" if path else a for a, path in waits[:5]) + (", ..." if len(waits) > 5 else "")
+        rested = waits(self.policies.modal_program, self.policies.modal, self.database, self.prover, could, row)
+        found = tuple(sorted({self._path((str(address), str(path))) for address, path in rested}))
+        what = ", ".join(f"{a}.{path}" if path else a for a, path in found[:5]) + (", ..." if len(found) > 5 else "")
         message = f"is decided when {what or 'more'} is known"
-        return self._finding("undecided", could, row, (code, address, message), would=name, waits_for=waits)
+        return self._finding("undecided", could, row, (code, address, message), would=name, waits_for=found)
 
     def _path(self, wait: tuple[str, str]) -> tuple[str, str]:
         return wait[0], self.facts.hidden.get(wait, wait[1])
@@ -104,43 +104,6 @@ class _Judge:
             seen.update(map(id, below))
             stack += reversed(below)
         return best or self.facts.owners.span(address)
-
-    # -------- what undecided findings wait for
-
-    def waits(self, predicate: str, row: Row) -> set[tuple[str, str]]:
-        """The unknown (address, path) that the derivations of a row rest on."""
-        found: set[tuple[str, str]] = set()
-        stack, seen = [(predicate, row)], {(predicate, row)}
-        while stack:
-            goal = stack.pop()
-            if goal[0] in MAYBE:
-                found.add((goal[1][0], goal[1][1]))
-                continue
-            for _, number, _, assignment, rows in self.prover.derivations(goal):
-                rule = self.prover.program.rules[number]
-                below = [(x.predicate, rows[id(x)]) for x in rule.body if id(x) in rows]  # type: ignore[union-attr]
-                for literal in rule.body:
-                    if isinstance(literal, Negation):
-                        below += self._could(literal, assignment)
-                for other in below:
-                    if other not in seen:
-                        seen.add(other)
-                        stack.append(other)
-        return found
-
-    def _could(self, literal: Negation, assignment: Assignment) -> list[tuple[str, Row]]:
-        """What could hold although it does not certainly hold, as a negation of the sure relation asks."""
-        could = self.policies.modal.could.get(literal.atom.predicate)
-        if could is None or could not in self.database:
-            return []
-        found = []
-        width = self.policies.modal_program.predicates[could].arity
-        terms = literal.atom.arguments[:width]
-        wanted = [None if isinstance(t, Wildcard) else value_of(t, assignment) for t in terms]
-        for row in self.database[could]:
-            if all(w is None or w == v or v == LOST for w, v in zip(wanted, row, strict=True)):
-                found.append((could, row))
-        return found
 
     def _codes(self) -> dict[str, str]:
         """The codes that stand in the heads of rules, with the first reason given there."""

@@ -72,10 +72,13 @@ class Modal:
     doubts: tuple[str, ...]
 
 
-def rewrite(program: Program, only: Collection[str] | None = None) -> tuple[Modal | None, list[Diagnostic]]:
+def rewrite(
+    program: Program, only: Collection[str] | None = None, keys: int = 1
+) -> tuple[Modal | None, list[Diagnostic]]:
     """The users' rules of a checked program in three values; no result when there are errors. `only`: of the rules for
-    verdicts, those with these names."""
-    rewriter = _Rewriter(program, only)
+    verdicts, those with these names. `keys`: how many columns before the path say whose value it is: 1, an address; in
+    a fleet 2, a unit and an address."""
+    rewriter = _Rewriter(program, only, keys)
     return rewriter.run(), rewriter.problems
 
 
@@ -94,8 +97,8 @@ def dependent(program: Program) -> set[str]:
 
 
 class _Rewriter:
-    def __init__(self, program: Program, only: Collection[str] | None) -> None:
-        self.program, self.only = program, only
+    def __init__(self, program: Program, only: Collection[str] | None, keys: int) -> None:
+        self.program, self.only, self.keys = program, only, keys
         self.dependent = dependent(program)
         self.problems: list[Diagnostic] = []
         self.could = {p: self._free(f"could_{p}") for p in sorted(self.dependent)}
@@ -216,13 +219,17 @@ class _Rewriter:
 
     def _uncovered(self, atom: Atom) -> Iterator[str]:
         """That no unknown value lies at or above the path of an atom."""
-        address, path = atom.arguments[:2]
+        address, path = self.place(atom)
         if isinstance(path, Wildcard):
             yield f"not maybe({address}, _, _)"
             return
         number = next(self.numbers)
         yield f"Covering{number} = count : {{ maybe({address}, _, Begin{number}), {_begins(path, f'Begin{number}')} }}"
         yield f"Covering{number} = 0"
+
+    def place(self, atom: Atom) -> tuple[str, Term]:
+        """Of an atom about a value, the text of whose it is, and the path."""
+        return ", ".join(map(str, atom.arguments[: self.keys])), atom.arguments[self.keys]
 
     def _reads_values(self, body: tuple[Literal, ...]) -> bool:
         return any(a.predicate in VALUES or a.predicate in self.dependent for a, _ in atoms(body))
@@ -319,7 +326,7 @@ class _Body:
             kept = list(map(str, literal.arguments))
             if choice[0] == "maybe":
                 unsure.append(literal)
-                given |= names(literal.arguments[0])
+                given |= {name for key in literal.arguments[: self.rewriter.keys] for name in names(key)}
                 continue
             if choice[0] == "could":
                 lost = set(choice[1:])
@@ -346,11 +353,11 @@ class _Body:
         if not unsure:
             yield self._finished(texts, bound, below)
             return
-        known = [a for a in unsure if isinstance(a.arguments[1], Wildcard) or names(a.arguments[1]) <= bound]
+        paths = {id(a): self.rewriter.place(a)[1] for a in unsure}
+        known = [a for a in unsure if isinstance(paths[id(a)], Wildcard) or names(paths[id(a)]) <= bound]
         atom = (known or unsure)[0]
         rest = [a for a in unsure if a is not atom]
-        address, path = atom.arguments[:2]
-        address_text = str(address)
+        address, path = self.rewriter.place(atom)
         if isinstance(path, Wildcard):
             yield from self._paths([*texts, f"maybe({address}, _, _)"], given, rest, below)
         elif known:
@@ -362,11 +369,11 @@ class _Body:
             yield from self._paths([*texts, *more], given, rest, found)
         else:
             assert isinstance(path, Variable)
-            exact = [*texts, f"maybe_exact({address_text}, {path})"]
+            exact = [*texts, f"maybe_exact({address}, {path})"]
             if atom.predicate in ("planned", "configured"):
                 yield from self._paths(exact, given | {path.name}, rest, below)
             at = f"Open{next(self.rewriter.numbers)}"
-            opened = [*texts, f"maybe_open({address_text}, {at})"]
+            opened = [*texts, f"maybe_open({address}, {at})"]
             found = {**below, path.name: at}
             inner = self._inner(atom)
             if inner:

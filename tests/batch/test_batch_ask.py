@@ -65,6 +65,13 @@ def test_secrets_are_nowhere(fleet: Path) -> None:
     assert kept and not [p for p in kept if b"hunter2" in p.read_bytes()]
 
 
+def test_what_is_kept_is_not_for_version_control(tmp_path: Path) -> None:
+    chain(tmp_path, "a")
+    assert batch(tmp_path, "graph").code == 0
+    assert (tmp_path / ".planner/batch/cache.json").exists()
+    assert (tmp_path / ".planner/batch/.gitignore").read_text() == "*\n"
+
+
 def test_questions_are_answered_from_before(fleet: Path) -> None:
     first = batch(fleet, "query", "-json", "planned(U, A, P, V)").out
     assert batch(fleet, "query", "-json", "planned(U, A, P, V)").out == first
@@ -95,13 +102,75 @@ def test_policies_see_all_units(fleet: Path) -> None:
     assert finding["message"] == "shares bucket-1 with s2"
     assert finding["proof"]["proofs"]["p1"]["reason"] == "s1 and s2 both own bucket-1"
     text = batch(fleet, "policy", "-policy=policies/p.dl", "-why")
-    assert "Policies: 1 denied, 0 warned." in text.out and "s1 and s2 both own bucket-1" in text.out
+    assert "Policies: 1 denied." in text.out and "s1 and s2 both own bucket-1" in text.out
     write(fleet, {"s2/main.tf": SECRET.replace("bucket-1", "bucket-2")})
     assert batch(fleet, "policy", "-policy=policies").code == 0
     assert "No policies" in batch(fleet, "policy").errors
     write(fleet, {".planner/batch-policies/p.dl": "deny(X).\n"})
     ran = batch(fleet, "policy")
     assert ran.code == 1 and "p.dl" in ran.errors
+
+
+UNDECIDED = """
+/// named(unit, name): the unit plans the name. Example: named("a", "x")
+.decl named(unit: unit, name: any)
+named(U, N) :- planned(U, _, "input[0]", N).
+deny("name", U, "is called x") :- named(U, "x").
+warn("unnamed", U, "has no name") :- unit(U, _), not named(U, _).
+"""
+
+
+class TestUndecided:
+    """a plans "x"; what b plans comes from a."""
+
+    @pytest.fixture
+    def pair(self, tmp_path: Path) -> Path:
+        chain(tmp_path, "a", "b")
+        write(tmp_path, {"p.dl": UNDECIDED})
+        return tmp_path
+
+    def found(self, root: Path) -> list[tuple[str, str, str]]:
+        findings = batch(root, "policy", "-policy=p.dl", "-json").json["findings"]
+        return [(f["kind"], f["code"], f["unit"]) for f in findings]
+
+    def test_unknown_values_leave_verdicts_open(self, pair: Path) -> None:
+        ran = batch(pair, "policy", "-policy=p.dl", "-json")
+        assert (ran.code, ran.json["verdict"], ran.json["denied"]) == (1, "deny", True)
+        assert self.found(pair) == [("deny", "name", "a"), ("undecided", "name", "b"), ("undecided", "unnamed", "b")]
+        finding = ran.json["findings"][1]
+        assert finding["would"] == "deny"
+        assert {"unit": "b", "address": "terraform_data.main", "path": "input[0]"} in finding["waits_for"]
+        assert ran.json["counts"] == {"deny": 1, "undecided": 2, "warn": 0}
+        text = batch(pair, "policy", "-policy=p.dl").out
+        assert "is decided when terraform_data.main.input[0] of b is known" in text
+        assert "Policies: 1 denied, 2 undecided." in text
+
+    def test_undecided_alone_is_no_denial(self, pair: Path) -> None:
+        write(pair, {"a/main.tf": unit(None, '"y"')})
+        ran = batch(pair, "policy", "-policy=p.dl", "-json")
+        assert (ran.code, ran.json["verdict"]) == (0, "undecided")
+
+    def test_what_is_applied_is_decided(self, pair: Path) -> None:
+        assert batch(pair, "apply", "-auto-approve").code == 0
+        assert self.found(pair) == [("deny", "name", "a")]
+
+    def test_inputs_that_wait_for_another_unit(self, tmp_path: Path) -> None:
+        write(
+            tmp_path,
+            {
+                "a/main.tf": unit(),
+                "b/main.tf": BACKEND + 'variable "v" {}\nresource "terraform_data" "r" {\n  input = var.v\n}\n',
+                "planner.batch.hcl": 'unit "a" {}\nunit "b" {\n  inputs = { v = unit.a.id }\n}\n',
+                "p.dl": 'deny("v", U, "is x") :- configured(U, "var.v", "value", "x").\n',
+            },
+        )
+        assert self.found(tmp_path) == [("undecided", "v", "b")]
+
+    def test_a_unit_without_a_plan_is_an_error(self, pair: Path) -> None:
+        write(pair, {"a/main.tf": unit(None, "var.nothing"), "p.dl": 'warn("w", U, "w") :- planned(U, _, _, 7).\n'})
+        ran = batch(pair, "policy", "-policy=p.dl", "-json")
+        assert ran.code == 1
+        assert [d["summary"] for d in ran.json["diagnostics"]] == ["Units without a plan"]
 
 
 def test_why(fleet: Path) -> None:

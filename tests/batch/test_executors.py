@@ -120,8 +120,16 @@ def test_who_always_kills_is_reported_and_nobody_else(tmp_path: Path) -> None:
     write(tmp_path, {f"other{i}/main.tf": unit() for i in range(4)})
     ran = batch(tmp_path, "apply", "-auto-approve", "-executor=processes", "-workers=3", "-json")
     assert ran.code == 1
-    others = {f"other{i}": "applied" for i in range(4)}
-    assert ran.outcomes == {"a": "applied", "b": "died", "c": "skipped", **others}
+    others = [f"other{i}" for i in range(4)]
+    ended = ran.outcomes
+    for name in others:  # who was in work beside it may have been done just before its process died, too
+        assert ended.pop(name) == "applied" or (ran.unit(name)["attempts"], ran.unit(name)["outcome"]) == (
+            2,
+            "unchanged",
+        )
+    assert ended == {"a": "applied", "b": "died", "c": "skipped"}
     assert "ended without an answer, 2 times" in ran.unit("b")["diagnostics"][0]["detail"]
     write(tmp_path, {"b/main.tf": unit({"up": "a"})})
-    assert batch(tmp_path, "resume", "-json").outcomes == dict.fromkeys((*"abc", *others), "applied")
+    resumed = batch(tmp_path, "resume", "-json").outcomes
+    assert [resumed[name] for name in "abc"] == ["applied"] * 3
+    assert {resumed[name] for name in others} <= {"applied", "unchanged"}

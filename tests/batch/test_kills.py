@@ -16,6 +16,6 @@ from batch_kills import Trial
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="workers are found through /proc")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_killed_batches_are_resumed(tmp_path: Path, seed: int) -> None:
-    trial = Trial(tmp_path, 6, Random(seed), 0.5)  # however quick the machine is
+    trial = Trial(tmp_path, 6, Random(seed), 0.25)  # it takes longer, however quick the machine is
     trial.run(2)
     assert sum(trial.kills.values()) >= 1

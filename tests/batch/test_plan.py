@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import json
 import os
 from pathlib import Path
 
 import pytest
-from batch.fleets import BACKEND, batch, chain, unit, write
+from batch.fleets import BACKEND, batch, chain, inside, unit, write
+
+from planner.batch.reads import RECORDER
+from planner.cli.main import dispatch
+from planner.cli.terminal import Terminal
 
 
 def test_unknown_inputs_make_plans_incomplete(tmp_path: Path) -> None:
@@ -221,6 +227,17 @@ class TestNotPlannedAgain:
         assert self.planned(fleet) == ["z"]
 
 
+def test_where_python_looks_for_modules_is_no_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = tmp_path / "modules"
+    write(modules, {"found_by_nobody.txt": "", "an_import_of_a_test.py": ""})
+    monkeypatch.syspath_prepend(str(modules))
+    with RECORDER.recording() as paths:
+        importlib.invalidate_caches()
+        importlib.import_module("an_import_of_a_test")
+        os.listdir(tmp_path)
+    assert [path for path in paths if str(tmp_path) in path] == [str(tmp_path)]
+
+
 def test_the_process_is_left_as_it_was(tmp_path: Path) -> None:
     chain(tmp_path, "a")
     before = (os.getcwd(), dict(os.environ))
@@ -234,3 +251,56 @@ def test_validate(tmp_path: Path) -> None:
     assert ran.outcomes == {"a": "unchanged", "b": "unchanged"}
     write(tmp_path, {"a/main.tf": unit(None, "nonsense.x.y")})
     assert batch(tmp_path, "validate", "-json").outcomes == {"a": "failed", "b": "unchanged"}
+
+
+class TestInputs:
+    """What planner.batch.hcl takes from outputs of other units."""
+
+    TAKES = BACKEND + 'variable "v" {}\nresource "terraform_data" "r" {\n  input = var.v\n}\n'
+
+    def fleet(self, root: Path, upstream: str, attributes: str = "", value: str = "unit.a.id") -> None:
+        file = f'unit "a" {{\n{attributes}\n}}\nunit "b" {{\n  inputs = {{ v = {value} }}\n}}\n'
+        write(root, {"a/main.tf": upstream, "b/main.tf": self.TAKES, "planner.batch.hcl": file})
+
+    def planned(self, root: Path) -> object:
+        rows = batch(root, "query", "-json", 'configured("b", "var.v", "value", V)').json["rows"]
+        return [row[0] for row in rows]
+
+    @pytest.mark.parametrize(
+        ("backend", "attributes"),
+        [
+            ('backend "local" {\n    path = "../states/a.tfstate"\n  }', ""),
+            ('backend "local" {\n    workspace_dir = "spaces"\n  }', 'workspace = "blue"'),
+            ('required_version = ">= 1.0"', 'workspace = "blue"'),
+        ],
+    )
+    def test_states_are_where_the_backend_says(self, tmp_path: Path, backend: str, attributes: str) -> None:
+        upstream = f'terraform {{\n  {backend}\n}}\noutput "id" {{\n  value = "from a"\n}}\n'
+        self.fleet(tmp_path, upstream, attributes)
+        assert batch(tmp_path, "apply", "-auto-approve", "-json").outcomes == {"a": "applied", "b": "applied"}
+        assert self.planned(tmp_path) == ["from a"]
+
+    def test_settings_that_only_init_was_given(self, tmp_path: Path) -> None:
+        self.fleet(tmp_path, BACKEND + 'output "id" {\n  value = "from a"\n}\n')
+        with inside(tmp_path / "a"):
+            assert dispatch(["init", "-backend-config=path=other/x.tfstate"], Terminal(stdout=io.StringIO())) == 0
+        assert batch(tmp_path, "apply", "-auto-approve").code == 0
+        assert (tmp_path / "a/other/x.tfstate").exists()
+        assert self.planned(tmp_path) == ["from a"]
+        nodes = batch(tmp_path, "graph", "-json").json["nodes"]
+        assert nodes[0]["state"] == str(tmp_path.resolve() / "a/other/x.tfstate")
+
+    def test_a_backend_that_cannot_be_read_is_named_with_its_unit(self, tmp_path: Path) -> None:
+        settings = 'backend "s3" {\n    bucket = "b"\n    key = "k"\n    region = "eu-west-1"\n  }'
+        self.fleet(tmp_path, f'terraform {{\n  {settings}\n}}\noutput "id" {{\n  value = 1\n}}\n')
+        ran = batch(tmp_path, "plan", "-json", "b")
+        (problem,) = ran.unit("b")["diagnostics"]
+        assert problem["summary"] == "The outputs of a cannot be read" and 'backend "s3"' in problem["detail"]
+        assert batch(tmp_path, "plan", "-json").outcomes == {"a": "failed", "b": "skipped"}
+
+    def test_an_output_that_nobody_declares(self, tmp_path: Path) -> None:
+        self.fleet(tmp_path, BACKEND + 'output "id" {\n  value = 1\n}\n', value="unit.a.idd")
+        ran = batch(tmp_path, "validate")
+        said = " ".join(ran.errors.split())
+        assert ran.code == 1 and "unit.a.idd (planner.batch.hcl:5), but a declares no such output." in said
+        assert 'Did you mean "id"?' in said

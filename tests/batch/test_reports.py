@@ -143,3 +143,13 @@ def test_the_page_names_nothing_outside(fleet: Path) -> None:
     assert "x&<y>" not in text and "x&amp;&lt;y&gt;|z" in text
     assert "# terraform_data.main will be created" in text
     assert not re.search(r"<(script|link|img)[^>]*(src|href)=", text)
+
+
+def test_plans_from_before_can_be_shown(tmp_path: Path) -> None:
+    chain(tmp_path, "a")
+    assert batch(tmp_path, "plan").code == 0
+    first = batch(tmp_path, "plan", f"-html={tmp_path}/1.html", "-json").json["units"][0]
+    again = batch(tmp_path, "plan", f"-html={tmp_path}/2.html", "-json").json["units"][0]
+    assert (first["reused"], again["reused"]) == (False, True)  # nobody had asked for its text at first
+    assert again["changes"] == first["changes"] != []
+    assert "# terraform_data.main will be created" in (tmp_path / "2.html").read_text()

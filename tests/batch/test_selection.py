@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from batch.fleets import BACKEND, batch, unit, write
+from batch.fleets import BACKEND, batch, chain, unit, write
 
 FILE = """
 unit "net" { tags = ["core"] }
@@ -118,3 +118,18 @@ def test_an_unreadable_rule_is_said(fleet: Path) -> None:
     write(fleet, {".planner/batch-rules/order.dl": "order_before(X).\n"})
     ran = batch(fleet, "graph")
     assert ran.code == 1 and "order.dl" in ran.errors
+
+
+@pytest.mark.parametrize("words", [["-tag=cor"], ["tag:cor"], ["-group=cor"], ["deps(group:cor)"]])
+def test_tags_and_groups_that_nobody_has(tmp_path: Path, words: list[str]) -> None:
+    chain(tmp_path, "a")
+    file = 'unit "a" {\n  tags = ["core"]\n}\ngroup "core" {\n  units = ["a"]\n}\n'
+    write(tmp_path, {"planner.batch.hcl": file})
+    ran = batch(tmp_path, "plan", *words)
+    assert ran.code == 1 and 'cor. Did you mean "core"?' in " ".join(ran.errors.split())
+
+
+def test_nothing_is_selected(tmp_path: Path) -> None:
+    chain(tmp_path, "a")
+    ran = batch(tmp_path, "plan", "-exclude=a")
+    assert (ran.code, ran.out) == (0, "No unit is selected: nothing to do.\n")

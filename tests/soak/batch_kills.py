@@ -2,10 +2,10 @@
 
     python tests/soak/batch_kills.py [KILLS [UNITS [SEED]]]      100 kills of applies of 12 units by default
 
-Each resource's provisioner writes to a ledger what it did. At a random moment the batch is killed (SIGKILL): the whole
-of it, its first process alone, or one of its workers. `batch resume` goes on, and may be killed too. In the end every
-unit is applied, nothing is in the ledger twice whose unit was not in work when something was killed, and no unit that
-had finished is touched again.
+Each resource's provisioner writes to a ledger what it did. A random moment after it has begun to run units, or, one
+time in four, at any moment, the batch is killed (SIGKILL): the whole of it, its first process alone, or one of its
+workers. `batch resume` goes on, and may be killed too. In the end every unit is applied, nothing is in the ledger twice
+whose unit was not in work when something was killed, and no unit that had finished is touched again.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ terraform {
 resource "terraform_data" "first" {
   input = %s
   provisioner "local-exec" {
-    command = "echo %s first >> ../ledger"
+    command = "sleep 0.1; echo %s first >> ../ledger"
     quiet   = true
   }
 }
 resource "terraform_data" "second" {
   input = terraform_data.first.id
   provisioner "local-exec" {
-    command = "echo %s second >> ../ledger"
+    command = "sleep 0.1; echo %s second >> ../ledger"
     quiet   = true
   }
 }
@@ -68,7 +68,7 @@ def write_fleet(root: Path, units: int) -> list[str]:
 class Trial:
     """One fleet, applied and killed until it is done."""
 
-    def __init__(self, root: Path, units: int, random: Random, longest: float = 3.0) -> None:
+    def __init__(self, root: Path, units: int, random: Random, longest: float = 2.0) -> None:
         self.root, self.random, self.longest = root, random, longest
         self.names = write_fleet(root, units)
         self.kills: Counter[str] = Counter()
@@ -125,8 +125,10 @@ class Trial:
             start_new_session=True,
         )  # fmt: skip
         what = self.random.choice(("all", "first", "worker", "worker"))
+        if self.random.random() < 0.75:
+            self._wait_until_begun(process)
         try:
-            process.wait(self.random.uniform(0.2, self.longest))
+            process.wait(self.random.uniform(0, self.longest))
             return False
         except subprocess.TimeoutExpired:
             pass
@@ -144,6 +146,11 @@ class Trial:
         process.wait()
         self.kills["all" if what == "worker" else what] += 1
         return True
+
+    def _wait_until_begun(self, process: subprocess.Popen[bytes]) -> None:
+        """However slow the machine is, until this run has begun with a unit."""
+        while process.poll() is None and not any(e["event"] == "started" for e in self._events()[self.seen :]):
+            time.sleep(0.01)
 
     def _check(self) -> None:
         ledger = (self.root / "ledger").read_text().split("\n")[:-1]

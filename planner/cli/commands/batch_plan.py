@@ -30,12 +30,15 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     """What plan and validate have in common."""
+    from attrs import evolve
+
     from planner.batch import run as batch
-    from planner.cli.batch_view import conclude, listener
+    from planner.cli.batch_view import conclude, is_brief, listener
 
     if terminal.owns_process:
         from planner.signals import install
 
         install()
-    report = batch.plan(batch_options(arguments), listener(arguments, terminal), command)
+    options = evolve(batch_options(arguments), is_brief=is_brief(arguments))
+    report = batch.plan(options, listener(arguments, terminal), command)
     return conclude(report, arguments, terminal)

@@ -18,7 +18,10 @@ message) from the relations of planner batch query:
 
 {WORDS}
 
-Ends with 0, or with 1 when the fleet is denied or something is wrong."""
+A verdict that hinges on values which are not known yet (a new object's id, an output of a unit with changes) is
+undecided: it is decided when they are applied.
+
+Ends with 0, or with 1 when the fleet is denied or something is wrong, a unit without a plan included."""
 FLAGS = (
     Flag("policy", "list", "A file or folder of policies (.planner/batch-policies). May be repeated.", value="PATH"),
     Flag("why", "bool", "Show the proof of each verdict below it."),
@@ -30,17 +33,18 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or on errors."""
-    from planner.batch.ask import policy
+    from planner.batch.policy import policy
     from planner.batch.schedule import Listener
 
-    findings, _, diagnostics = policy(batch_options(arguments), tuple(arguments["policy"]), Listener())
-    denied = any(finding.kind == "deny" for finding in findings)
+    verdict, diagnostics = policy(batch_options(arguments), tuple(arguments["policy"]), Listener())
+    findings = verdict.findings
     if arguments["json"]:
+        from planner.batch.described import described
         from planner.vocabulary.exact_json import dumps
 
-        found = [finding.to_json() for finding in findings]
-        terminal.out(dumps({"format_version": "1.0", "denied": denied, "findings": found}, escape_html=False).decode())
-        return int(denied or has_errors(diagnostics))
+        document = {**verdict.to_json(), "diagnostics": list(described(diagnostics))}
+        terminal.out(dumps(document, escape_html=False).decode())
+        return int(verdict.is_denied or has_errors(diagnostics))
     if findings:
         from planner.cli.render_rows import table
 
@@ -52,10 +56,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         for finding in findings:
             terminal.out(f"\n{finding.kind} {finding.code} {finding.unit}")
             terminal.out(proof_text(finding.proof, terminal.paint, full=True))
+    from planner.cli.verdicts import counted
+
     code = finish(diagnostics, terminal)
-    if not has_errors(diagnostics):
-        number = sum(finding.kind == "deny" for finding in findings)
-        terminal.out(
-            f"\nPolicies: {number} denied, {len(findings) - number} warned." if findings else "Nothing denied."
-        )
-    return max(code, int(denied))
+    if not code:
+        terminal.out(("\n" if findings else "") + counted(verdict))
+    return max(code, int(verdict.is_denied))

@@ -1,0 +1,22 @@
+"""Diagnostics as plain data: how they go from a worker to whoever reports them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from planner.vocabulary.diagnostic import Diagnostic
+
+
+def described(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
+    """Diagnostics in the shape of `validate -json`, each once."""
+    if not problems:
+        return ()
+    from planner.cli.diagnostics_json import diagnostic_json
+
+    found: list[dict[str, Any]] = []
+    for problem in problems:
+        data = diagnostic_json(problem)
+        if data not in found:
+            found.append(data)
+    return tuple(found)

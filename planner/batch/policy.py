@@ -1,0 +1,167 @@
+"""What policies say about all plans of a fleet together, in three values as about one plan (planner/policy/modal.py):
+what hinges on values that are not known yet is undecided, inputs from units with changes included."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+from planner.batch.ask import failed_units, over_plans
+from planner.batch.facts import fleet_source
+from planner.batch.rules import Files, checked, core_files
+from planner.batch.run import Batch, BatchOptions, own_rules
+from planner.batch.schedule import Listener
+from planner.datalog.evaluate import Database
+from planner.datalog.explain import Prover
+from planner.datalog.program import Program
+from planner.datalog.proof import proof_json
+from planner.datalog.values import Row
+from planner.policy.modal import VERDICTS, Modal, rewrite
+from planner.policy.model import KINDS
+from planner.policy.waits import waits
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+
+KEYS = 2
+"""a value in a fleet belongs to a unit and an address"""
+Missing: TypeAlias = tuple[str, str, str]
+"""(unit, address, path) of a value that is not known yet"""
+
+
+@frozen
+class Finding:
+    """What a policy says: `kind` deny, warn or undecided, with the rule and the proof. What is undecided may become
+    `would`, deny or warn, when the values `waits_for` are known."""
+
+    kind: str
+    code: str
+    unit: str
+    message: str
+    rule: str
+    proof: dict[str, Any]
+    would: str = ""
+    waits_for: tuple[Missing, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "kind": self.kind,
+            "code": self.code,
+            "unit": self.unit,
+            "message": self.message,
+            "rule": self.rule,
+            "proof": self.proof,
+        }
+        if self.kind == "undecided":
+            found["would"] = self.would
+            found["waits_for"] = [{"unit": u, "address": a, "path": p} for u, a, p in self.waits_for]
+        return found
+
+
+@frozen(eq=False)
+class Verdict:
+    """All findings about a fleet: denials first, then by code, unit and message."""
+
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def is_denied(self) -> bool:
+        return any(finding.kind == "deny" for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Format 1.0: {"format_version", "verdict": deny, undecided or pass, "denied", "counts", "findings"}."""
+        counts = {kind: sum(f.kind == kind for f in self.findings) for kind in KINDS if kind != "overridden"}
+        return {
+            "format_version": "1.0",
+            "verdict": "deny" if self.is_denied else "undecided" if counts["undecided"] else "pass",
+            "denied": self.is_denied,
+            "counts": counts,
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+def policy(options: BatchOptions, words: tuple[str, ...], listener: Listener) -> tuple[Verdict, list[Diagnostic]]:
+    """What policies say about all plans together. A unit without a plan is an error: nobody knows what they would say
+    about it. Raises Failure."""
+    fleet = Batch(options, "plan").fleet
+    own = (*own_rules(options, fleet), *policy_files(words, fleet.root))
+    modal, program, problems = _three_valued(own)
+    want = (*VERDICTS, *(modal.could[name] for name in VERDICTS if name in modal.could))
+    database, report, more = over_plans(options, program, want, listener)
+    problems = [*problems, *more]
+    if database is None:
+        return Verdict(), problems
+    findings = _Judge(modal, program, database).findings()
+    return Verdict(tuple(findings)), [*problems, *failed_units(report, error)]
+
+
+def policy_files(words: tuple[str, ...], root: str) -> Files:
+    """(name, text) of the policies that are named, else of `.planner/batch-policies`. Raises Failure."""
+    own = os.path.join(root, ".planner", "batch-policies")
+    found: list[tuple[str, str]] = []
+    for word in words or ((own,) if os.path.isdir(own) else ()):
+        if os.path.isdir(word):
+            from planner.graph.build import user_files
+
+            found += user_files((word,))
+            continue
+        try:
+            with open(word, encoding="utf-8") as file:
+                found.append((word, file.read()))
+        except (OSError, UnicodeDecodeError) as problem:
+            raise Failure(error("batch.policy", "Cannot read a policy", f"{word}: {problem}.")) from None
+    if not found:
+        detail = "Name files or folders with -policy, or put rules into .planner/batch-policies."
+        raise Failure(error("batch.no_policies", "No policies", detail))
+    return tuple(found)
+
+
+def _three_valued(own: Files) -> tuple[Modal, Program, list[Diagnostic]]:
+    """Users' rules for what certainly holds and what could hold, with warnings about them. Raises Failure."""
+    plain, problems = checked(own)
+    modal, more = rewrite(plain, keys=KEYS)
+    if modal is None:
+        raise Failure([*problems, *more])
+    program, wrong = Program.load([*core_files(), ("policies", modal.text)])
+    if program is None:
+        raise Failure([d for d in wrong if d.is_error])
+    return modal, program, [*problems, *more]
+
+
+class _Judge:
+    def __init__(self, modal: Modal, program: Program, database: Database) -> None:
+        self.modal, self.program, self.database = modal, program, database
+        self.prover = Prover(program, database)
+
+    def findings(self) -> list[Finding]:
+        found = []
+        for name in VERDICTS:
+            certain = self.database[name]
+            found += [self._finding(name, name, name, row, str(row[2])) for row in certain]
+            could = self.modal.could.get(name)
+            if could is not None:
+                known = {row[:2] for row in certain}
+                found += [self._undecided(name, could, row) for row in self.database[could] if row[:2] not in known]
+        return sorted(found, key=lambda f: (KINDS.index(f.kind), f.code, f.unit, f.would, f.message))
+
+    def _undecided(self, name: str, could: str, row: Row) -> Finding:
+        rows = waits(self.program, self.modal, self.database, self.prover, could, row, KEYS)
+        missing = sorted((str(unit), str(address), str(path)) for unit, address, path in rows)
+        shown = ", ".join(f"{a}.{p} of {u}" if p else f"{a} of {u}" for u, a, p in missing[:5])
+        message = f"is decided when {shown or 'more'}{', ...' if len(missing) > 5 else ''} is known"
+        return self._finding("undecided", name, could, row, message, tuple(missing))
+
+    def _finding(
+        self,
+        kind: str,
+        would: str,
+        predicate: str,
+        row: Row,
+        message: str,
+        missing: tuple[Missing, ...] = (),
+    ) -> Finding:
+        proof = self.prover.why(predicate, row)
+        assert proof is not None and proof.rule is not None
+        rule = proof.rule.name.split(" (could ")[0]
+        shown = proof_json(proof, self.database.facts, fleet_source)
+        return Finding(kind, str(row[0]), str(row[1]), message, rule, shown, would, missing)

@@ -1,0 +1,54 @@
+"""What an undecided verdict waits for: the unknown values that its derivations rest on."""
+
+from __future__ import annotations
+
+from planner.datalog.evaluate import Database
+from planner.datalog.explain import Prover
+from planner.datalog.program import Program
+from planner.datalog.terms import Assignment, value_of
+from planner.datalog.values import Row
+from planner.policy.modal import LOST, Modal
+from planner.syntax.rule_syntax import Negation, Wildcard
+
+MAYBE = frozenset(("maybe", "maybe_exact", "maybe_open"))
+
+
+def waits(
+    program: Program, modal: Modal, database: Database, prover: Prover, predicate: str, row: Row, keys: int = 1
+) -> set[Row]:
+    """The unknown values, each by its `keys` columns and its path, that the derivations of a row in the rewritten
+    program rest on."""
+    found: set[Row] = set()
+    stack, seen = [(predicate, row)], {(predicate, row)}
+    while stack:
+        goal = stack.pop()
+        if goal[0] in MAYBE:
+            found.add(goal[1][: keys + 1])
+            continue
+        for _, number, _, assignment, rows in prover.derivations(goal):
+            rule = prover.program.rules[number]
+            below = [(x.predicate, rows[id(x)]) for x in rule.body if id(x) in rows]  # type: ignore[union-attr]
+            for literal in rule.body:
+                if isinstance(literal, Negation):
+                    below += _could(program, modal, database, literal, assignment)
+            for other in below:
+                if other not in seen:
+                    seen.add(other)
+                    stack.append(other)
+    return found
+
+
+def _could(
+    program: Program, modal: Modal, database: Database, literal: Negation, assignment: Assignment
+) -> list[tuple[str, Row]]:
+    """What could hold although it does not certainly hold, as a negation of the sure relation asks."""
+    could = modal.could.get(literal.atom.predicate)
+    if could is None or could not in database:
+        return []
+    width = program.predicates[could].arity
+    wanted = [None if isinstance(t, Wildcard) else value_of(t, assignment) for t in literal.atom.arguments[:width]]
+    return [
+        (could, row)
+        for row in database[could]
+        if all(w is None or w == v or v == LOST for w, v in zip(wanted, row, strict=True))
+    ]
