@@ -106,7 +106,13 @@ def _announced(name: str, process: subprocess.Popen[str]) -> dict[str, Any]:
         if line.startswith("1|"):
             _, version, network, where, *_ = line.split("|")
             address = {"Network": network, "String": where}
-            return {"Protocol": "grpc", "ProtocolVersion": int(version), "Pid": process.pid, "Test": True, "Addr": address}
+            return {
+                "Protocol": "grpc",
+                "ProtocolVersion": int(version),
+                "Pid": process.pid,
+                "Test": True,
+                "Addr": address,
+            }
     raise AssertionError(f"the plugin {name} did not start")
 
 

@@ -53,4 +53,7 @@ def test_case(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_there_are_many() -> None:
-    assert len(NAMES) >= 40
+    made_with = [names(json.loads((CASES / f"{name}.json").read_text())) for name in NAMES]
+    assert sum("test" in providers for providers in made_with) >= 60
+    assert sum("tf" in providers for providers in made_with) >= 25
+    assert sum("pyvider" in providers for providers in made_with) >= 25

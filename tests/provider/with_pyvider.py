@@ -16,10 +16,13 @@ import json
 import os
 import sys
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import attrs
+from pyvider.cty import CtyValue
+from pyvider.cty.conversion import cty_to_native
 from pyvider.data_sources import register_data_source
 from pyvider.data_sources.base import BaseDataSource
 from pyvider.ephemerals import register_ephemeral_resource
@@ -68,12 +71,20 @@ def load(id: str) -> dict[str, Any] | None:
 
 def plain(value: Any) -> Any:
     """What JSON can hold of a value."""
-    return float(value) if value.__class__.__name__ == "Decimal" else sorted(value)
+    if isinstance(value, CtyValue):
+        return plain(cty_to_native(value))
+    if attrs.has(type(value)):
+        return {field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def store(state: Any) -> None:
     WORLD.mkdir(exist_ok=True)
-    path(state.id).write_text(json.dumps(attrs.asdict(state), sort_keys=True, default=plain))
+    path(state.id).write_text(json.dumps(plain(state), sort_keys=True))
 
 
 def die() -> None:
@@ -137,7 +148,7 @@ class Box:
     region: str | None = None
     size: Any = None
     tags: dict[str, str] | None = None
-    zones: Any = None
+    zones: list[str] | None = None
     anything: Any = None
     parts: list[dict[str, Any]] | None = None
     secret: str | None = None
@@ -167,7 +178,11 @@ class BoxResource(BaseResource):
 
     @classmethod
     def get_schema(cls) -> PvsSchema:
-        endpoint = {"host": a_str(required=True), "port": a_num(optional=True, computed=True), "key": a_str(sensitive=True)}
+        endpoint = {
+            "host": a_str(required=True),
+            "port": a_num(optional=True, computed=True),
+            "key": a_str(sensitive=True),
+        }
         return s_resource(
             {
                 "id": a_str(computed=True),

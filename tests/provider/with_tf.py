@@ -85,7 +85,9 @@ class Note(Resource):
         ]
         part = SetNestedBlock("part", Block([Attribute("name", String(), required=True)]))
         blocks = [
-            SetNestedBlock("rule", Block([Attribute("port", Number(), required=True), optional("by", String())], [part])),
+            SetNestedBlock(
+                "rule", Block([Attribute("port", Number(), required=True), optional("by", String())], [part])
+            ),
             SingleBlock("limit", Block([optional("most", Number()), optional("key", String(), sensitive=True)])),
         ]
         return Schema(attributes, version=2, block_types=blocks)
@@ -254,7 +256,9 @@ class TestProvider(Provider):
         return "example.com/test/tf"
 
     def get_provider_schema(self, diags: Diagnostics) -> Schema:
-        return Schema([optional("prefix", String()), optional("fail", String()), optional("key", String(), sensitive=True)])
+        return Schema(
+            [optional("prefix", String()), optional("fail", String()), optional("key", String(), sensitive=True)]
+        )
 
     def validate_config(self, diags: Diagnostics, config: dict[str, Any]) -> None:
         if config["fail"] == "validate":
