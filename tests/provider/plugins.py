@@ -120,7 +120,8 @@ def override(
     monkeypatch: pytest.MonkeyPatch, folder: Path, protocol: int = 6, names: Sequence[str] = ("test",)
 ) -> Path:
     """Makes plugins the overrides of their source addresses; gives the directory of their objects."""
-    programs = {name: write(name, folder / "bin" / name, protocol) for name in names}
+    bins = folder / "bin"
+    programs = {name: write(name, bins if name == "test" else bins / name, protocol) for name in names}
     monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(write_settings(folder, programs)))
     world = folder / "world"
     world.mkdir(exist_ok=True)

@@ -130,7 +130,7 @@ def recorded(state: dict[str, Any]) -> dict[str, Any]:
         for instance in resource["instances"]:
             if instance.get("deposed"):
                 instance["deposed"] = "<new>"
-            if instance.get("private") and SECRETIVE in resource["provider"]:
+            if instance.get("private") and SECRETIVE in resource.get("provider", ""):
                 instance["private"] = "<encrypted>"
     return {"resources": state["resources"], "outputs": state["outputs"]}
 
