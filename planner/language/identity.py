@@ -15,7 +15,7 @@ def identical(a: Value, b: Value) -> bool:
         return True
     cls = a.__class__
     if cls is not b.__class__:
-        return False
+        return _is_number(a) and _is_number(b) and _same_number(a, b)
     if cls is dict:
         return a.keys() == b.keys() and all(identical(v, b[k]) for k, v in a.items())
     if cls is tuple:
@@ -31,7 +31,19 @@ def identical(a: Value, b: Value) -> bool:
         )
     if cls is Marked:
         return a.marks == b.marks and identical(a.value, b.value)
-    return bool(a == b)
+    if cls is int or cls is str or cls is bool:
+        return bool(a == b)
+    return _same_number(a, b) if _is_number(a) else bool(a == b)
+
+
+def _is_number(value: Value) -> bool:
+    return value.__class__ is int or value.__class__.__name__ == "mpfr"
+
+
+def _same_number(a: Value, b: Value) -> bool:
+    from planner.language.numbers import same_number
+
+    return same_number(a, b)
 
 
 def without_refinements(value: Value) -> Value:

@@ -114,6 +114,17 @@ def from_float(x: float) -> Any:
     return normal(_load().mpfr(x, 53))
 
 
+def same_number(a: Any, b: Any) -> bool:
+    """Whether two numbers are equal: whole ones when their digits are, others when their shortest texts are. So the
+    float64 that a provider answers equals the decimal that it stands for (go-cty, rawNumberEqual)."""
+    if a.__class__ is int or b.__class__ is int or a.precision == b.precision:
+        return bool(a == b)
+    g = _load()
+    if g.is_integer(a) or g.is_integer(b):
+        return bool(a == b)
+    return number_to_text(a) == number_to_text(b)
+
+
 def to_float(x: Any) -> float:
     """The float64 nearest to a number."""
     try:

@@ -88,8 +88,11 @@ def equal(a: Value, b: Value) -> bool | None:
     if ca is cb and (ca is str or ca is int or ca is bool):
         return bool(a == b)
     if not _is_compound(a) or not _is_compound(b):
-        numbers = ca is not str and ca is not bool and cb is not str and cb is not bool
-        return bool(numbers and not _is_compound(a) and not _is_compound(b) and a == b)
+        if ca is str or ca is bool or cb is str or cb is bool or _is_compound(a) or _is_compound(b):
+            return False
+        from planner.language.numbers import same_number
+
+        return same_number(a, b)
     ta, tb = type_of(a), type_of(b)
     if _has_unknown_type(a) or _has_unknown_type(b):
         return None if conforms(ta, tb) or conforms(tb, ta) else False

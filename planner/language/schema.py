@@ -35,8 +35,8 @@ class NestedAttributes:
 
 @frozen(eq=False)
 class AttributeSchema:
-    """An attribute: its `type`, or its parts in `nested` (then `type` is worked out). `computed` without `optional`:
-    only the provider sets it. `write_only`: never kept in plan or state."""
+    """An attribute: its `type` (kept as that of its values), or its parts in `nested` (then `type` is worked out).
+    `computed` without `optional`: only the provider sets it. `write_only`: never kept in plan or state."""
 
     type: Type = DYNAMIC
     required: bool = False
@@ -55,8 +55,7 @@ class AttributeSchema:
     def __attrs_post_init__(self) -> None:
         wanted = self.type if self.nested is None else _nested_type(self.nested)
         object.__setattr__(self, "decode_type", wanted)
-        if self.nested is not None:
-            object.__setattr__(self, "type", without_optional(wanted))
+        object.__setattr__(self, "type", without_optional(wanted))
 
 
 def _nested_type(nested: NestedAttributes) -> Type:

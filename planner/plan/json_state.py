@@ -150,9 +150,7 @@ def resource_head(address: str, mode: str, type: str, name: str, key: InstanceKe
 
 def resource_schema(schema_of: SchemaOf, source: str, mode: str, type: str, address: str) -> ResourceSchema:
     """The schema of a resource type. Raises Failure when the provider has none of that name."""
-    provider = schema_of(source)
-    kinds = {"managed": provider.resources, "data": provider.data_sources, "ephemeral": provider.ephemeral}
-    found = kinds[mode].get(type)
+    found = schema_of(source).resource(mode, type)
     if found is None:
         detail = f"{address} cannot be shown: {source} has no schema of {type}."
         raise Failure(error("json.schema_missing", "Schema missing", detail, address=address))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from planner.language.environment import start_range
 from planner.provider.interface import AttributeDiagnostic
 from planner.syntax.body import BlockSchema, Body, BodySchema
 from planner.syntax.nodes import Attribute, Literal, Object, Tuple
@@ -89,7 +90,9 @@ def _element(attribute: Attribute, key: Any) -> Span:
         return Span(attribute.source, item.start, item.end)
     if isinstance(key, str) and isinstance(expr, Object):
         for entry in expr.items:
-            if isinstance(entry.key, Literal) and entry.key.value == key:
-                return Span(attribute.source, entry.value.start, entry.value.end)
+            if not isinstance(entry.key, Literal):
+                return attribute.expr_span  # which key it is takes an evaluation
+            if entry.key.value == key:
+                return Span(attribute.source, *start_range(entry.value, attribute.source))
         return attribute.name_span
     return attribute.expr_span

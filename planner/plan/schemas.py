@@ -66,9 +66,7 @@ class Schemas:
 
     def resource(self, source: str, mode: str, type: str) -> ResourceSchema | None:
         """The schema of a resource type, None when the provider has none of that name. Raises Failure."""
-        schema = self.schema(source)
-        table = {"managed": schema.resources, "data": schema.data_sources, "ephemeral": schema.ephemeral}[mode]
-        return table.get(type)
+        return self.schema(source).resource(mode, type)
 
     # ---------------------------------------------------------------- of declarations
 

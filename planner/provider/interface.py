@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from planner.language.schema import BlockSchema
 from planner.language.values import Value
@@ -48,6 +48,13 @@ class ProviderSchema:
     functions: Mapping[str, Any] = field(factory=dict)
     meta: BlockSchema | None = None
     """what modules may tell the provider in provider_meta blocks"""
+    version: int = 0
+
+    def resource(self, mode: str, type: str) -> ResourceSchema | None:
+        """What there is under a name, None for nothing. Only managed objects have versions: others are made anew."""
+        table = {"managed": self.resources, "data": self.data_sources, "ephemeral": self.ephemeral}[mode]
+        found = table.get(type)
+        return evolve(found, version=0) if found is not None and found.version and mode != "managed" else found
 
 
 @frozen(eq=False)

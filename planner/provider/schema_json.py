@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.language.functions.signatures import signature
+from planner.language.functions.protocol import Function, Param
 from planner.language.schema import AttributeSchema, BlockSchema
 from planner.language.types import type_to_json
 from planner.provider.interface import ProviderSchema, ResourceSchema
@@ -21,7 +21,7 @@ def schemas_json(schemas: Mapping[str, ProviderSchema]) -> dict[str, Any]:
 
 def provider_json(schema: ProviderSchema) -> dict[str, Any]:
     """All that one provider offers; what it has nothing of is left out."""
-    provider: dict[str, Any] = {"version": 0}
+    provider: dict[str, Any] = {"version": schema.version}
     if schema.provider.attributes or schema.provider.blocks:
         provider["block"] = block_json(schema.provider)
     return {
@@ -29,7 +29,48 @@ def provider_json(schema: ProviderSchema) -> dict[str, Any]:
         **_present("resource_schemas", _resources(schema.resources)),
         **_present("data_source_schemas", _resources(schema.data_sources)),
         **_present("ephemeral_resource_schemas", _resources(schema.ephemeral)),
-        **_present("functions", {name: signature(schema.functions[name]) for name in sorted(schema.functions)}),
+        **_present("functions", {name: _function(schema.functions[name]) for name in sorted(schema.functions)}),
+        **_present("resource_identity_schemas", _identities(schema.resources)),
+    }
+
+
+def _function(function: Function) -> dict[str, Any]:
+    """A function of a provider: its descriptions are there also when they are empty."""
+    return {
+        "description": function.description,
+        "summary": function.summary,
+        "return_type": type_to_json(function.return_type),
+        **_present("parameters", [_parameter(p) for p in function.params]),
+        **({"variadic_parameter": _parameter(function.variadic)} if function.variadic is not None else {}),
+    }
+
+
+def _parameter(param: Param) -> dict[str, Any]:
+    return {
+        "name": param.name,
+        "description": param.description,
+        "type": type_to_json(param.type),
+        **_present("is_nullable", param.allow_null),
+    }
+
+
+def _identities(schemas: Mapping[str, ResourceSchema]) -> dict[str, Any]:
+    """What identifies the objects of each type that has such a thing."""
+    found = {}
+    for name in sorted(schemas):
+        identity = schemas[name].identity
+        if identity is not None:
+            attributes = {key: _identity_attribute(identity.attributes[key]) for key in sorted(identity.attributes)}
+            found[name] = {"version": schemas[name].identity_version, **_present("attributes", attributes)}
+    return found
+
+
+def _identity_attribute(schema: AttributeSchema) -> dict[str, Any]:
+    return {
+        "type": type_to_json(schema.decode_type),
+        **_present("description", schema.description),
+        **_present("required_for_import", schema.required),
+        **_present("optional_for_import", schema.optional),
     }
 
 
@@ -61,7 +102,7 @@ def attribute_json(schema: AttributeSchema) -> dict[str, Any]:
     """An attribute: its type, or its parts with how they are nested."""
     out: dict[str, Any] = {}
     if schema.nested is None:
-        out["type"] = type_to_json(schema.type)
+        out["type"] = type_to_json(schema.decode_type)
     else:
         parts = schema.nested.attributes
         out["nested_type"] = {

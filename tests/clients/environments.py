@@ -1,4 +1,4 @@
-"""Virtual environments with the clients, one for each, kept outside the checkout and made when first needed."""
+"""Virtual environments with packages from PyPI, kept outside the checkout and made when first needed."""
 
 from __future__ import annotations
 
@@ -23,15 +23,20 @@ MINUTES = 10
 
 def client(name: str) -> Path:
     """The `bin` directory of the environment with a client. Skips the test when it cannot be installed."""
+    return environment(*PINS[name])
+
+
+def environment(*pins: str) -> Path:
+    """The `bin` directory of the environment with these packages. Skips the test when they cannot be installed."""
     version = ".".join(map(str, sys.version_info[:2]))
-    key = "+".join(PINS[name]).replace("==", "-")
+    key = "+".join(pins).replace("==", "-")
     root = _cache()
     root.mkdir(parents=True, exist_ok=True)
     folder = root / f"{key}-py{version}"
     with open(root / f"{folder.name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the workers of pytest-xdist come here at the same time
         if not (folder / "ready").exists():
-            _make(folder, PINS[name])
+            _make(folder, pins)
     return folder / "bin"
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.language import numbers
+from planner.language import numbers, operations
+from planner.language.identity import identical
 from planner.language.numbers import from_float, number_to_text, parse_number
 
 from .strategies import numbers as some_numbers
@@ -102,3 +103,26 @@ def test_whole_numbers_are_exact(a: int, b: int) -> None:
     assert numbers.add(a, b).__class__ is int
     if b:
         assert numbers.remainder(a, b) == int(Decimal(0)) + (abs(a) % abs(b)) * (1 if a >= 0 else -1)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        (from_float(0.1), parse_number("0.1"), True),
+        (from_float(0.1), parse_number("0.1000000000000000055511151231257827"), False),
+        (from_float(1 / 3), parse_number("0.3333333333333333"), True),
+        (from_float(1e23), parse_number("1e23"), False),
+        (from_float(1e23), 99999999999999991611392, True),
+        (parse_number("-0"), 0, True),
+        (parse_number("-0"), parse_number("0.1"), False),
+        (parse_number("Inf"), parse_number("Inf"), True),
+        (parse_number("Inf"), parse_number("-Inf"), False),
+        (parse_number("0.1"), parse_number("0.2"), False),
+        (1, parse_number("1.5"), False),
+    ],
+)
+def test_equality(left: object, right: object, same: bool) -> None:
+    """A number that took the way through a float64 is the decimal that it stands for."""
+    assert numbers.same_number(left, right) is numbers.same_number(right, left) is same
+    assert identical(left, right) is identical((left,), (right,)) is same
+    assert operations.equal(left, right) is operations.equal((left,), (right,)) is same

@@ -1,18 +1,36 @@
-"""Makes the tests' provider plugin (plugin_server.py) available to a test, as a program on the disk."""
+"""Makes the tests' provider plugins available to a test, as programs on the disk.
+
+There are three: plugin_server.py, which this Python runs, and with_tf.py and with_pyvider.py, each run by a Python of
+its own with the package from PyPI that it is made with.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import subprocess
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from clients.environments import environment
 
 import planner
+from planner.provider.plugin.process import COOKIE
 
 SOURCE = "example.com/test/test"
 SERVER = Path(__file__).with_name("plugin_server.py")
 ROOT = Path(planner.__file__).parents[1]
+PINS = {
+    "tf": ("tf==1.2.0",),
+    "pyvider": ("pyvider==0.8.1", "pyvider-cty==0.6.3", "pyvider-rpcplugin==0.5.5", "provide-foundation==0.4.10"),
+}
+SOURCES = {"test": SOURCE, "tf": "example.com/test/tf", "pyvider": "example.com/test/pyvider"}
+"""local name of each provider -> source address"""
 
 
 def write_plugin(folder: Path, protocol: int = 6) -> Path:
@@ -24,14 +42,87 @@ def write_plugin(folder: Path, protocol: int = 6) -> Path:
     return program
 
 
-def override(monkeypatch: pytest.MonkeyPatch, folder: Path, protocol: int = 6) -> Path:
-    """Makes the plugin the override of its source address; gives the directory of its objects."""
-    program = write_plugin(folder / "bin", protocol)
-    settings = folder / "settings.tfrc"
-    settings.write_text(
-        f'provider_installation {{\n  dev_overrides {{\n    "{SOURCE}" = "{program.parent}"\n  }}\n}}\n'
-    )
-    monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(settings))
+def write_made_with(package: str, folder: Path) -> Path:
+    """A program that runs the plugin made with a package from PyPI. Skips the test when that cannot be installed."""
+    programs = environment(*PINS[package])
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / f"terraform-provider-{package}"
+    lines = ["#!/bin/sh", f'export HOME="{programs.parent}"']  # tf keeps its certificate there
+    if package == "tf":
+        lines.append(f'exec "{programs}/python" "{SERVER.with_name("with_tf.py")}" "$@"')
+    else:
+        announced = folder / "with_pyvider-1.0.dist-info"  # how pyvider finds providers: packages with an entry point
+        announced.mkdir(exist_ok=True)
+        (announced / "METADATA").write_text("Metadata-Version: 2.1\nName: with-pyvider\nVersion: 1.0\n")
+        (announced / "entry_points.txt").write_text("[pyvider]\ncomponents = with_pyvider\n")
+        lines += [
+            f'export PYTHONPATH="{folder}:{SERVER.parent}"',
+            "export PYVIDER_PRIVATE_STATE_SHARED_SECRET=secret PYVIDER_LOG_LEVEL=ERROR PROVIDE_LOG_LEVEL=ERROR",
+            'export PLUGIN_MAGIC_COOKIE_VALUE="$TF_PLUGIN_MAGIC_COOKIE"',  # as in the scripts that `pyvider` makes
+            f'exec "{programs}/pyvider" provide "$@"',
+        ]
+    program.write_text("\n".join(lines) + "\n")
+    program.chmod(0o755)
+    return program
+
+
+def write(name: str, folder: Path, protocol: int = 6) -> Path:
+    """A program that runs the plugin of the provider with a name in SOURCES."""
+    return write_plugin(folder, protocol) if name == "test" else write_made_with(name, folder)
+
+
+def write_settings(folder: Path, programs: Mapping[str, Path]) -> Path:
+    """Settings that make programs the overrides of the providers with these names."""
+    found = folder / "settings.tfrc"
+    lines = "".join(f'    "{SOURCES[name]}" = "{program.parent}"\n' for name, program in programs.items())
+    found.write_text(f"provider_installation {{\n  dev_overrides {{\n{lines}  }}\n}}\n")
+    return found
+
+
+@contextmanager
+def attached(programs: Mapping[str, Path], **environment: str) -> Iterator[str]:
+    """Runs plugins as one who debugs them does; gives what TF_REATTACH_PROVIDERS must be. They must outlive the use."""
+    variables = {**os.environ, COOKIE[0]: COOKIE[1], "PYTHONUNBUFFERED": "1", **environment, "TEST_PROVIDER_START": ""}
+    running: list[subprocess.Popen[str]] = []
+    try:
+        for program in programs.values():
+            words = [str(program), "--dev"]  # plugin_server.py needs no telling
+            running.append(subprocess.Popen(words, stdout=subprocess.PIPE, env=variables, text=True))
+        told = [_announced(name, process) for name, process in zip(programs, running, strict=True)]
+        yield json.dumps({SOURCES[name]: where for name, where in zip(programs, told, strict=True)})
+        assert [process.poll() for process in running] == [None] * len(running)
+    finally:
+        for process in running:
+            process.kill()
+            process.communicate()
+
+
+def _announced(name: str, process: subprocess.Popen[str]) -> dict[str, Any]:
+    assert process.stdout is not None
+    for line in process.stdout:
+        told = re.search(r"TF_REATTACH_PROVIDERS='(.*)'", line)
+        if told:
+            return dict(json.loads(told[1])[SOURCES[name]])
+        if line.startswith("1|"):
+            _, version, network, where, *_ = line.split("|")
+            address = {"Network": network, "String": where}
+            return {
+                "Protocol": "grpc",
+                "ProtocolVersion": int(version),
+                "Pid": process.pid,
+                "Test": True,
+                "Addr": address,
+            }
+    raise AssertionError(f"the plugin {name} did not start")
+
+
+def override(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, protocol: int = 6, names: Sequence[str] = ("test",)
+) -> Path:
+    """Makes plugins the overrides of their source addresses; gives the directory of their objects."""
+    bins = folder / "bin"
+    programs = {name: write(name, bins if name == "test" else bins / name, protocol) for name in names}
+    monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(write_settings(folder, programs)))
     world = folder / "world"
     world.mkdir(exist_ok=True)
     monkeypatch.setenv("TEST_PROVIDER_WORLD", str(world))

@@ -1,9 +1,12 @@
-"""Cases with the tests' plugin whose outcome was recorded from the reference implementation.
+"""Cases with the tests' plugins whose outcome was recorded from the reference implementation.
 
-One JSON file a case: `protocol` of the plugin, and `steps`: `files` of the working directory (what a step does not name
-stays), `args` of plan, `world` (objects removed or changed behind everybody's back: name -> new attributes or null),
-`environment`; and `expected`, what happened. After `plan`, `show -json` and `apply` of each step it is reduced by
-`outcome` to what any implementation must agree on: values, actions, events, positions; no words, no times.
+One JSON file a case: `protocol` of plugin_server.py, or `providers`, the names of those made with packages from PyPI
+(see plugins.py), or both; `attached` when the plugins run all the time; `steps`; and `expected`, what happened. A step
+has `files` of the working directory (what it does not name stays), `args` of plan, `schemas` (whether they are asked
+for), `state` (what it is before the step), `made` (objects that are there from the start) and `world` (objects removed
+or changed behind everybody's back: name -> new attributes or null). After `plan`, `show -json` and `apply` of each step
+it is reduced by `outcome` to what any implementation must agree on: values, actions, events, positions; no words, no
+times.
 
 Run as a program (`REFERENCE=PROGRAM python recorded.py`) it records all cases anew.
 """
@@ -18,14 +21,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 CASES = Path(__file__).with_name("cases")
-SOURCE = "example.com/test/test"
-REQUIRED = f'terraform {{\n  required_providers {{\n    test = {{ source = "{SOURCE}" }}\n  }}\n}}\n'
+SECRETIVE = "example.com/test/pyvider"
+"""the provider that encrypts what it keeps for itself, each time anew"""
 EVENTS = {"apply_start", "apply_complete", "apply_errored", "ephemeral_action_started", "ephemeral_action_complete"}
-UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
 Run = Callable[..., tuple[int, str]]
 """words of a command, run in the working directory -> exit code and standard output"""
 
@@ -37,7 +41,9 @@ def play(case: dict[str, Any], folder: Path, world: Path, run: Run) -> list[dict
         for name, text in step.get("files", {}).items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(REQUIRED + text if name == "main.tf" else text)
+            path.write_text(required(case) + text if name == "main.tf" else text)
+        for name, attributes in step.get("made", {}).items():
+            (world / f"{name}.json").write_text(json.dumps(attributes))
         for name, attributes in step.get("world", {}).items():
             path = world / f"{name}.json"
             if attributes is None:
@@ -49,6 +55,17 @@ def play(case: dict[str, Any], folder: Path, world: Path, run: Run) -> list[dict
             state.write_text(json.dumps(step["state"]))
         found.append(outcome(step, folder, run))
     return found
+
+
+def names(case: dict[str, Any]) -> list[str]:
+    """The providers of a case by their local names."""
+    return list(case.get("providers", ["test"]))
+
+
+def required(case: dict[str, Any]) -> str:
+    """The block that says where the providers of a case come from."""
+    lines = "".join(f'    {name} = {{ source = "example.com/test/{name}" }}\n' for name in names(case))
+    return f"terraform {{\n  required_providers {{\n{lines}  }}\n}}\n"
 
 
 def outcome(step: dict[str, Any], folder: Path, run: Run) -> dict[str, Any]:
@@ -65,6 +82,8 @@ def outcome(step: dict[str, Any], folder: Path, run: Run) -> dict[str, Any]:
     if code == 0:
         code, out = run("apply", "-json", "-input=false", plan.name)
         found["apply"] = {"code": code, "diagnostics": diagnostics(out), "events": events(out)}
+    if "schemas" in step:
+        found["schemas"] = json.loads(run("providers", "schema", "-json")[1])
     state = folder / "terraform.tfstate"
     if state.exists():
         found["state"] = recorded(json.loads(state.read_text()))
@@ -111,29 +130,24 @@ def recorded(state: dict[str, Any]) -> dict[str, Any]:
         for instance in resource["instances"]:
             if instance.get("deposed"):
                 instance["deposed"] = "<new>"
+            if instance.get("private") and SECRETIVE in resource.get("provider", ""):
+                instance["private"] = "<encrypted>"
     return {"resources": state["resources"], "outputs": state["outputs"]}
-
-
-def settings(folder: Path, program: Path) -> Path:
-    """Settings that make a program the override of the tests' provider."""
-    found = folder / "settings.tfrc"
-    found.write_text(f'provider_installation {{\n  dev_overrides {{\n    "{SOURCE}" = "{program.parent}"\n  }}\n}}\n')
-    return found
 
 
 def record(path: Path, reference: str) -> None:
     """Fill in what the reference implementation makes of a case."""
-    from provider.plugins import write_plugin
+    from provider.plugins import attached, write, write_settings
 
     case = json.loads(path.read_text())
     base = Path(tempfile.mkdtemp())
     folder, world = base / "project", base / "world"
     folder.mkdir()
     world.mkdir()
-    program = write_plugin(base / "bin", case["protocol"])
+    programs = {name: write(name, base / "bin" / name, case.get("protocol", 6)) for name in names(case)}
     environment = {
         **os.environ,
-        "TF_CLI_CONFIG_FILE": str(settings(base, program)),
+        "TF_CLI_CONFIG_FILE": str(write_settings(base, {} if "attached" in case else programs)),
         "TEST_PROVIDER_WORLD": str(world),
         "TEST_PROVIDER_START": "tls",  # the reference implementation insists on it
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -143,7 +157,9 @@ def record(path: Path, reference: str) -> None:
         done = subprocess.run([reference, *words], cwd=folder, env=environment, capture_output=True, text=True)
         return done.returncode, done.stdout
 
-    case["expected"] = play(case, folder, world, run)
+    attach = attached(programs, TEST_PROVIDER_WORLD=str(world)) if "attached" in case else nullcontext("")
+    with attach as environment["TF_REATTACH_PROVIDERS"]:
+        case["expected"] = play(case, folder, world, run)
     path.write_text(json.dumps(case, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     shutil.rmtree(base)
 

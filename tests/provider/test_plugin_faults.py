@@ -5,48 +5,55 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from provider.plugins import ROOT, SOURCE, is_alive, override, pids
 
-EVERYTHING = f"""
+REQUIRED = f"""
 terraform {{
   required_providers {{
     test = {{ source = "{SOURCE}" }}
   }}
 }}
-provider "test" {{
-  prefix = "p"
-}}
-resource "test_thing" "a" {{
-  name = "a"
-}}
-resource "test_named" "n" {{
-  name = test_thing.a.name
-}}
-resource "terraform_data" "d" {{
-  input = test_thing.a.id
-}}
-resource "terraform_data" "apart" {{}}
-data "test_thing" "r" {{
-  id = test_thing.a.id
-}}
-ephemeral "test_token" "t" {{
-  name = "renewed"
-}}
-resource "terraform_data" "waits" {{
-  depends_on = [ephemeral.test_token.t]
-  provisioner "local-exec" {{
-    command = "sleep 0.3"
-  }}
-}}
-output "f" {{
-  value = provider::test::double(2)
-}}
 """
+EVERYTHING = (
+    REQUIRED
+    + """
+provider "test" {
+  prefix = "p"
+}
+resource "test_thing" "a" {
+  name = "a"
+}
+resource "test_named" "n" {
+  name = test_thing.a.name
+}
+resource "terraform_data" "d" {
+  input = test_thing.a.id
+}
+resource "terraform_data" "apart" {}
+data "test_thing" "r" {
+  id = test_thing.a.id
+}
+ephemeral "test_token" "t" {
+  name = "renewed"
+}
+resource "terraform_data" "waits" {
+  depends_on = [ephemeral.test_token.t]
+  provisioner "local-exec" {
+    command = "sleep 0.3"
+  }
+}
+output "f" {
+  value = provider::test::double(2)
+}
+"""
+)
 IMPORT = EVERYTHING + 'import {\n  to = test_named.n\n  id = "x"\n}\n'
 SEVERAL = EVERYTHING.replace('name = "a"', 'name = "b"')
 IN_A_FIRST_RUN = (
@@ -138,6 +145,64 @@ def test_killed_while_importing(folder: Path, call: str, expected: int) -> None:
     done = run(folder, "plan", "-no-color", TEST_PROVIDER_KILL=call)
     assert done.returncode == expected
     check_words(" ".join(done.stderr.split()))
+
+
+def test_killed_while_upgrading_an_identity(folder: Path) -> None:
+    (folder / "main.tf").write_text(REQUIRED + 'resource "test_named" "n" {\n  name = "n"\n}\n')
+    assert run(folder, "apply", "-auto-approve").returncode == 0
+    path = folder / "terraform.tfstate"
+    state = json.loads(path.read_text())
+    state["resources"][0]["instances"][0].update(identity_schema_version=0, identity={"title": "n"})
+    path.write_text(json.dumps(state))
+    done = run(folder, "apply", "-auto-approve", "-no-color", TEST_PROVIDER_KILL="UpgradeResourceIdentity")
+    assert done.returncode == 1
+    check_words(" ".join(done.stderr.split()))
+    assert json.loads(path.read_text()) == state
+    assert run(folder, "apply", "-auto-approve").returncode == 0
+
+
+def test_killed_while_moving(folder: Path) -> None:
+    source = {"type": "other_thing", "name": "o", "provider": 'provider["example.com/test/other"]', "mode": "managed"}
+    instance = {"schema_version": 0, "attributes": {"title": "n"}}
+    state = {"version": 4, "lineage": "l", "serial": 1, "terraform_version": "1.12.6", "outputs": {}}
+    path = folder / "terraform.tfstate"
+    path.write_text(json.dumps({**state, "resources": [{**source, "instances": [instance]}]}))
+    before = path.read_text()
+    moved = "moved {\n  from = other_thing.o\n  to   = test_named.n\n}\n"
+    (folder / "main.tf").write_text(REQUIRED + moved + 'resource "test_named" "n" {\n  name = "n"\n}\n')
+    done = run(folder, "apply", "-auto-approve", "-no-color", TEST_PROVIDER_KILL="MoveResourceState")
+    assert done.returncode == 1
+    check_words(" ".join(done.stderr.split()))
+    assert path.read_text() == before
+    assert run(folder, "apply", "-auto-approve").returncode == 0
+
+
+def test_killed_while_asked_to_stop(folder: Path) -> None:
+    (folder / "main.tf").write_text(
+        REQUIRED
+        + 'resource "test_thing" "a" {\n  name = "a"\n  fail = "slow-apply"\n}\nresource "terraform_data" "d" {}\n'
+        + 'resource "terraform_data" "later" {\n  input = test_thing.a.id\n}\n'
+    )
+    running = subprocess.Popen(
+        [sys.executable, "-m", "planner", "apply", "-auto-approve", "-no-color"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TEST_PROVIDER_KILL": "StopProvider"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    world = folder.parent / "world"
+    limit = time.monotonic() + 20
+    while not (world / "slow").exists():
+        assert time.monotonic() < limit and running.poll() is None
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=20)
+    assert running.returncode == 1 and "Traceback" not in said
+    check_words(" ".join(said.split()))
+    assert "while it answered the call ApplyResourceChange" in " ".join(said.split())
+    assert recorded(folder) == {"terraform_data.d"}
+    assert not any(map(is_alive, pids(world)))
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_removed_attributes_are_left_out_at_any_depth() -> None:
 
 def test_functions(plugin: PluginProvider) -> None:
     function = plugin.schema().functions["double"]
-    assert (function.return_type, function.description) == (NUMBER, "Twice the sum")
+    assert (function.return_type, function.summary) == (NUMBER, "Twice the sum")
     context: Any = None
     assert call(function, [2], context) == 4
     assert call(function, ["2", 3, 4], context) == 18

@@ -9,8 +9,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
-from provider.plugins import is_alive, override, pids
-from provider.recorded import CASES, play
+from provider.plugins import attached, is_alive, override, pids, write, write_settings
+from provider.recorded import CASES, names, play
 
 from planner.provider.plugin.process import end_all
 
@@ -31,12 +31,20 @@ def run(*words: str) -> tuple[int, str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_case(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = json.loads((CASES / f"{name}.json").read_text())
-    world = override(monkeypatch, tmp_path, case["protocol"])
+    protocol = case.get("protocol", 6)
+    world = override(monkeypatch, tmp_path, protocol, names(case))
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.setenv("TF_IN_AUTOMATION", "1")
-    found = json.loads(json.dumps(play(case, folder, world, run)))
+    if "attached" in case:
+        monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(write_settings(tmp_path, {})))
+        with attached({name: write(name, tmp_path / "bin" / name, protocol) for name in names(case)}) as told:
+            monkeypatch.setenv("TF_REATTACH_PROVIDERS", told)
+            played = play(case, folder, world, run)
+    else:
+        played = play(case, folder, world, run)
+    found = json.loads(json.dumps(played))
     for number, (actual, expected) in enumerate(zip(found, case["expected"], strict=True)):
         for part in sorted({*actual, *expected}):
             assert actual.get(part) == expected.get(part), f"step {number}: {part}"
@@ -45,4 +53,7 @@ def test_case(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_there_are_many() -> None:
-    assert len(NAMES) >= 40
+    made_with = [names(json.loads((CASES / f"{name}.json").read_text())) for name in NAMES]
+    assert sum("test" in providers for providers in made_with) >= 60
+    assert sum("tf" in providers for providers in made_with) >= 25
+    assert sum("pyvider" in providers for providers in made_with) >= 25

@@ -121,6 +121,7 @@ class Function:
         "not_null",
         "params",
         "result",
+        "summary",
         "variadic",
         "wants",
     )
@@ -144,6 +145,7 @@ class Function:
         self.result = result
         self.impl = impl
         self.description = description
+        self.summary = ""
         self.not_null = not_null
         self.impure = impure
         self.lazy = lazy

@@ -132,6 +132,7 @@ class PluginBase:
             self._readable(resource_schema)("provider_meta", answer.provider_meta).block
             if answer.HasField("provider_meta")
             else None,
+            answer.provider.version,
         )
 
     def _call_function(self, name: str, arguments: list[tuple[Value, Type]], result: Type) -> Value:

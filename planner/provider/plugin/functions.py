@@ -30,7 +30,9 @@ def _function(name: str, given: Any, call: Call) -> Function:
             types += [variadic.type] * (len(values) - len(types))
         return call(name, list(zip(values, types, strict=True)), result)
 
-    return Function(name, params, variadic, result, impl, given.description or given.summary, not_null=False)
+    found = Function(name, params, variadic, result, impl, given.description, not_null=False)
+    found.summary = given.summary
+    return found
 
 
 def _param(given: Any) -> Param:

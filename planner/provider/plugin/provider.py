@@ -268,8 +268,7 @@ class PluginProvider(EphemeralCalls):
             given = [self._dynamic(value, of) for value, of in arguments]
             answer = self._call("CallFunction", "FunctionCall", True, name=name, arguments=given)
             if answer.HasField("error"):
-                at = answer.error.function_argument if answer.error.HasField("function_argument") else None
-                raise FunctionError(answer.error.text, at)
+                raise FunctionError(answer.error.text, answer.error.function_argument)  # the first when it names none
             return self._value(answer, "result", result)
         except (PluginError, CodecError) as problem:
             raise FunctionError(f"{self._who}: {problem}") from None
