@@ -112,7 +112,7 @@ class Connection:
             raise ConnectionError("the connection is closed")
         if seconds != self._seconds:
             self._seconds = seconds
-            self._socket.settimeout(seconds)
+            _limit(self._socket, seconds)
         self._stream += 2
         self._stream_window = self._first_window
         size = len(body) + 5
@@ -121,15 +121,17 @@ class Connection:
         if size <= _LONGEST_FRAME and size <= self._window and size <= self._stream_window:
             self._window -= size
             data = pack(">I", size << 8 | _DATA) + pack(">BIBI", _END_STREAM, self._stream, 0, len(body))
-            self._socket.sendall(start + data + body)
-            sent = True
+            start += data + body
+            body = b""
         else:
-            self._socket.sendall(start)
-            sent = False
+            body = pack(">BI", 0, len(body)) + body
         try:
-            return self._answer(b"" if sent else pack(">BI", 0, len(body)) + body)
+            self._socket.sendall(start)
+            return self._answer(body)
         except ValueError as problem:
             raise ConnectionError(f"the answer is no gRPC: {problem}") from None
+        except BlockingIOError:
+            raise TimeoutError from None
 
     def _answer(self, unsent: bytes) -> Answer:
         """Send what is unsent as the peer takes it, and read until the answer is complete."""
@@ -271,11 +273,24 @@ def _connect(target: str, seconds: float | None) -> socket.socket:
         except BaseException:
             found.close()
             raise
-        return found
-    host, _, port = target.rpartition(":")
-    found = socket.create_connection((host.strip("[]"), int(port)), timeout=seconds)
-    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    else:
+        host, _, port = target.rpartition(":")
+        found = socket.create_connection((host.strip("[]"), int(port)), timeout=seconds)
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    _limit(found, seconds)
     return found
+
+
+def _limit(connected: socket.socket, seconds: float | None) -> None:
+    """Let waiting for the peer end after so many seconds. The system sees to it where it can: Python would ask before
+    each time that it sends or receives, and let other threads go first each time."""
+    if connected.__class__ is not socket.socket:
+        connected.settimeout(seconds)
+        return
+    connected.settimeout(None)
+    whole, part = divmod(round((seconds or 0.0) * 1e6), 1_000_000)
+    for which in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+        connected.setsockopt(socket.SOL_SOCKET, which, pack("@ll", whole, part))
 
 
 def _secured(plain: socket.socket, certificate: str) -> socket.socket:
