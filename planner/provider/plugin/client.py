@@ -44,10 +44,12 @@ class Client:
 
     def call(self, name: str, request: Any, quick: bool = False) -> Any:
         """The answer to a call (a name in CALLS). Raises PluginError."""
+        from google.protobuf.message import DecodeError
+
         data = self.call_bytes(name, request, quick)
         try:
             return self._readers[name](data)
-        except ValueError as problem:  # what protobuf raises is one
+        except DecodeError as problem:
             raise PluginError(f"Its answer to the call {name} cannot be read: {problem}.") from None
 
     def call_bytes(self, name: str, request: Any, quick: bool = False) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import socket
 from base64 import b64decode
+from contextlib import suppress
 from functools import cache, lru_cache
 from struct import pack, unpack_from
 from typing import NamedTuple
@@ -93,10 +94,8 @@ class Connection:
     def abort(self) -> None:
         """End the connection, whatever another thread waits for on it."""
         self.is_usable = False
-        try:
+        with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
 
     def close(self) -> None:
         self.is_usable = False
