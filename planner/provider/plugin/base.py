@@ -158,8 +158,10 @@ class PluginBase:
                 except DamagedSchema:  # what was kept is of no use: ask again, and keep that
                     self._parts, self._keep_is_damaged = None, True
                     return self._told().part(table, name)
-            except (PluginError, DamagedSchema, ValueError) as problem:
-                raise Failure(self._broken(f"Its schema of {name} cannot be had: {problem}")) from None
+            except PluginError as problem:
+                raise Failure(self._broken(str(problem))) from None
+            except ValueError as problem:
+                raise Failure(self._broken(f"Its schema of {name} cannot be read: {problem}.")) from None
 
     def _told(self) -> SchemaParts:
         """The schema: kept from an earlier run, or asked for. Raises PluginError and Failure."""
