@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from struct import pack, unpack
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -116,7 +117,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     threads: list[threading.Thread] = []
     failures: list[BaseException] = []
 
-    def begin(act: Callable[[Peer], None], **settings: int) -> Connection:
+    def begin(act: Callable[[Peer], None], **settings: Any) -> Connection:
         def run() -> None:
             connected, _ = server.accept()
             try:
@@ -283,4 +284,57 @@ def test_a_waiting_call_can_be_ended_by_another_thread(start: Start) -> None:
     with pytest.raises(ConnectionError):
         connection.call(HEADERS, b"")
     other.join()
+    connection.close()
+
+
+def weak_certificate(folder: Path, name: str) -> tuple[str, bytes]:
+    """A file with a certificate and its key, as a widespread framework makes them (1024 bits), and the certificate."""
+    from datetime import UTC, datetime, timedelta
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import rsa
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    key = rsa.generate_private_key(65537, 1024)
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+    made = builder.not_valid_before(now).not_valid_after(now + timedelta(hours=1)).sign(key, hashes.SHA256())
+    path = folder / name
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    path.write_bytes(private + made.public_bytes(Encoding.PEM))
+    return str(path), made.public_bytes(Encoding.DER)
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_only_the_peer_with_the_certificate_is_talked_to(start: Start, tmp_path: Path, is_own: bool) -> None:
+    import ssl
+    from base64 import b64encode
+
+    path, known = weak_certificate(tmp_path, "own")
+    if not is_own:
+        path, _ = weak_certificate(tmp_path, "other")
+
+    def act(peer: Peer) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.set_ciphers("DEFAULT:@SECLEVEL=0")
+        context.set_alpn_protocols(["h2"])
+        context.load_cert_chain(path)
+        with context.wrap_socket(peer.socket, server_side=True) as secured:
+            if is_own:
+                assert secured.selected_alpn_protocol() == "h2"
+                inner = Peer(secured)
+                assert inner.stream.read(len(GREETING)) == GREETING
+                while inner.read()[0] != DATA:
+                    pass
+                inner.answer(1, b"secret")
+
+    certificate = b64encode(known).decode().rstrip("=")
+    if not is_own:
+        with pytest.raises(ssl.SSLError, match="another certificate"):
+            start(act, certificate=certificate)
+        return
+    connection = start(act, certificate=certificate)
+    assert connection.call(HEADERS, b"").body == b"secret"
     connection.close()
