@@ -119,7 +119,7 @@ class PluginBase:
                 told = self._told()
         except PluginError as problem:
             raise Failure(self._broken(str(problem))) from None
-        general = told.general
+        answer = told.general
         tables = {name: Table(places, partial(self._part, name)) for name, places in told.places.items()}
         identities = tables["identity_schemas"]
 
@@ -127,13 +127,13 @@ class PluginBase:
             return resource_schema(name, given, identities.get(name))
 
         return ProviderSchema(
-            evolve(self._readable(resource_schema)("provider", general.provider).block, ephemeral=True),
+            evolve(self._readable(resource_schema)("provider", answer.provider).block, ephemeral=True),
             Converted(tables["resource_schemas"], self._readable(managed)),
             Converted(tables["data_source_schemas"], self._readable(resource_schema)),
             Converted(tables["ephemeral_resource_schemas"], self._readable(ephemeral_schema)),
             self._readable(functions)(tables["functions"], self._call_function),
-            self._readable(resource_schema)("provider_meta", general.provider_meta).block
-            if general.HasField("provider_meta")
+            self._readable(resource_schema)("provider_meta", answer.provider_meta).block
+            if answer.HasField("provider_meta")
             else None,
         )
 
