@@ -32,8 +32,8 @@ def start_provider(address: str, locate: Callable[[str], Located] | None = None)
         raise Failure(unavailable(address))
     from planner.provider.plugin.provider import PluginProvider
 
-    found = locate(address)
-    return PluginProvider(address, [found.binary], None if found.in_development else found.binary)
+    binary = locate(address).binary
+    return PluginProvider(address, [binary], binary)
 
 
 def unavailable(address: str) -> Diagnostic:

@@ -19,6 +19,8 @@ PRIOR = "prior.tfstate"
 """the state that a shape starts with, if any"""
 
 SHAPES = ("dag", "chain", "flat", "splat", "foreach", "modules", "nested", "state", "destroy")
+PLUGIN_SHAPES = ("plugincount", "pluginblocks", "pluginslow")
+"""measured on request only: they need plugins, see generate.py"""
 
 
 def last_address(shape: str, size: int) -> str:
@@ -28,6 +30,9 @@ def last_address(shape: str, size: int) -> str:
         "foreach": f'terraform_data.b["k0-{min(size, 1000) - 1}"]',
         "modules": f"module.m{size - 1}",
         "nested": f"module.m{size - 1}.module.inner.terraform_data.t",
+        "plugincount": f"null_resource.r[{size - 1}]",
+        "pluginblocks": f"random_pet.r{size - 1}",
+        "pluginslow": f"random_string.r{size - 1}",
     }.get(shape, f"terraform_data.r{size - 1}")
 
 

@@ -27,7 +27,8 @@ def run(command: list[str], directory: Path, seconds: float = 900.0) -> tuple[Co
     its children."""
     log = directory / ".bench.log"
     environment = {**os.environ, "TF_IN_AUTOMATION": "1", "CHECKPOINT_DISABLE": "1", "TF_DATA_DIR": ".terraform"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
+        environment.pop(name, None)
     with log.open("wb") as out:
         start = time.perf_counter()
         process = subprocess.Popen(

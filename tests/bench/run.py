@@ -4,6 +4,8 @@
     python tests/bench/run.py -shapes dag,flat -sizes 1000,3000,10000 -commands plan,graph -runs 3
     python tests/bench/run.py -tofu PATH                      the peer beside it, in turn, and the ratios
     python tests/bench/run.py -json costs.json -svg costs.svg what was measured, and a picture of the plans
+    TF_CLI_CONFIG_FILE=FILE python tests/bench/run.py -shapes plugincount,pluginblocks,pluginslow
+                                                              with real plugins, which the file's dev_overrides name
 
 Every figure is the median of the runs. `x` after a peer's figure says how many times faster planner is; the growth
 is the exponent b of time = a * size**b over the sizes measured. Sizes are numbers of resources (of calls for modules

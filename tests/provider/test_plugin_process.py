@@ -70,6 +70,24 @@ def test_the_environment_of_a_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "PLUGIN_CLIENT_CERT" not in found and found["SOME_SETTING"] == "kept"
 
 
+def test_plugins_are_told_to_be_quiet_unless_somebody_wants_to_hear_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("TF_LOG_SDK", "TF_LOG_PROVIDER_CLOUD_INIT")
+    for name in ("TF_LOG", "TF_LOG_PROVIDER", *names):
+        monkeypatch.delenv(name, raising=False)
+
+    def levels() -> list[str | None]:
+        found = environment("/run/x", "registry.example.com/hashicorp/cloud-init")
+        return [found.get(name) for name in names]
+
+    assert levels() == ["WARN", "WARN"]
+    monkeypatch.setenv("TF_LOG_SDK", "TRACE")
+    assert levels() == ["TRACE", "WARN"]
+    monkeypatch.setenv("TF_LOG", "off")
+    assert levels() == ["TRACE", "WARN"]
+    monkeypatch.setenv("TF_LOG", "debug")
+    assert levels() == ["TRACE", None]
+
+
 def test_a_plugin_and_its_directory_are_gone_after_the_end(tmp_path: Path) -> None:
     text = (
         'stat -c %a "$PLUGIN_UNIX_SOCKET_DIR" > mode; echo "$PLUGIN_UNIX_SOCKET_DIR" > dir; sleep 300 & echo $! > child'

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock, RLock, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,8 @@ from planner.language.values import Null, Value, is_wholly_known
 from planner.provider.interface import AttributeDiagnostic, ProviderSchema, ResourceSchema
 from planner.provider.plugin import schema_cache
 from planner.provider.plugin.answers import diagnostics, failure, kept_write_only
-from planner.provider.plugin.messages import messages
 from planner.provider.plugin.process import PluginError
+from planner.provider.plugin.schema_parts import DamagedSchema, SchemaParts, Table, general_part, take_apart
 from planner.vocabulary import exact_json
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
@@ -52,7 +52,8 @@ class PluginBase:
         self._command, self._keep_schema, self._attachment = list(command), keep_schema, attachment
         self._lock = RLock()
         self._client: Client | None = None
-        self._answer: Any = None
+        self._parts: SchemaParts | None = None
+        self._keep_is_damaged = False
         self._asked = False  # whether this process was asked for its schema, which some plugins need first
         self._stopping = Lock()
 
@@ -75,7 +76,7 @@ class PluginBase:
         with self._lock:
             client = self._start()
             if not self._asked:
-                if not self._schema_answer().server_capabilities.get_provider_schema_optional:
+                if not self._told().general.server_capabilities.get_provider_schema_optional:
                     self._ask_schema()
                 self._asked = True
             return client
@@ -115,20 +116,22 @@ class PluginBase:
 
         try:
             with self._lock:
-                answer = self._schema_answer()
+                told = self._told()
         except PluginError as problem:
             raise Failure(self._broken(str(problem))) from None
-        identities = answer.identity_schemas
+        answer = told.general
+        tables = {name: Table(places, partial(self._part, name)) for name, places in told.places.items()}
+        identities = tables["identity_schemas"]
 
         def managed(name: str, given: Any) -> ResourceSchema:
             return resource_schema(name, given, identities.get(name))
 
         return ProviderSchema(
             evolve(self._readable(resource_schema)("provider", answer.provider).block, ephemeral=True),
-            Converted(answer.resource_schemas, self._readable(managed)),
-            Converted(answer.data_source_schemas, self._readable(resource_schema)),
-            Converted(answer.ephemeral_resource_schemas, self._readable(ephemeral_schema)),
-            self._readable(functions)(answer.functions, self._call_function),
+            Converted(tables["resource_schemas"], self._readable(managed)),
+            Converted(tables["data_source_schemas"], self._readable(resource_schema)),
+            Converted(tables["ephemeral_resource_schemas"], self._readable(ephemeral_schema)),
+            self._readable(functions)(tables["functions"], self._call_function),
             self._readable(resource_schema)("provider_meta", answer.provider_meta).block
             if answer.HasField("provider_meta")
             else None,
@@ -147,38 +150,51 @@ class PluginBase:
 
         return converted
 
-    def _schema_answer(self) -> Any:
-        """The message with the schema: kept from an earlier run, or asked for. Raises PluginError and Failure."""
-        if self._answer is None:
-            kept = schema_cache.load(self._keep_schema) if self._keep_schema is not None else None
-            if kept is not None:
-                version, data = kept
-                from google.protobuf.message import DecodeError
+    def _part(self, table: str, name: str) -> Any:
+        """The message with the schema of one type. Raises Failure and KeyError."""
+        with self._lock:
+            try:
+                try:
+                    return self._told().part(table, name)
+                except DamagedSchema:  # what was kept is of no use: ask again, and keep that
+                    self._parts, self._keep_is_damaged = None, True
+                    return self._told().part(table, name)
+            except PluginError as problem:
+                raise Failure(self._broken(str(problem))) from None
+            except ValueError as problem:
+                raise Failure(self._broken(f"Its schema of {name} cannot be read: {problem}.")) from None
 
-                with suppress(DecodeError, ValueError):
-                    self._answer = messages(version).SchemaAnswer.FromString(data)
-        if self._answer is None:
+    def _told(self) -> SchemaParts:
+        """The schema: kept from an earlier run, or asked for. Raises PluginError and Failure."""
+        if self._parts is None and self._keep_schema is not None and not self._keep_is_damaged:
+            self._parts = schema_cache.load(self._keep_schema)
+        if self._parts is None:
             self._ask_schema()
-        return self._answer
+        assert self._parts is not None
+        return self._parts
 
     def _ask_schema(self) -> None:
         client = self._start()
-        answer = client.call("GetProviderSchema", client.messages.Empty(), quick=True)
-        self._asked = True
-        found = diagnostics(answer.diagnostics)
-        if any(d.severity == "error" for d in found):
-            raise Failure([error("provider.schema", d.summary, d.detail) for d in found if d.severity == "error"])
-        if self._answer is not None:
-            return
-        # Identities are an extra: whatever is wrong with them, the provider serves without them.
-        with suppress(PluginError):
-            identities = client.call("GetResourceIdentitySchemas", client.messages.Empty(), quick=True)
-            if not any(d.severity == "error" for d in diagnostics(identities.diagnostics)):
-                for name, identity in identities.identity_schemas.items():
-                    answer.identity_schemas[name].CopyFrom(identity)
-        self._answer = answer
+        try:
+            answer = client.call_bytes("GetProviderSchema", client.messages.Empty(), quick=True)
+            self._asked = True
+            found = diagnostics(general_part(client.version, answer).diagnostics)
+            if any(d.severity == "error" for d in found):
+                raise Failure([error("provider.schema", d.summary, d.detail) for d in found if d.severity == "error"])
+            if self._parts is not None:
+                return
+            # Identities are an extra: whatever is wrong with them, the provider serves without them.
+            identities = b""
+            with suppress(PluginError):
+                more = client.call("GetResourceIdentitySchemas", client.messages.Empty(), quick=True)
+                if not any(d.severity == "error" for d in diagnostics(more.diagnostics)):
+                    identities = more.SerializeToString()
+            parts, data = take_apart(client.version, answer, identities)
+        except ValueError as problem:
+            raise PluginError(f"Its schema cannot be read: {problem}.") from None
+        self._parts = parts
         if self._keep_schema is not None:
-            schema_cache.store(self._keep_schema, client.version, answer.SerializeToString())
+            schema_cache.store(self._keep_schema, parts, data)
 
     def _broken(self, detail: str) -> Diagnostic:
         return error("provider.plugin", "Provider plugin failed", f"{self._who}: {detail}")

@@ -1,11 +1,14 @@
-"""Calls to a plugin: one channel to its process, and errors that say which call failed and what it wrote last."""
+"""Calls to a plugin: connections to its process, and errors that say which call failed and what it wrote last."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
+from threading import Lock
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from planner.provider.plugin.http2 import OK, UNIMPLEMENTED, Answer, Connection, request_headers
 from planner.provider.plugin.messages import CALLS, messages, method
 from planner.provider.plugin.process import END_SECONDS, START_SECONDS, PluginError, PluginProcess
 
@@ -17,81 +20,105 @@ QUICK_SECONDS = 300.0
 _SHUTDOWN = "/plugin.GRPCController/Shutdown"
 LONGEST_MESSAGE = 256 << 20
 """bytes; schemas of 4 MB and more are common, and what is longer than this is a mistake"""
-_OPTIONS = (
-    ("grpc.max_send_message_length", -1),
-    ("grpc.default_authority", "localhost"),
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.ssl_target_name_override", "localhost"),
-)
+_IDLE_SECONDS = 60.0  # a connection that rested longer is not used again: its peer may have grown tired of it
 
 
 class Client:
     """A started plugin, or one that already runs where an attachment says. `messages` are the classes of the protocol
-    that it speaks. Raises PluginError when the plugin cannot be started."""
+    that it speaks. Calls may come from several threads at once. Raises PluginError when the plugin cannot be started.
+    """
 
     def __init__(self, command: list[str], name: str, attachment: Attachment | None = None) -> None:
-        os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what goes wrong is said by the errors of the calls
-        import grpc
-
         limit = time_limit()
         self._attached = attachment is not None
         self._process: PluginProcess | Attachment = attachment or PluginProcess(command, name, limit or START_SECONDS)
-        shake = self._process.handshake
-        options = (("grpc.max_receive_message_length", message_limit()), *_OPTIONS)
-        self.version = shake.version
-        self.messages = messages(shake.version)
-        if shake.certificate:
-            credentials = grpc.ssl_channel_credentials(root_certificates=_pem(shake.certificate))
-            self._channel = grpc.secure_channel(shake.target, credentials, options=options)
-        else:
-            self._channel = grpc.insecure_channel(shake.target, options=options[:-1])
-        self._calls: dict[str, Any] = {}
+        self.version = self._process.handshake.version
+        self.messages = messages(self.version)
+        self._longest = message_limit()
+        self._lock = Lock()
+        self._resting: list[tuple[float, Connection]] = []
+        self._busy: set[Connection] = set()
+        self._ended = False
+        self._paths = {call: method(self.version, call) for call in CALLS}
+        self._readers = {call: getattr(self.messages, CALLS[call][2]).FromString for call in CALLS}
 
     def call(self, name: str, request: Any, quick: bool = False) -> Any:
         """The answer to a call (a name in CALLS). Raises PluginError."""
-        import grpc
+        from google.protobuf.message import DecodeError
 
-        method_ = self._calls.get(name)
-        if method_ is None:
-            answer = getattr(self.messages, CALLS[name][2])
-            method_ = self._calls[name] = self._channel.unary_unary(
-                method(self.version, name),
-                request_serializer=type(request).SerializeToString,
-                response_deserializer=answer.FromString,
-            )
+        data = self.call_bytes(name, request, quick)
+        try:
+            return self._readers[name](data)
+        except DecodeError as problem:
+            raise PluginError(f"Its answer to the call {name} cannot be read: {problem}.") from None
+
+    def call_bytes(self, name: str, request: Any, quick: bool = False) -> bytes:
+        """The same with the answer as it came."""
         seconds = time_limit() or (QUICK_SECONDS if quick else None)
         try:
-            return method_(request, timeout=seconds)
-        except grpc.RpcError as problem:
-            raise PluginError(self._explain(name, problem, seconds)) from None
-        except ValueError:  # the channel was closed meanwhile
-            raise PluginError(f"It was ended before it answered the call {name}.") from None
-
-    def _explain(self, call: str, problem: Any, seconds: float | None) -> str:
-        import grpc
-
-        code = problem.code()
-        if code is grpc.StatusCode.UNIMPLEMENTED:
-            return f"It does not know the call {call}."
-        if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+            answer = self._exchange(self._paths[name], request.SerializeToString(), seconds)
+        except TimeoutError:
             self._process.end()
-            return f"It did not answer the call {call} within {seconds:g} seconds.{self._process.last_output()}"
-        if code is grpc.StatusCode.CANCELLED:
-            return f"It was ended before it answered the call {call}."
-        if code is grpc.StatusCode.UNAVAILABLE:
+            raise PluginError(
+                f"It did not answer the call {name} within {seconds:g} seconds.{self._process.last_output()}"
+            ) from None
+        except OSError:
+            if self._ended:
+                raise PluginError(f"It was ended before it answered the call {name}.") from None
             how = self._process.how_it_ended()
-            return f"It broke off while it answered the call {call}: {how}.{self._process.last_output()}"
-        return f"The call {call} failed: {problem.details()}.{self._process.last_output()}"
+            raise PluginError(
+                f"It broke off while it answered the call {name}: {how}.{self._process.last_output()}"
+            ) from None
+        if answer.code == OK:
+            return answer.body
+        if answer.code == UNIMPLEMENTED:
+            raise PluginError(f"It does not know the call {name}.")
+        raise PluginError(f"The call {name} failed: {answer.message}.{self._process.last_output()}")
+
+    def _exchange(self, path: str, body: bytes, seconds: float | None) -> Answer:
+        """Raises OSError."""
+        connection = self._connection(seconds)
+        try:
+            headers = request_headers(path, bool(self._process.handshake.certificate))
+            answer = connection.call(headers, body, seconds)
+        except BaseException:
+            connection.close()
+            raise
+        finally:
+            with self._lock:
+                self._busy.discard(connection)
+                if connection.is_usable:
+                    self._resting.append((monotonic(), connection))
+        if not connection.is_usable:
+            connection.close()
+        return answer
+
+    def _connection(self, seconds: float | None) -> Connection:
+        with self._lock:
+            while self._resting:
+                since, found = self._resting.pop()
+                if monotonic() - since < _IDLE_SECONDS:
+                    self._busy.add(found)
+                    return found
+                found.close()
+        shake = self._process.handshake
+        made = Connection(shake.target, shake.certificate, self._longest, seconds)
+        with self._lock:
+            self._busy.add(made)
+        return made
 
     def close(self) -> None:
         """Let the plugin end, or end it."""
-        import grpc
-
+        self._ended = True
         if self._process.is_running and not self._attached:
-            shutdown = self._channel.unary_unary(_SHUTDOWN, request_serializer=bytes, response_deserializer=bytes)
-            with suppress(grpc.RpcError, ValueError):  # most plugins are gone before they could answer
-                shutdown(b"", timeout=END_SECONDS)
-        self._channel.close()
+            with suppress(OSError):  # most plugins are gone before they could answer
+                self._exchange(_SHUTDOWN, b"", END_SECONDS)
+        with self._lock:
+            for connection in self._busy:
+                connection.abort()
+            for _, connection in self._resting:
+                connection.close()
+            self._resting.clear()
         self._process.end(END_SECONDS)
 
 
@@ -111,11 +138,3 @@ def time_limit() -> float | None:
     except ValueError:
         return None
     return seconds if seconds > 0 else None
-
-
-def _pem(certificate: str) -> bytes:
-    """A certificate in base64 DER, with or without padding, as PEM."""
-    text = certificate.rstrip("=")
-    text += "=" * (-len(text) % 4)
-    lines = [text[i : i + 64] for i in range(0, len(text), 64)]
-    return "\n".join(["-----BEGIN CERTIFICATE-----", *lines, "-----END CERTIFICATE-----", ""]).encode()

@@ -5,8 +5,7 @@ numbers and names of calls, so both are built from this table, each into a descr
 meets other users of protobuf in the process.
 
 A field is `name=number:type`. Two numbers stand for protocol 5 and 6, `-` for "not there". Before the type, `*` means
-repeated, `%` a map from strings, `?` present or not, `^` one of several. Enumerations are read as numbers. One field is
-ours: `identity_schemas` of SchemaAnswer, where the answer to another call is put, so that both are kept together.
+repeated, `%` a map from strings, `?` present or not, `^` one of several. Enumerations are read as numbers.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ ClientCapabilities deferral_allowed=1:bool write_only_attributes_allowed=2:bool
 
 SchemaAnswer provider=1:Schema resource_schemas=2:%Schema data_source_schemas=3:%Schema diagnostics=4:*Diagnostic \
   provider_meta=5:Schema server_capabilities=6:ServerCapabilities functions=7:%Function \
-  ephemeral_resource_schemas=8:%Schema identity_schemas=1000:%IdentitySchema
+  ephemeral_resource_schemas=8:%Schema
 IdentitySchemasAnswer identity_schemas=1:%IdentitySchema diagnostics=2:*Diagnostic
 ProviderConfig config=1:DynamicValue
 ProviderConfigAnswer prepared_config=1/-:DynamicValue diagnostics=2:*Diagnostic

@@ -63,7 +63,7 @@ class PluginProcess:
         self._ended = False
         self._directory = _socket_directory()
         try:
-            self._process, self._lifeline = _spawn(command, self._directory)
+            self._process, self._lifeline = _spawn(command, self._directory, name)
         except OSError as problem:
             shutil.rmtree(self._directory, ignore_errors=True)
             raise PluginError(f"It cannot be started: {problem}.") from None
@@ -172,7 +172,7 @@ def end_all() -> None:
         process.end()
 
 
-def _spawn(command: list[str], directory: str) -> tuple[subprocess.Popen[bytes], int]:
+def _spawn(command: list[str], directory: str, name: str) -> tuple[subprocess.Popen[bytes], int]:
     watched, lifeline = os.pipe()
     try:
         process = subprocess.Popen(
@@ -180,7 +180,7 @@ def _spawn(command: list[str], directory: str) -> tuple[subprocess.Popen[bytes],
             stdin=watched,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment(directory),
+            env=environment(directory, name),
             start_new_session=True,  # a Ctrl-C at the terminal is for us: we ask the plugin to stop
         )
     except BaseException:
@@ -191,14 +191,20 @@ def _spawn(command: list[str], directory: str) -> tuple[subprocess.Popen[bytes],
     return process, lifeline
 
 
-def environment(directory: str) -> dict[str, str]:
-    """The environment of a plugin that is to make its socket in a directory. No certificate is offered: a directory
-    that nobody else can enter protects the socket."""
+def environment(directory: str, name: str = "") -> dict[str, str]:
+    """The environment of a plugin (its address: `name`) that is to make its socket in a directory. No certificate is
+    offered: a directory that nobody else can enter protects the socket. Plugins write some 20 lines of log a call when
+    nobody tells them otherwise, half of all their work; when nobody asked for a log they are told to write warnings.
+    """
     found = {name: value for name, value in os.environ.items() if not name.startswith("PLUGIN_")}
     found[COOKIE[0]] = COOKIE[1]
     found["PLUGIN_PROTOCOL_VERSIONS"] = ",".join(map(str, VERSIONS))
     found["PLUGIN_MIN_PORT"], found["PLUGIN_MAX_PORT"] = "10000", "25000"
     found["PLUGIN_UNIX_SOCKET_DIR"] = directory
+    if not _log_is_wanted():
+        own = name.rpartition("/")[2].upper().replace("-", "_")
+        for variable in ("TF_LOG_SDK", f"TF_LOG_PROVIDER_{own}"):
+            found.setdefault(variable, "WARN")
     return found
 
 
@@ -228,10 +234,14 @@ def parse_handshake(line: str) -> Handshake:
 # ---------------------------------------------------------------- log
 
 
+def _log_is_wanted() -> bool:
+    level = os.environ.get("TF_LOG_PROVIDER") or os.environ.get("TF_LOG") or "OFF"
+    return level.upper() != "OFF"
+
+
 def log(name: str, line: str) -> None:
     """A line of a plugin for whoever asked to see them with TF_LOG or TF_LOG_PROVIDER, in TF_LOG_PATH or on stderr."""
-    level = os.environ.get("TF_LOG_PROVIDER") or os.environ.get("TF_LOG")
-    if not level or level.upper() == "OFF":
+    if not _log_is_wanted():
         return
     text = f"{name}: {line}\n"
     path = os.environ.get("TF_LOG_PATH")

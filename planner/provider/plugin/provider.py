@@ -162,7 +162,7 @@ class PluginProvider(EphemeralCalls):
         try:
             schema = self._resource("managed", type)
             block, wanted = schema.block, implied_type(schema.block)
-            capabilities = self._schema_answer().server_capabilities
+            capabilities = self._told().general.server_capabilities
             if request.proposed.__class__ is Null and not capabilities.plan_destroy:
                 return PlanAnswer(Null(wanted), private=request.prior_private)
             client = self._started()

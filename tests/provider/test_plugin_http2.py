@@ -1,0 +1,340 @@
+"""Our end of gRPC: headers, and a connection against a peer that is made of frames here, well-behaved and not."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from struct import pack, unpack
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.provider.plugin import hpack
+from planner.provider.plugin.http2 import Answer, Connection, request_headers
+
+HEADERS = request_headers("/tfplugin6.Provider/PlanResourceChange", False)
+GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+STATUS = b"\x88"  # :status 200, an entry of the known table
+DATA, HEADER, RESET, SETTINGS, PING, GOAWAY, WINDOW, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
+
+
+# ---------------------------------------------------------------- headers
+
+
+@given(st.lists(st.tuples(st.text("abc-:", min_size=1), st.text(st.characters(max_codepoint=126), max_size=400))))
+@settings(max_examples=60, deadline=None)
+def test_headers_there_and_back(pairs: list[tuple[str, str]]) -> None:
+    assert hpack.decode(hpack.encode(tuple(pairs))) == dict(pairs)
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [  # from the examples of RFC 7541, appendix C
+        ("400a637573746f6d2d6b65790d637573746f6d2d686561646572", {"custom-key": "custom-header"}),
+        ("040c2f73616d706c652f70617468", {}),
+        ("100870617373776f726406736563726574", {"password": "secret"}),
+        ("408825a849e95ba97d7f8925a849e95bb8e8b4bf", {"custom-key": "custom-value"}),
+        ("4803333032", {":status": "302"}),
+        ("48826402", {":status": "302"}),
+        ("2088", {":status": "200"}),
+    ],
+)
+def test_headers_of_others(data: str, found: dict[str, str]) -> None:
+    assert hpack.decode(bytes.fromhex(data)) == found
+
+
+def test_every_byte_has_a_code_of_its_own() -> None:
+    codes = hpack._codes()
+    assert sorted(codes.values()) == list(range(257))
+    assert sum(2.0**-length for length, _ in codes) == 1.0  # a complete code
+    for symbol, length, code in (
+        (ord("a"), 5, 0x3),
+        (ord("\n"), 30, 0x3FFFFFFC),
+        (0, 13, 0x1FF8),
+        (256, 30, 2**30 - 1),
+    ):
+        assert codes[length, code] == symbol
+
+
+@pytest.mark.parametrize("data", ["be", "7f00", "80", "3f7f", "00", "0003", "000161ff", "0001618100", "00016181ff"])
+def test_headers_that_are_none(data: str) -> None:
+    with pytest.raises(ValueError, match="header"):
+        hpack.decode(bytes.fromhex(data))
+
+
+# ---------------------------------------------------------------- a peer
+
+
+class Peer:
+    """The other end: what it reads frame by frame, and what it sends."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self.socket = connected
+        self.stream = connected.makefile("rb")
+
+    def read(self) -> tuple[int, int, int, bytes]:
+        head = self.stream.read(9)
+        size = int.from_bytes(head[:3], "big")
+        return head[3], head[4], int.from_bytes(head[5:], "big"), self.stream.read(size)
+
+    def send(self, kind: int, flags: int = 0, stream: int = 1, payload: bytes = b"") -> None:
+        self.socket.sendall(len(payload).to_bytes(3, "big") + bytes((kind, flags)) + pack(">I", stream) + payload)
+
+    def request(self, first: bool = True) -> tuple[int, bytes]:
+        """The stream of a call and its message, read to its end."""
+        if first:
+            assert self.stream.read(len(GREETING)) == GREETING
+        body, flags, kind, stream = b"", 0, SETTINGS, 0
+        while not (kind == DATA and flags & 1):
+            kind, flags, stream, payload = self.read()
+            body += payload if kind == DATA else b""
+            assert kind != HEADER or payload == HEADERS
+        assert (body[0], unpack(">I", body[1:5])[0]) == (0, len(body) - 5)
+        return stream, body[5:]
+
+    def answer(self, stream: int, body: bytes, trailer: bytes = hpack.encode((("grpc-status", "0"),))) -> None:
+        self.send(HEADER, 4, stream, STATUS)
+        data = pack(">BI", 0, len(body)) + body
+        for at in range(0, len(data), 10_000):
+            self.send(DATA, 0, stream, data[at : at + 10_000])
+        self.send(HEADER, 5, stream, trailer)
+
+
+Start = Callable[..., Connection]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start a peer that does something in a thread; the connection to it."""
+    path = str(tmp_path / "s")
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    server.bind(path)
+    server.listen()
+    threads: list[threading.Thread] = []
+    failures: list[BaseException] = []
+
+    def begin(act: Callable[[Peer], None], **settings: Any) -> Connection:
+        def run() -> None:
+            connected, _ = server.accept()
+            try:
+                act(Peer(connected))
+            except BaseException as problem:
+                failures.append(problem)
+            finally:
+                connected.close()
+
+        threads.append(threading.Thread(target=run, daemon=True))
+        threads[-1].start()
+        return Connection(f"unix:{path}", **settings)
+
+    yield begin
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+    server.close()
+    assert not failures, failures
+
+
+def test_calls_one_after_the_other(start: Start) -> None:
+    def act(peer: Peer) -> None:
+        peer.send(SETTINGS, 0, 0)
+        for i in range(3):
+            stream, body = peer.request(i == 0)
+            assert stream == 2 * i + 1
+            peer.answer(stream, body * 2)
+
+    connection = start(act)
+    for body in (b"a", b"", b"something"):
+        assert connection.call(HEADERS, body) == Answer(0, "", body * 2) and connection.is_usable
+    connection.close()
+
+
+def test_long_messages_wait_until_the_peer_takes_them(start: Start) -> None:
+    long = bytes(range(256)) * 1200
+
+    def act(peer: Peer) -> None:
+        peer.send(SETTINGS, 0, 0, pack(">HI", 4, 1000))  # bytes of a call before it is asked for more
+        peer.answer(peer.request()[0], b"")
+        taken, body, flags = 1000, b"", 0
+        while len(body) < len(long) + 5:
+            kind, flags, stream, payload = peer.read()
+            if kind == DATA:
+                body += payload
+                assert len(payload) <= 16_384 and len(body) <= taken
+                if len(body) == taken:
+                    taken += 30_000
+                    peer.send(WINDOW, 0, 0, pack(">I", 30_000))
+                    peer.send(WINDOW, 0, stream, pack(">I", 30_000))
+        assert body[5:] == long and flags & 1
+        peer.answer(stream, long)
+
+    connection = start(act)
+    assert connection.call(HEADERS, b"").body == b""
+    assert connection.call(HEADERS, long).body == long
+    connection.close()
+
+
+def test_what_peers_may_do_meanwhile(start: Start) -> None:
+    def act(peer: Peer) -> None:
+        stream, _ = peer.request()
+        peer.send(PING, 0, 0, b"12345678")
+        peer.send(WINDOW, 0, 0, pack(">I", 10))
+        peer.send(99, 0, 0, b"of an extension")
+        assert peer.read() == (PING, 1, 0, b"12345678")
+        packed = hpack.encode((("grpc-status", "0"), ("other", "x" * 100)))
+        peer.send(HEADER, 0, stream, STATUS[:0])
+        peer.send(CONTINUATION, 4, stream, STATUS)
+        peer.send(DATA, 8, stream, b"\x03" + pack(">BI", 0, 2) + b"ok" + bytes(3))
+        peer.send(HEADER, 1 | 4 | 8 | 32, stream, b"\x01" + bytes(5) + packed + b"\x00")
+        stream, _ = peer.request(False)
+        peer.send(GOAWAY, 0, 0, pack(">II", stream, 0))
+        peer.answer(stream, b"the last")
+
+    connection = start(act)
+    assert connection.call(HEADERS, b"").body == b"ok" and connection.is_usable
+    assert connection.call(HEADERS, b"").body == b"the last" and not connection.is_usable
+    with pytest.raises(ConnectionError):
+        connection.call(HEADERS, b"")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("trailer", "found"),
+    [
+        ((("grpc-status", "12"), ("grpc-message", "no such%20call%21")), Answer(12, "no such call!", b"")),
+        ((("grpc-status", "2"),), Answer(2, "", b"")),
+        ((("other", "x"),), Answer(2, "it answered with the HTTP status 200 and without a status of gRPC", b"")),
+    ],
+)
+def test_answers_that_are_errors(start: Start, trailer: tuple[tuple[str, str], ...], found: Answer) -> None:
+    def act(peer: Peer) -> None:
+        stream, _ = peer.request()
+        peer.send(HEADER, 5, stream, STATUS + hpack.encode(trailer))
+
+    connection = start(act)
+    assert connection.call(HEADERS, b"") == found and connection.is_usable
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags", "payload", "reason"),
+    [
+        (RESET, 0, pack(">I", 8), "gave up the call"),
+        (GOAWAY, 0, pack(">II", 0, 0), "takes no calls"),
+        (HEADER, 4, b"\xff\xff", "no gRPC"),
+        (DATA, 0, bytes(16_385), "no gRPC: a frame that is longer"),
+        (None, 0, b"", "closed the connection"),
+    ],
+)
+def test_peers_that_break_off(start: Start, kind: int | None, flags: int, payload: bytes, reason: str) -> None:
+    def act(peer: Peer) -> None:
+        stream, _ = peer.request()
+        if kind is not None:
+            peer.send(kind, flags, 0 if kind == GOAWAY else stream, payload)
+
+    connection = start(act)
+    with pytest.raises(ConnectionError, match=reason):
+        connection.call(HEADERS, b"")
+    assert not connection.is_usable
+    connection.close()
+
+
+def test_messages_that_are_none_or_too_long(start: Start) -> None:
+    def act(peer: Peer) -> None:
+        for i, data in enumerate((b"", b"\x01\0\0\0\x01a", b"\0\0\0\0\x05a")):
+            stream, _ = peer.request(i == 0)
+            peer.send(HEADER, 4, stream, STATUS)
+            peer.send(DATA, 0, stream, data)
+            peer.send(HEADER, 5, stream, hpack.encode((("grpc-status", "0"),)))
+        stream, _ = peer.request(False)
+        peer.send(HEADER, 4, stream, STATUS)
+        peer.send(DATA, 0, stream, bytes(106))
+        peer.stream.read()
+
+    connection = start(act, longest=100)
+    for _ in range(3):
+        assert "something else" in connection.call(HEADERS, b"").message
+    assert connection.call(HEADERS, b"").message == "the answer is longer than 100 bytes"
+    assert not connection.is_usable
+    connection.close()
+
+
+def test_silence_has_an_end(start: Start) -> None:
+    connection = start(lambda peer: (peer.request(), peer.stream.read())[:0])
+    with pytest.raises(TimeoutError):
+        connection.call(HEADERS, b"", 0.2)
+    connection.close()
+
+
+def test_a_waiting_call_can_be_ended_by_another_thread(start: Start) -> None:
+    arrived = threading.Event()
+
+    def act(peer: Peer) -> None:
+        peer.request()
+        arrived.set()
+        peer.stream.read()
+
+    connection = start(act)
+    other = threading.Thread(target=lambda: (arrived.wait(10), connection.abort()))
+    other.start()
+    with pytest.raises(ConnectionError):
+        connection.call(HEADERS, b"")
+    other.join()
+    connection.close()
+
+
+def weak_certificate(folder: Path, name: str) -> tuple[str, bytes]:
+    """A file with a certificate and its key, as a widespread framework makes them (1024 bits), and the certificate."""
+    from datetime import UTC, datetime, timedelta
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import rsa
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    key = rsa.generate_private_key(65537, 1024)
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+    made = builder.not_valid_before(now).not_valid_after(now + timedelta(hours=1)).sign(key, hashes.SHA256())
+    path = folder / name
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    path.write_bytes(private + made.public_bytes(Encoding.PEM))
+    return str(path), made.public_bytes(Encoding.DER)
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_only_the_peer_with_the_certificate_is_talked_to(start: Start, tmp_path: Path, is_own: bool) -> None:
+    import ssl
+    from base64 import b64encode
+
+    path, known = weak_certificate(tmp_path, "own")
+    if not is_own:
+        path, _ = weak_certificate(tmp_path, "other")
+
+    def act(peer: Peer) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.set_ciphers("DEFAULT:@SECLEVEL=0")
+        context.set_alpn_protocols(["h2"])
+        context.load_cert_chain(path)
+        with context.wrap_socket(peer.socket, server_side=True) as secured:
+            if is_own:
+                assert secured.selected_alpn_protocol() == "h2"
+                inner = Peer(secured)
+                assert inner.stream.read(len(GREETING)) == GREETING
+                while inner.read()[0] != DATA:
+                    pass
+                inner.answer(1, b"secret")
+
+    certificate = b64encode(known).decode().rstrip("=")
+    if not is_own:
+        with pytest.raises(ssl.SSLError, match="another certificate"):
+            start(act, certificate=certificate)
+        return
+    connection = start(act, certificate=certificate)
+    assert connection.call(HEADERS, b"").body == b"secret"
+    connection.close()
