@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import run_cases
+from forked import Forker
 
 HERE = Path(__file__).parent
 CASES = sorted(folder.name for folder in (HERE / "cases").iterdir() if (folder / "case.json").exists())
+BINARY = f"{sys.executable} -m planner"
+
+
+@pytest.fixture(scope="module")
+def forker() -> Iterator[Forker]:
+    made = Forker(len(BINARY.split()))
+    yield made
+    made.close()
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_case(case: str) -> None:
-    command = [sys.executable, str(HERE / "run_cases.py"), "--cases", str(HERE / "cases" / case), "-v", "-j", "1"]
-    command += ["--graph-json", "--binary", f"{sys.executable} -m planner"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_case(case: str, forker: Forker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--cases", str(HERE / "cases" / case), "-v", "-j", "1", "--graph-json", "--binary", BINARY]
+    monkeypatch.setattr(sys, "argv", ["run_cases.py", *words])
+    monkeypatch.setattr(run_cases, "execute", forker.execute)
+    code = run_cases.main()
+    assert code == 0, capsys.readouterr().out
+
+
+def test_one_case_in_processes_of_its_own(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--cases", str(HERE / "cases" / CASES[0]), "-v", "-j", "1", "--graph-json", "--binary", BINARY]
+    monkeypatch.setattr(sys, "argv", ["run_cases.py", *words])
+    code = run_cases.main()
+    assert code == 0, capsys.readouterr().out

@@ -28,6 +28,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+sys.dont_write_bytecode = True  # a fault in the writing of a compiled module would hit every later command
+
 CONFIGURATION = """
 resource "terraform_data" "n" {
   count            = 2

@@ -1,41 +1,62 @@
-"""An interrupt in the middle of an import waits for its end."""
+"""An interrupt in the middle of an import waits for its end. Each in its own process: test runners handle signals too."""
 
 from __future__ import annotations
 
-import signal
+import subprocess
+import sys
+from textwrap import dedent
 
 import pytest
 
-from planner.vocabulary.fast_json import uninterrupted
 
-
-def test_an_interrupt_waits_for_the_end_of_the_block() -> None:
-    done = []
-
-    def block() -> None:
-        with uninterrupted():
-            signal.raise_signal(signal.SIGINT)
-            done.append("the rest of the block")
-
-    with pytest.raises(KeyboardInterrupt):
-        block()
-    assert done
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_an_error_of_the_block_passes() -> None:
-    with pytest.raises(ImportError), uninterrupted():
-        raise ImportError
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_a_handler_hears_each_signal_once() -> None:
-    heard: list[int] = []
-    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
-    try:
-        with uninterrupted():
-            signal.raise_signal(signal.SIGTERM)
-            assert not heard
-        assert heard == [signal.SIGTERM]
-    finally:
-        signal.signal(signal.SIGTERM, before)
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (
+            """
+            try:
+                with uninterrupted():
+                    signal.raise_signal(signal.SIGINT)
+                    print("the rest of the block")
+            except KeyboardInterrupt:
+                print("interrupted", signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+            """,
+            ["the rest of the block", "interrupted True"],
+        ),
+        (
+            """
+            try:
+                with uninterrupted():
+                    raise ImportError
+            except ImportError:
+                print("passed", signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+            """,
+            ["passed True"],
+        ),
+        (
+            """
+            signal.signal(signal.SIGTERM, lambda number, frame: print("heard", number == signal.SIGTERM))
+            with uninterrupted():
+                signal.raise_signal(signal.SIGTERM)
+                print("not yet")
+            """,
+            ["not yet", "heard True"],
+        ),
+        (
+            """
+            from threading import Thread
+            def work():
+                with uninterrupted():
+                    print("elsewhere nothing is held back")
+            thread = Thread(target=work)
+            thread.start()
+            thread.join()
+            """,
+            ["elsewhere nothing is held back"],
+        ),
+    ],
+)
+def test_what_arrives_is_handled_afterwards(script: str, said: list[str]) -> None:
+    text = "import signal\nfrom planner.vocabulary.fast_json import uninterrupted\n" + dedent(script)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == said, done.stderr

@@ -1,0 +1,91 @@
+"""The command line in forked processes: one that has imported everything, and has run nothing, forks for each command.
+
+A command then does what it does in a process of its own, without the hundred milliseconds of its imports, which is most
+of what the recorded cases would take: they run some thousand commands.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+class Forker:
+    """Runs commands with the signature of `run_cases.execute`, whose command it ignores but for the words after it."""
+
+    def __init__(self, words_before: int) -> None:
+        self.words_before = words_before
+        self.process = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def execute(self, command: list[str], cwd: Path, env: dict[str, str], timeout: float) -> tuple[int, str, str]:
+        with tempfile.TemporaryDirectory(prefix="forked-") as folder:
+            out, err = os.path.join(folder, "out"), os.path.join(folder, "err")
+            request = {"words": command[self.words_before :], "cwd": str(cwd), "env": env, "out": out, "err": err}
+            assert self.process.stdin is not None
+            assert self.process.stdout is not None
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
+            self.process.stdin.flush()
+            if not select.select([self.process.stdout], [], [], timeout)[0]:
+                self.process.kill()
+                return -1, "", f"timed out after {timeout:g} s"
+            code = int(self.process.stdout.readline())
+            texts = [Path(path).read_bytes().decode("utf-8", "replace") for path in (out, err)]
+        return code, *texts
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def serve() -> None:
+    """Read requests, a JSON text a line; answer each with the exit code of its command."""
+    import pkgutil
+    from importlib import import_module
+
+    import planner
+
+    for module in pkgutil.walk_packages(planner.__path__, "planner."):
+        if not module.name.endswith(("__main__", ".dask_executor")):
+            try:
+                import_module(module.name)
+            except ImportError:
+                continue  # an extra that is not installed
+    for line in sys.stdin.buffer:
+        child = os.fork()
+        if not child:
+            os._exit(_command(json.loads(line)))
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os.write(1, b"%d\n" % code)
+
+
+def _command(request: dict[str, Any]) -> int:
+    from planner.__main__ import main
+
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    for number, name in ((1, "out"), (2, "err")):
+        file = os.open(request[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    sys.argv = ["planner", *request["words"]]
+    try:
+        code = main()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
+
+
+if __name__ == "__main__":
+    serve()
