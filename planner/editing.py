@@ -11,6 +11,7 @@ from attrs import evolve
 
 from planner.session import Options
 from planner.shown import stored_state
+from planner.signals import STOP
 from planner.vocabulary.address import (
     Address,
     AddressError,
@@ -177,7 +178,7 @@ def _move_across(
 def _locked_write(store: StateStore, options: Options, state: State) -> tuple[State, list[Diagnostic]]:
     if not options.lock:
         return store.write(state)
-    problems = store.lock("state-mv", options.lock_timeout)
+    problems = store.lock("state-mv", options.lock_timeout, stop=STOP)
     if has_errors(problems):
         return state, problems
     written, found = store.write(state)

@@ -33,7 +33,7 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
     terminal.owns_process = True
     try:
         if leave is not None:
-            _end_like_an_interrupt()
+            _handle_interrupts()
         code = dispatch(argv, terminal)
         terminal.stdout.flush()
         if leave is not None and _is_stopped():
@@ -56,12 +56,12 @@ def _is_stopped() -> bool:
     return signals is not None and bool(signals.STOP.requested)
 
 
-def _end_like_an_interrupt() -> None:
-    """Let SIGTERM do what Ctrl-C does: KeyboardInterrupt on this thread, so that locks and other files are given back.
-    Commands that run walks handle both in their own way."""
-    import signal
+def _handle_interrupts() -> None:
+    """Ctrl-C and SIGTERM raise KeyboardInterrupt on this thread, so that locks and other files are given back. Commands
+    that run walks handle both in their own way."""
+    from planner.signals import until_walks
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    until_walks()
 
 
 def dispatch(argv: list[str], terminal: Terminal) -> int:

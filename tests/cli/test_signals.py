@@ -260,3 +260,32 @@ def test_listeners_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stop.wait(10)
     stop.listen(lambda: told.append("late"))
     assert sorted(told) == ["early", "late"]
+
+
+def test_an_interrupt_that_python_drops_ends_the_wait_for_the_lock(tmp_path: Path) -> None:
+    """What is raised in a callback of Python's import system is printed and forgotten."""
+    (tmp_path / "main.tf").write_text('resource "terraform_data" "first" {}')
+    run(tmp_path, "apply", "-auto-approve")
+    store = StateStore(str(tmp_path / "terraform.tfstate"))
+    assert store.lock("OperationTypeTest") == []
+    driver = (
+        "import os, signal, sys, weakref\n"
+        "from planner import pipeline\n"
+        "from planner.__main__ import main\n"
+        "real = pipeline.locked\n"
+        "class Thing: pass\n"
+        "def locked(*arguments, **more):\n"
+        "    thing = Thing()\n"
+        "    watcher = weakref.ref(thing, lambda ref: os.kill(os.getpid(), signal.SIGINT) or sum(range(100000)))\n"
+        "    del thing\n"
+        "    return real(*arguments, **more)\n"
+        "pipeline.locked = locked\n"
+        "sys.exit(main())\n"
+    )
+    words = [sys.executable, "-c", driver, "state", "rm", "-lock-timeout=50s", "terraform_data.first"]
+    try:
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False)
+    finally:
+        store.unlock()
+    assert "Exception ignored" in done.stderr
+    assert done.returncode == 1

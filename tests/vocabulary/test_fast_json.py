@@ -1,4 +1,4 @@
-"""An interrupt in the middle of an import waits for its end. Each in its own process: test runners handle signals too."""
+"""An interrupt in the middle of an import waits for its end. In processes of their own: test runners handle signals."""
 
 from __future__ import annotations
 
