@@ -26,6 +26,11 @@ def lint_discarded(expr: Piece, type_: Type, what: str, problems: Problems) -> N
         problems.warning("ignored_attribute", "Object attribute is ignored", detail + hint, span)
 
 
+def may_discard(node: Expression) -> bool:
+    """Whether objects are written out in the expression, where `lint_discarded` would look for them."""
+    return isinstance(node, (nodes.Object, nodes.Tuple, nodes.For))
+
+
 def _discarded(node: Expression, type_: Type, path: tuple[str, ...]) -> Iterator[_Found]:
     if isinstance(node, nodes.Object):
         for item in node.items:

@@ -172,9 +172,11 @@ class CheckState:
 
     def announce(self, kind: str, config_address: str, addresses: Iterable[str]) -> None:
         """These are all objects of the block. Blocks without conditions are ignored."""
+        rules = self._rules.get((kind, config_address))
+        if rules is None:
+            return
         with self._lock:
-            rules = self._rules.get((kind, config_address))
-            if rules is not None and self._objects[kind, config_address] is None:
+            if self._objects[kind, config_address] is None:
                 self._objects[kind, config_address] = {
                     address: {(rule, i): "unknown" for rule, count in rules.items() for i in range(count)}
                     for address in addresses

@@ -395,4 +395,12 @@ def output_marks(module: ModuleInstance, decl: OutputDecl) -> frozenset[Mark]:
 
 def declared_marks(sensitive: bool, ephemeral: bool) -> frozenset[Mark]:
     """The marks that a variable's or output's declaration puts on its value."""
-    return frozenset(m for m, wanted in ((SENSITIVE, sensitive), (EPHEMERAL, ephemeral)) if wanted)
+    return _DECLARED[bool(sensitive), bool(ephemeral)]
+
+
+_DECLARED: dict[tuple[bool, bool], frozenset[Mark]] = {
+    (False, False): frozenset(),
+    (True, False): frozenset((SENSITIVE,)),
+    (False, True): frozenset((EPHEMERAL,)),
+    (True, True): frozenset((SENSITIVE, EPHEMERAL)),
+}

@@ -20,6 +20,8 @@ import attrs
 from planner.language.numbers import PRECISION, context
 from planner.language.types import Type, type_from_json, type_to_json
 from planner.language.values import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Refinement, Set, Unknown, mark
+from planner.vocabulary.address_set import AddressSet
+from planner.vocabulary.later import Later
 
 _WORDS = ("inf", "-inf", "-0")
 
@@ -33,7 +35,7 @@ def encode(value: Any, records: dict[str, type]) -> Any:
         return value if -(1 << 63) <= value < 1 << 63 else {"n": str(value)}
     if cls is dict:
         return {"o": {k: encode(v, records) for k, v in value.items()}}
-    if cls is tuple:
+    if cls is tuple or cls is Later or cls is AddressSet:
         return {"t": [encode(v, records) for v in value]}
     if cls is Null:
         return {"z": type_to_json(value.type)}

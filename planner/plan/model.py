@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
@@ -138,7 +139,7 @@ class Plan:
     checks: tuple[CheckResult, ...] = ()
     check_configs: tuple[tuple[str, str], ...] = ()
     """(kind, configuration address) of every checkable object, also those without instances"""
-    relevant_attributes: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    relevant_attributes: Sequence[tuple[str, tuple[Any, ...]]] = ()
     targets: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
     replace: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from planner.config.connection import connection_schema
 from planner.config.joined_body import OverriddenBody
-from planner.config.lint import lint_discarded
+from planner.config.lint import lint_discarded, may_discard
 from planner.config.model import CheckRule, Config, ImportDecl, ModulePath, Provisioner, ResourceDecl
 from planner.config.reading import Piece, Problems
 from planner.config.variables import finalize
@@ -40,6 +40,7 @@ from planner.plan.repetition import (
     unknown_repetition,
 )
 from planner.plan.schemas import Schemas
+from planner.plan.scope import ModuleScope
 from planner.plan.static_references import traversal_problems
 from planner.plan.triggers import watched
 from planner.plan.variables import check_validations, deprecated_argument, evaluate_local
@@ -85,6 +86,7 @@ class ValidateWalk:
         self.context = EvaluationContext(config, "validate", schemas, workspace=workspace)
         self.providers = ConfiguredProviders(self.context)
         self._arguments: dict[tuple[ModulePath, str], Value] = {}
+        self._repeated: dict[int, ModuleScope] = {}  # of each module instance, for its calls
 
     def is_inline(self, node: str) -> bool:
         return True
@@ -115,13 +117,16 @@ class ValidateWalk:
         problems = Problems()
         value: Value = decl.default
         if argument is not None:
-            scope = parent.with_repetition(UNKNOWN_REPETITION)
+            scope = self._repeated.get(id(parent))
+            if scope is None:
+                scope = self._repeated[id(parent)] = parent.with_repetition(UNKNOWN_REPETITION)
             given, found = try_evaluate(argument.expr, scope, argument.source)
             if has_errors(found):
                 return found
             value = finalize(given, decl, argument.expr_span, problems)
-            what = f'the variable "{decl.name}"'
-            lint_discarded(Piece(argument.expr, argument.source), decl.constraint.type, what, problems)
+            if may_discard(argument.expr):
+                what = f'the variable "{decl.name}"'
+                lint_discarded(Piece(argument.expr, argument.source), decl.constraint.type, what, problems)
         elif value is None:
             detail = f"The module call {call.name} must give a value for {decl.name}."
             return [error("plan.required_variable", "Required variable not set", detail, decl.span)]

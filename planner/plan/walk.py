@@ -32,6 +32,7 @@ from planner.state.model import InstanceKey
 from planner.vocabulary.address import AddressError, join, parse_resource_instance
 from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.later import Later
 from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.walk.hooks import Hooks
 from planner.walk.machine import Machine
@@ -148,8 +149,9 @@ class PlanWalk(ConfigurationWalk):
             errored=errored,
         )
 
-    def _relevant_attributes(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-        """What the changes rest on: of resources, of root outputs that change and of all outputs of child modules."""
+    def _relevant_attributes(self) -> Later[tuple[str, tuple[Any, ...]]]:
+        """What the changes rest on: of resources, of root outputs that change and of all outputs of child modules. Few
+        plans are asked for it."""
         from planner.plan.relevant import relevant_attributes
 
         changed = [("", name) for name, output in sorted(self.record.outputs.items()) if output.action != "no-op"]
@@ -157,11 +159,13 @@ class PlanWalk(ConfigurationWalk):
             if module.text:
                 changed += [(module.text, name) for name, value in sorted(module.outputs.items()) if not is_null(value)]
 
+        config, schemas, changes = self.config, self.schemas, self.record.changes()
+
         def block_of(module: ModuleConfig, decl: ResourceDecl) -> BlockSchema | None:
-            found = self.schemas.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)
+            found = schemas.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)
             return found.block if found else None
 
-        return relevant_attributes(self.config, block_of, self.record.changes(), changed)
+        return Later(lambda: relevant_attributes(config, block_of, changes, changed))
 
     # ---------------------------------------------------------------- work on vertices (planner.walk.work.Work)
 
@@ -171,6 +175,8 @@ class PlanWalk(ConfigurationWalk):
         task = self.tasks.get(node)
         if task is not None:
             return task.instance.provider.is_inline
+        if self.graph.nodes[node].kind not in _ASKS_PROVIDER:
+            return True
         source = self.provider_of(node)
         try:
             return not source or self.schemas.provider(source).is_inline
@@ -180,7 +186,7 @@ class PlanWalk(ConfigurationWalk):
     def provider_of(self, node: str) -> str:
         """The source address of the provider that the work on a vertex asks, "" for none."""
         task = self.tasks.get(node)
-        if task is None and self.graph.nodes[node].kind not in ("orphan", "deposed", "plan_destroy", "provider"):
+        if task is None and self.graph.nodes[node].kind not in _ASKS_PROVIDER:
             return ""
         configuration = task.instance.configuration if task is not None else self.configurations.get(node, node)
         try:
@@ -266,6 +272,9 @@ def _now() -> str:
 
     return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime())
 
+
+_ASKS_PROVIDER = frozenset(("orphan", "deposed", "plan_destroy", "provider"))
+"""kinds of vertices, apart from resource instances, whose work may ask a provider"""
 
 _WORK: dict[str, Callable[[PlanWalk, Node], WorkResult | list[Diagnostic]]] = {
     "root_variable": PlanWalk.root_variable,

@@ -146,10 +146,12 @@ def walk_pool(
                     pool.submit(node)
             answer: Any = pool.take(wait=not inline) if pool.busy else None
             if answer is None:
-                if inline:
+                while inline:
                     node = heappop(inline)
                     if slots.take(node):
                         report(node, run_guarded(work, node))
+                    if pooled or pool.busy or (stop is not None and stop.requested):
+                        break
             elif isinstance(answer[1], BaseException):
                 defect = defect or answer[1]
                 report(answer[0], WorkResult())
