@@ -64,7 +64,10 @@ def _condensed(edges: Relation, shared: Shared) -> Condensed:
         left.append(i)
         right.append(j)
     nodes = list(numbers)
-    numbered = numbered_components(graph)
+    pointed_to = bytearray(len(graph))
+    for j in right:
+        pointed_to[j] = 1
+    numbered = numbered_components(graph, [i for i, found in enumerate(pointed_to) if not found])
     component_of = [0] * len(graph)
     for number, group in enumerate(numbered):
         for i in group:
@@ -91,9 +94,18 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
     condensed = _condensed(edges, shared)
     successors = condensed.successors
     kept = [targets[:1] for targets in successors]  # nothing but a longer path could lead to the highest
-    doubtful, readers = _without_two_steps(successors)
+    doubtful = _without_two_steps(successors)
+    hubs = _hubs(doubtful) if len(doubtful) > _BLOCK else []
+    readers: dict[int, int] = {}
+    for node, targets in enumerate(doubtful):
+        if len(targets) > 1 and node not in hubs:
+            for target in targets[1:]:
+                readers[target // _BLOCK] = node
     for low in range(0, len(successors), _BLOCK):
-        _keep_within(low, low + _BLOCK, doubtful, readers, kept)
+        if low // _BLOCK in readers:
+            _keep_within(low, low + _BLOCK, readers[low // _BLOCK], doubtful, kept)
+    for hub in hubs:
+        kept[hub] = _direct(hub, successors)
     direct = [set(targets) if len(targets) > _FEW else targets for targets in kept]
     return [row for row, a, b in zip(edges, *condensed.ends, strict=True) if a == b or b in direct[a]]
 
@@ -102,47 +114,62 @@ _BLOCK = 16384
 """how many nodes a bitset is about: small enough that those of a large graph stay near the processor"""
 _FEW = 8
 """up to here a list is searched faster than a set is made"""
+_MANY, _MOST_HUBS = 1000, 8
+"""nodes with more edges in doubt than this are hubs; so many at most, for each takes a search of the whole graph"""
 
 
-def _without_two_steps(successors: list[list[int]]) -> tuple[list[list[int]], dict[int, int]]:
-    """The successors of each node, without those that its highest one also has: most implied edges are implied so. And
-    for each block of nodes the last node whose edge into it, if not to its highest successor, is still in doubt."""
+def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
+    """The successors of each node, without those that its highest one also has: most implied edges are implied so."""
     doubtful: list[list[int]] = []
-    readers: dict[int, int] = {}
     large: dict[int, set[int]] = {}
-    for node, targets in enumerate(successors):
+    for targets in successors:
         if len(targets) > 1:
             first = targets[0]
             below: Container[int] = successors[first]
             if len(successors[first]) > _FEW:
                 below = large.get(first) or large.setdefault(first, set(successors[first]))
             targets = [target for target in targets if target not in below]
-            for target in targets[1:]:
-                readers[target // _BLOCK] = node
         doubtful.append(targets)
-    return doubtful, readers
+    return doubtful
 
 
-def _keep_within(
-    low: int, high: int, doubtful: list[list[int]], readers: dict[int, int], kept: list[list[int]]
-) -> None:
-    """Decide the edges that lead to nodes from `low` to below `high`. Reach is kept as integer bitsets of those nodes:
-    an edge is implied when a higher successor, taken before, reaches its end."""
-    last = readers.get(low // _BLOCK)
-    if last is None:
-        return
+def _hubs(doubtful: list[list[int]]) -> list[int]:
+    """The few nodes with very many edges in doubt, such as the root: for their sake every block would be read to the
+    end."""
+    many = [node for node, targets in enumerate(doubtful) if len(targets) > _MANY]
+    return sorted(many, key=lambda node: -len(doubtful[node]))[:_MOST_HUBS]
+
+
+def _direct(node: int, successors: list[list[int]]) -> list[int]:
+    """The successors that nothing else the node reaches leads to."""
+    implied, met = bytearray(node), bytearray(node)
+    stack = list(successors[node])
+    for target in stack:
+        met[target] = 1
+    while stack:
+        for target in successors[stack.pop()]:
+            implied[target] = 1
+            if not met[target]:
+                met[target] = 1
+                stack.append(target)
+    return [target for target in successors[node] if not implied[target]]
+
+
+def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept: list[list[int]]) -> None:
+    """Decide the edges that lead to nodes from `low` to below `high`; the last one comes from `last`. Reach is kept as
+    integer bitsets of those nodes: an edge is implied when a higher successor, taken before, reaches its end."""
     reach: list[int] = []
     for node in range(low, last + 1):
-        seen, is_first = 0, True
-        for target in doubtful[node]:
+        targets = doubtful[node]
+        seen = reach[targets[0] - low] if targets and targets[0] >= low else 0
+        for target in targets[1:]:
             if target < low:
                 break
-            if target < high and not is_first:
+            if target < high:
                 if seen >> target - low & 1:
                     continue
                 kept[node].append(target)
             seen |= reach[target - low]
-            is_first = False
         reach.append(seen | 1 << node - low if node < high else seen)  # each reaches itself
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TypeVar
 
 from planner.datalog.literals import atoms
@@ -27,15 +27,16 @@ def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
     return [[nodes[i] for i in component] for component in numbered]
 
 
-def numbered_components(successors: list[list[int]]) -> list[list[int]]:
-    """The same of a graph whose nodes are numbers: `successors[n]` are those that n points to."""
+def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) -> list[list[int]]:
+    """The same of a graph whose nodes are numbers: `successors[n]` are those that n points to. The search begins with
+    `first`: when nothing points to these, what belongs together stands together in the result."""
     index = [0] * len(successors)  # 0: not met yet
     low = [0] * len(successors)
     stack: list[int] = []
     finished = bytearray(len(successors))
     found: list[list[int]] = []
     met = 0
-    for root in range(len(successors)):
+    for root in chain(first, range(len(successors))):
         if index[root]:
             continue
         met += 1

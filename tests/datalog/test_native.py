@@ -7,6 +7,8 @@ from random import Random
 import pytest
 from engine_helpers import derived
 
+from planner.datalog import native
+
 RULES = """
 /// edge
 .decl edge(a: number, b: number)
@@ -80,6 +82,18 @@ def test_operators_equal_their_rules(seed: int) -> None:
         assert all(level == other for other in same)
         if acyclic:
             assert level == max((other + 1 for other in below), default=0)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_reduction_in_blocks_and_with_hubs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What large graphs need, on small ones: some blocks of nodes, and nodes with edges to nearly all others."""
+    random = Random(seed)
+    for name, value in (("_BLOCK", random.randint(2, 5)), ("_MANY", random.randint(1, 3)), ("_MOST_HUBS", 2)):
+        monkeypatch.setattr(native, name, value)
+    size = random.randint(6, 16)
+    edges = {(a, b) for a in range(size) for b in range(a) if random.random() < random.choice((0.2, 0.5))}
+    edges |= {(size, b) for b in range(size) if random.random() < 0.8}
+    assert set(native.reduction(edges, {})) == derived(RULES, {"edge": edges}, ["reduced"])["reduced"]
 
 
 def test_reduction_leaves_cycles_alone() -> None:
