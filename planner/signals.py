@@ -68,18 +68,6 @@ def install() -> None:
     Thread(target=interrupts.read, args=(reading, get_ident()), name="interrupts", daemon=True).start()
 
 
-def until_walks() -> None:
-    """SIGINT and SIGTERM raise KeyboardInterrupt on the main thread. Python drops what is raised in a callback of its
-    import system, so who waits for long hears of the stop as well."""
-
-    def interrupted(number: int, frame: FrameType | None) -> None:
-        STOP.requested = True
-        raise KeyboardInterrupt
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupted)
-
-
 @contextmanager
 def at_once() -> Iterator[None]:
     """While the main thread only waits, as for an answer at a prompt, the first interrupt raises KeyboardInterrupt."""

@@ -34,6 +34,7 @@ from planner.plan.rule_programs import decision_program, move_program  # noqa: E
 
 for program in (graph_program(), decision_program(), move_program()):
     _ = program.functions
+gc.freeze()  # what stays for ever is never looked through for garbage, and its pages stay shared
 
 
 def _tell(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:

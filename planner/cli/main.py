@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING
 
 from planner.cli import index
@@ -57,11 +57,19 @@ def _is_stopped() -> bool:
 
 
 def _handle_interrupts() -> None:
-    """Ctrl-C and SIGTERM raise KeyboardInterrupt on this thread, so that locks and other files are given back. Commands
-    that run walks handle both in their own way."""
-    from planner.signals import until_walks
+    """Ctrl-C and SIGTERM raise KeyboardInterrupt on this thread, so that locks and other files are given back. Python
+    drops one that is raised in a callback of its import system, so who waits for long is told as well. Commands that run
+    walks handle both in their own way."""
+    import signal
 
-    until_walks()
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        signals = sys.modules.get("planner.signals")
+        if signals is not None:
+            signals.STOP.requested = True
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupted)
 
 
 def dispatch(argv: list[str], terminal: Terminal) -> int:

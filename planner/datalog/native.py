@@ -8,7 +8,7 @@ tests evaluate those on small graphs and compare.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Container
+from collections.abc import Callable, Collection, Container, Iterator
 from typing import Any, NamedTuple
 
 from planner.datalog.values import Row, sorted_rows
@@ -16,6 +16,7 @@ from planner.datalog.values import Row, sorted_rows
 Relation = Collection[Row]
 
 
+Ends = tuple["array[int]", "array[int]"]
 Shared = dict[int, "Condensed"]
 """what operators worked out of a relation (by its identity), for others that take the same one in one evaluation"""
 
@@ -29,17 +30,40 @@ class Operator(NamedTuple):
     function: Callable[..., Relation]
 
 
-class Condensed(NamedTuple):
+class Condensed:
     """The acyclic graph of the components of a relation. Components are numbered so that successors have smaller
-    numbers."""
+    numbers; `groups` are the numbers of the nodes in each, `successors` those of each component, the highest first."""
 
-    component: dict[Any, int]
-    """of each node"""
-    members: list[list[Any]]
-    successors: list[list[int]]
-    """of each component, the highest first"""
-    ends: tuple[array[int], array[int]]
-    """the components that each row joins, in the order in which the relation gives the rows"""
+    __slots__ = ("_component_of", "_left", "_right", "groups", "nodes", "successors")
+
+    def __init__(self, nodes: list[Any], groups: list[list[int]], graph: list[list[int]], ends: Ends) -> None:
+        self.nodes, self.groups = nodes, groups
+        self._left, self._right = ends
+        component_of = self._component_of = [0] * len(nodes)
+        for number, group in enumerate(groups):
+            for i in group:
+                component_of[i] = number
+        self.successors: list[list[int]] = []
+        for number, group in enumerate(groups):
+            found = {component_of[j] for i in group for j in graph[i]}
+            found.discard(number)
+            self.successors.append(sorted(found, reverse=True))
+
+    @property
+    def component(self) -> dict[Any, int]:
+        """The component of each node."""
+        return dict(zip(self.nodes, self._component_of, strict=True))
+
+    @property
+    def members(self) -> list[list[Any]]:
+        """The nodes of each component."""
+        return [[self.nodes[i] for i in group] for group in self.groups]
+
+    @property
+    def ends(self) -> tuple[Iterator[int], Iterator[int]]:
+        """The components that each row joins, in the order in which the relation gives the rows."""
+        of = self._component_of.__getitem__
+        return map(of, self._left), map(of, self._right)
 
 
 def _condensed(edges: Relation, shared: Shared) -> Condensed:
@@ -67,20 +91,8 @@ def _condensed(edges: Relation, shared: Shared) -> Condensed:
     pointed_to = bytearray(len(graph))
     for j in right:
         pointed_to[j] = 1
-    numbered = numbered_components(graph, [i for i, found in enumerate(pointed_to) if not found])
-    component_of = [0] * len(graph)
-    for number, group in enumerate(numbered):
-        for i in group:
-            component_of[i] = number
-    successors: list[list[int]] = []
-    for number, group in enumerate(numbered):
-        found = {component_of[j] for i in group for j in graph[i]}
-        found.discard(number)
-        successors.append(sorted(found, reverse=True))
-    members = [[nodes[i] for i in group] for group in numbered]
-    component = dict(zip(nodes, component_of, strict=True))
-    from_component, to_component = (array("l", map(component_of.__getitem__, side)) for side in (left, right))
-    made = shared[id(edges)] = Condensed(component, members, successors, (from_component, to_component))
+    groups = numbered_components(graph, [i for i, found in enumerate(pointed_to) if not found])
+    made = shared[id(edges)] = Condensed(nodes, groups, graph, (left, right))
     return made
 
 
@@ -178,7 +190,8 @@ def closure(edges: Relation, shared: Shared) -> Relation:
 
     path(A, B) :- edge(A, B).
     path(A, C) :- edge(A, B), path(B, C)."""
-    component, members, successors, _ends = _condensed(edges, shared)
+    condensed = _condensed(edges, shared)
+    component, members, successors = condensed.component, condensed.members, condensed.successors
     loops = {component[a] for a, b in edges if a == b}
     reach: list[set[Any]] = []
     pairs: set[Row] = set()
@@ -216,7 +229,8 @@ def levels(edges: Relation, shared: Shared) -> Relation:
     """Each node with the number of edges on the longest path that begins there; nodes of a cycle count as one.
 
     On an acyclic graph: level(A, 0) where A has no edge, else one more than the highest level that A has an edge to."""
-    component, _members, successors, _ends = _condensed(edges, shared)
+    condensed = _condensed(edges, shared)
+    component, successors = condensed.component, condensed.successors
     level: list[int] = []
     for targets in successors:
         level.append(1 + max((level[t] for t in targets), default=-1))
@@ -228,13 +242,14 @@ def scc(edges: Relation, shared: Shared) -> Relation:
 
     together(A, B) :- path(A, B), path(B, A).
     scc(A, R) :- together(A, A), R = min B : { together(A, B) }."""
-    members = _condensed(edges, shared).members
+    condensed = _condensed(edges, shared)
     loops = {a for a, b in edges if a == b}
     found: set[Row] = set()
-    for nodes in members:
-        if len(nodes) > 1 or nodes[0] in loops:
-            ((representative,), *_rest) = sorted_rows((n,) for n in nodes)
-            found.update((node, representative) for node in nodes)
+    for group in condensed.groups:
+        if len(group) > 1 or (loops and condensed.nodes[group[0]] in loops):
+            members = [condensed.nodes[i] for i in group]
+            ((representative,), *_rest) = sorted_rows((n,) for n in members)
+            found.update((node, representative) for node in members)
     return found
 
 
