@@ -58,8 +58,8 @@ def _is_stopped() -> bool:
 
 def _handle_interrupts() -> None:
     """Ctrl-C and SIGTERM raise KeyboardInterrupt on this thread, so that locks and other files are given back. Python
-    drops one that is raised in a callback of its import system, so who waits for long is told as well. Commands that run
-    walks handle both in their own way."""
+    drops one that is raised in a callback of its import system, so who waits for long is told as well. Commands that
+    run walks handle both in their own way."""
     import signal
 
     def interrupted(number: int, frame: FrameType | None) -> None:
