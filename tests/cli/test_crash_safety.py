@@ -17,6 +17,10 @@ PLANNER = [sys.executable, "-m", "planner"]
 SOAK = Path(__file__).parents[1] / "soak"
 
 
+# With a limit for files a compiled module would be cut off as well, and harm every later command.
+ENVIRONMENT = {"NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
 def start(directory: Path, *words: str, limit: int | None = None) -> subprocess.Popen[str]:
     """A command line in a process of its own; `limit`: no file may grow beyond so many bytes."""
 
@@ -25,7 +29,7 @@ def start(directory: Path, *words: str, limit: int | None = None) -> subprocess.
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     return subprocess.Popen(
-        [*PLANNER, *words], cwd=directory, env={**os.environ, "NO_COLOR": "1"}, preexec_fn=prepare,
+        [*PLANNER, *words], cwd=directory, env={**os.environ, **ENVIRONMENT}, preexec_fn=prepare,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
