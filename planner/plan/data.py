@@ -11,7 +11,6 @@ from planner.plan.conditions import RuleResult
 from planner.plan.decide import Facts, decide, rows
 from planner.plan.instance import Instance
 from planner.plan.managed import ephemeral_problems, path_name, self_references
-from planner.plan.model import ResourceChange
 from planner.plan.objects import object_id, write_object
 from planner.plan.provider_diagnostics import in_body
 from planner.plan.schema_marks import marked_by_schema
@@ -129,21 +128,12 @@ def _planned(it: Instance, config: Value) -> Value:
 def _record(walk: PlanWalk, it: Instance, planned: Value, facts: Facts) -> None:
     decision = decide(facts)
     walk.record.add(
-        ResourceChange(
-            it.address,
-            walk.record.moves.previous_address(it.address),
-            it.module_text,
-            it.mode,
-            it.type,
-            it.name,
-            it.key,
-            "",
-            it.configuration,
+        walk.record.change_of(
+            it,
             decision.action,
             decision.reason,
             Null(it.object_type),
             planned,
-            provider_key=it.provider_key,
             facts=rows(it.address, facts),
             undecided=decision.undecided,
         )

@@ -124,22 +124,13 @@ def _change(
     identity: Value = None,
 ) -> ResourceChange:
     absent = Null(DYNAMIC if current is None else it.object_type)
-    return ResourceChange(
-        it.address,
-        walk.record.moves.previous_address(it.address),
-        it.module_text,
-        it.mode,
-        it.type,
-        it.name,
-        it.key,
-        it.deposed,
-        it.configuration,
+    return walk.record.change_of(
+        it,
         action,
         reason,
         without_write_only(current.value, it.schema.block) if current else absent,
         absent,
         private=private,
-        provider_key=it.provider_key,
         facts=rows(it.address, facts),
         before_identity=current.identity if current else None,
         after_identity=identity,

@@ -139,6 +139,18 @@ class _Writer:
     def resource(self, resource: ResourceDecl, module: ModuleConfig) -> dict[str, Any]:
         source = module.provider_source(resource.provider_name)
         schema = resource_schema(self.schema_of, source, resource.mode, resource.type, resource.key)
+        out = self.head(resource, module)
+        expressions = self.body(resource.body, schema.block)
+        if expressions:
+            out["expressions"] = expressions
+        out["schema_version"] = schema.version
+        out.update(_repetition(resource.count, resource.for_each))
+        if resource.depends_on:
+            out["depends_on"] = _named(resource.depends_on)
+        return out
+
+    def head(self, resource: ResourceDecl, module: ModuleConfig) -> dict[str, Any]:
+        """What every description of a resource begins with."""
         local = str(resource.provider) if resource.provider else resource.provider_name
         out: dict[str, Any] = {
             "address": resource.key,
@@ -149,13 +161,6 @@ class _Writer:
         }
         if resource.provisioners:
             out["provisioners"] = [self.provisioner(p) for p in resource.provisioners]
-        expressions = self.body(resource.body, schema.block)
-        if expressions:
-            out["expressions"] = expressions
-        out["schema_version"] = schema.version
-        out.update(_repetition(resource.count, resource.for_each))
-        if resource.depends_on:
-            out["depends_on"] = _named(resource.depends_on)
         return out
 
     def provisioner(self, provisioner: Provisioner) -> dict[str, Any]:
@@ -225,16 +230,7 @@ class _ModuleWriter(_Writer):
         return out
 
     def resource(self, resource: ResourceDecl, module: ModuleConfig) -> dict[str, Any]:
-        local = str(resource.provider) if resource.provider else resource.provider_name
-        out: dict[str, Any] = {
-            "address": resource.key,
-            "mode": resource.mode,
-            "type": resource.type,
-            "name": resource.name,
-            "provider_config_key": self.providers.resolve(local, module.path),
-        }
-        if resource.provisioners:
-            out["provisioners"] = [self.provisioner(p) for p in resource.provisioners]
+        out = self.head(resource, module)
         if resource.depends_on:
             out["depends_on"] = _named(resource.depends_on)
         return out

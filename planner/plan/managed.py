@@ -87,22 +87,13 @@ def plan_managed(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
 def _nothing_but(walk: PlanWalk, it: Instance, current: RemoteObject, generated: str) -> ResourceChange:
     """A change that only carries generated configuration that does not do."""
     value = without_write_only(current.value, it.schema.block)
-    return ResourceChange(
-        it.address,
-        walk.record.moves.previous_address(it.address),
-        it.module_text,
-        it.mode,
-        it.type,
-        it.name,
-        it.key,
-        "",
-        it.configuration,
+    return walk.record.change_of(
+        it,
         "no-op",
         "",
         value,
         value,
         generated_config=generated,
-        provider_key=it.provider_key,
     )
 
 
@@ -155,23 +146,14 @@ def _plan(
         planned = apply_marks(answer.planned, proposal.config_marks)
     before = Null(it.object_type) if current is None else current.value
     marked, planned = (without_write_only(value, it.schema.block) for value in (marked, planned))
-    change = ResourceChange(
-        it.address,
-        walk.record.moves.previous_address(it.address),
-        it.module_text,
-        it.mode,
-        it.type,
-        it.name,
-        it.key,
-        "",
-        it.configuration,
+    change = walk.record.change_of(
+        it,
         decision.action,
         decision.reason,
         without_write_only(before, it.schema.block),
         planned,
-        replace_paths,
+        replace_paths=replace_paths,
         private=answer.private,
-        provider_key=it.provider_key,
         facts=rows(it.address, facts),
         before_identity=None if current is None else current.identity,
         after_identity=answer.identity,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from threading import Lock
+from typing import Any
 
 from attrs import frozen
 
 from planner.language.identity import identical
 from planner.language.types import ObjectType
 from planner.language.values import Null, Value
-from planner.plan.model import OutputChange, ResourceChange
+from planner.plan.instance import Instance
+from planner.plan.model import Action, OutputChange, ResourceChange
 from planner.plan.moves import MoveResults
 from planner.state.build import StateBuilder
 from planner.state.model import InstanceKey, State
@@ -59,6 +61,28 @@ class PlanRecord:
     def change(self, address: str) -> ResourceChange | None:
         """The change of the current object of an instance."""
         return self._changes.get((address, ""))
+
+    def change_of(
+        self, it: Instance, action: Action, reason: str, before: Value, after: Value, **others: Any
+    ) -> ResourceChange:
+        """A planned change of an instance; `others` are further fields of ResourceChange."""
+        return ResourceChange(
+            it.address,
+            self.moves.previous_address(it.address),
+            it.module_text,
+            it.mode,
+            it.type,
+            it.name,
+            it.key,
+            it.deposed,
+            it.configuration,
+            action,
+            reason,
+            before,
+            after,
+            provider_key=it.provider_key,
+            **others,
+        )
 
     def of_resource(self, address: str) -> list[ResourceChange]:
         """The changes of a resource's instances in one module instance."""
