@@ -17,15 +17,17 @@ last round found (semi-naive evaluation: Bancilhon, Ramakrishnan 1986).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from planner.datalog.checks import assigned
 from planner.datalog.compiled import Compiled, Function, Index, Step
 from planner.datalog.functions import FUNCTIONS
-from planner.datalog.literals import inner_variables, outer_names
+from planner.datalog.literals import atoms, inner_variables, outer_names
 from planner.datalog.model import Predicate, Rule, Stratum
 from planner.datalog.order import join_order
 from planner.datalog.strata import dependencies
 from planner.datalog.types import RuleTypes
+from planner.datalog.values import encode
 from planner.syntax.rule_syntax import (
     Aggregate,
     Atom,
@@ -92,6 +94,7 @@ class BodyCompiler:
         # code -> the name that the function gives it before the comprehension
         self.prelude: dict[str, str] = prelude if prelude is not None else {}
         self.needs: set[int] = set()
+        self.negations: dict[str, str] = {}  # clause -> the relation that lets everything pass when it is empty
 
     def fresh(self) -> str:
         self.used += 1
@@ -215,8 +218,10 @@ class BodyCompiler:
         if len(keys) == len(arguments):
             row = tuple_code(parts) if parts else "()"
             clauses.append(f"if {row} not in {self.relation(literal.atom)}")
+            self.negations[clauses[-1]] = self.relation(literal.atom)
         elif not keys:
             clauses.append(f"if not {self.relation(literal.atom)}")
+            self.negations[clauses[-1]] = self.relation(literal.atom)
         elif self.indexes is None:
             targets = [self.fresh() if i in keys else "_" for i in range(len(arguments))]
             equal = " and ".join(f"{targets[i]} == {p}" for i, p in zip(keys, parts, strict=True))
@@ -311,6 +316,8 @@ class BodyCompiler:
         if tests:
             whole = self.fresh()
             found = f"chosen({rows}, [{whole} for {whole} in {rows} for {row} in ({whole},) {' '.join(tests)}])"
+            if all(test in self.negations for test in tests):
+                found = f"({found} if {' or '.join(self.negations[test] for test in tests)} else {rows})"
         conditions = " and ".join(f"({guard.removeprefix('if ')})" for guard in guards)
         return f"{found} if {conditions} else {{}}" if guards else found
 
@@ -356,6 +363,22 @@ def index_code(number: int, index: Index) -> str:
     return f"def x{number}(rows, d):\n    for {targets} in rows:\n        d[{key}].append({rest})\n"
 
 
+def _description(rule: Rule, predicates: Mapping[str, Predicate]) -> tuple[Any, ...]:
+    """`positives`, `reads`, `constants` and `head_columns` of a rule's functions."""
+    positives = [atom for atom in rule.body if isinstance(atom, Atom)]
+    constants = []
+    for atom in positives:
+        given = [(n, encode(a.value)) for n, a in enumerate(atom.arguments) if isinstance(a, Constant)]
+        if given:
+            constants.append((predicates[atom.predicate].number, tuple(given)))
+    return (
+        tuple(sorted({predicates[atom.predicate].number for atom in positives})),
+        tuple(sorted({predicates[atom.predicate].number for atom, _ in atoms(rule.body)})),
+        tuple(constants),
+        tuple((encode(a.value),) if isinstance(a, Constant) else None for a in rule.head.arguments),
+    )
+
+
 def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], strata: list[Stratum]) -> Compiled:
     indexes = Indexes()
     parts: list[str] = []
@@ -374,8 +397,8 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
                 parts.append(f"def f{count}(R, I, D):\n{prelude}    return {expression}\n")
                 head = predicates[rule.head.predicate].number
                 source = predicates[delta.predicate].number if delta is not None else -1
-                atoms = {predicates[x.predicate].number for x in rule.body if isinstance(x, Atom)}
-                found.append(Function(count, number, head, source, tuple(sorted(compiler.needs)), tuple(sorted(atoms))))
+                needs = tuple(sorted(compiler.needs))
+                found.append(Function(count, number, head, source, needs, *_description(rule, predicates)))
                 count += 1
         native = predicates[stratum.predicates[0]]
         steps.append(

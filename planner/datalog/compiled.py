@@ -19,7 +19,9 @@ class Index(NamedTuple):
 
 class Function(NamedTuple):
     """A compiled rule: `f<number>(R, I, D)`. `head` is the predicate it derives, `delta` the one that D belongs to (-1:
-    none), `needs` the indexes it reads, `positives` the predicates without whose rows it derives nothing."""
+    none), `needs` the indexes it reads, `positives` the predicates without whose rows it derives nothing, `reads`
+    all that it reads; `constants` are its positive atoms with constants: the predicate, columns and values;
+    `head_columns` are the constants of its head, None for a column that any value may stand in."""
 
     number: int
     rule: int
@@ -27,6 +29,9 @@ class Function(NamedTuple):
     delta: int
     needs: tuple[int, ...]
     positives: tuple[int, ...]
+    reads: tuple[int, ...]
+    constants: tuple[tuple[int, tuple[tuple[int, Any], ...]], ...]
+    head_columns: tuple[tuple[Any, ...] | None, ...]
 
 
 class Step(NamedTuple):

@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from planner.datalog.compiled import Function, Step
+from planner.datalog.demand import Task, demanded, everything
 from planner.datalog.fact_base import FactBase
 from planner.datalog.native import OPERATORS, Shared
 from planner.datalog.program import Program
@@ -22,11 +23,13 @@ Relation = AbstractSet[Row]
 class Database(Mapping[str, Relation]):
     """What holds: `database["edge"]` is the set of rows of a predicate, given or derived. Nobody changes the sets.
 
-    `facts` is what was given. A predicate that was not asked for (`want`) is missing: KeyError."""
+    `facts` is what was given. A predicate that was not asked for (`want`) is missing: KeyError. One that was let go of
+    on the way is derived again, with all that it rests on, when somebody asks for it after all."""
 
     def __init__(self, program: Program, facts: FactBase, relations: dict[str, Rows]) -> None:
         self.program, self.facts = program, facts
         self._relations = relations
+        self._let_go: frozenset[str] = frozenset()
         # rounds[p]: for a predicate of a recursive component, the rows found in each round, first to last
         self.rounds: dict[str, list[Relation]] = {}
         # seconds[rule number], and rows that the rule's evaluations gave (before those known already are taken out)
@@ -36,49 +39,65 @@ class Database(Mapping[str, Relation]):
         self._ranks: dict[str, dict[Row, int]] = {}
 
     def __getitem__(self, predicate: str) -> Relation:
-        return self._relations[predicate].keys()
+        return self.rows(predicate).keys()
 
     def rows(self, predicate: str) -> Rows:
         """The same as the evaluator keeps them."""
+        if predicate in self._let_go:
+            self._complete()
         return self._relations[predicate]
 
     def __iter__(self) -> Iterator[str]:
+        self._complete()
         return iter(self._relations)
 
     def __len__(self) -> int:
-        return len(self._relations)
+        return len(self._relations) + len(self._let_go)
+
+    def _complete(self) -> None:
+        if self._let_go:
+            found = evaluate(self.program, self.facts, [*self._relations, *self._let_go])
+            self._relations, self.rounds, self._let_go = found._relations, found.rounds, frozenset()
 
     def sorted(self, predicate: str) -> list[Row]:
-        return sorted_rows(self._relations[predicate])
+        return sorted_rows(self.rows(predicate))
 
     def rank(self, predicate: str, row: Row) -> int:
         """The round in which a row of a recursive predicate was found; a row rests on rows of lower rank, within its
         component. 0 for predicates that are not recursive."""
         ranks = self._ranks.get(predicate)
         if ranks is None:
+            if predicate in self._let_go:
+                self._complete()
             ranks = {row: n for n, rows in enumerate(self.rounds.get(predicate, ())) for row in rows}
             self._ranks[predicate] = ranks
         return ranks.get(row, 0)
 
     def narrowed(self, predicate: str, rows: Relation) -> Database:
         """The same with some rows of one predicate only, for a proof that need not look at the others."""
+        self._complete()
         found = Database(self.program, self.facts, {**self._relations, predicate: dict.fromkeys(rows)})
         found.rounds, found._ranks = self.rounds, self._ranks
         return found
 
 
-def evaluate(program: Program, facts: FactBase, want: Iterable[str] | None = None) -> Database:
-    """Derive the predicates in `want` and what they need (None: all).
+def evaluate(program: Program, facts: FactBase, want: Iterable[str] | None = None, let_go: bool = False) -> Database:
+    """Derive the predicates in `want` and what they need (None: all). `let_go`: what is derived on the way only is
+    dropped as soon as no rule needs it any more, which takes much less memory.
 
     Facts may be given for any predicate, derived ones too; they hold beside what rules derive. Raises KeyError for an
     unknown predicate in `want`, ValueError for facts that do not fit their declaration, Failure when a computed value
     grows beyond all bounds."""
+    want = list(program.predicates if want is None else want)
     needed = program.needed(want)
     check_facts(program, facts, needed)
     paused = gc.isenabled()
     gc.disable()  # millions of tuples and no cycles: collecting would take half of the time
     try:
-        return _Evaluation(program, facts, needed).run()
+        tasks = everything(program, needed)
+        if let_go:
+            tasks = demanded(program, facts, {program.predicates[name].number for name in want})
+        return _Evaluation(program, facts, needed).run(tasks)
     finally:
         if paused:
             gc.enable()
@@ -116,15 +135,23 @@ class _Evaluation:
         self.database = Database(program, facts, {})
         self.shared: Shared = {}
 
-    def run(self) -> Database:
-        for step in self.program.compiled.steps:
-            if step.predicates[0] in self.needed:
-                begin = perf_counter()
-                self.step(step)
-                if step.native:
-                    self.database.native_seconds[self.names[step.predicates[0]]] = perf_counter() - begin
-        found = {self.names[n]: self.relations[n] for n in sorted(self.needed)}
-        self.database._relations = found
+    def run(self, tasks: list[Task]) -> Database:
+        let_go = set(self.needed) - {number for task in tasks for number in task.step.predicates}
+        let_go = {number for number in let_go if not self.relations[number]}
+        for step, relations, indexes in tasks:
+            begin = perf_counter()
+            self.step(step)
+            if step.native:
+                self.database.native_seconds[self.names[step.predicates[0]]] = perf_counter() - begin
+            for number in relations:
+                self.shared.pop(id(self.relations[number]), None)
+                self.database.rounds.pop(self.names[number], None)
+                self.relations[number] = {}
+                let_go.add(number)
+            for number in indexes:
+                self.indexes[number] = None
+        self.database._relations = {self.names[n]: self.relations[n] for n in sorted(self.needed - let_go)}
+        self.database._let_go = frozenset(self.names[n] for n in let_go)
         return self.database
 
     def step(self, step: Step) -> None:

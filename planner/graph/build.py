@@ -14,6 +14,8 @@ from planner.graph.read import WANTED, read_graph
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 FOLDERS = ("inputs", "graph", "apply")
+_SMALL = 5000
+"""facts; so few are dealt with in less time than it takes to find out which rules they leave aside"""
 Files = tuple[tuple[str, str], ...]
 """(name, text) of rule files"""
 
@@ -63,7 +65,7 @@ def build_graph(facts: FactBase, everything: bool = False, own: Files = ()) -> G
         from planner.datalog.suite import try_out
 
         try_out(program, facts, want, ", ".join(name for name, _ in own))
-    return read_graph(program, evaluate(program, facts, want))
+    return read_graph(program, evaluate(program, facts, want, let_go=len(facts) > _SMALL))
 
 
 def with_everything(graph: Graph) -> Graph:

@@ -30,6 +30,10 @@ WANTED = (
     "link_base",
     "mentions_itself",
     "resource_of",
+    "instance",
+    "needs_no_configuration",
+    "uses_provider",
+    "new_deposed",
 )
 """the relations that a walk needs of the rules"""
 

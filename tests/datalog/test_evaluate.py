@@ -239,6 +239,36 @@ def test_facts_that_do_not_fit_are_refused(facts: dict[str, Any], message: str) 
         derived(BASE + "out(A) :- edge(A, _).\npair(A, N) :- size(A, N).", facts)
 
 
+DEMAND = """
+.decl walk(name: symbol)  .input walk
+.decl node(name: symbol, kind: symbol)  .input node
+.decl far(a: symbol)  far(N) :- node(N, "far").
+.decl spare(a: symbol)  spare(N) :- node(N, _).
+.decl way(a: symbol)  way(N) :- spare(N), walk("apply").
+.decl kind(a: symbol, b: symbol)  kind(N, "near") :- node(N, _).
+.decl near(a: symbol)  near(N) :- kind(N, "near").
+.decl none(a: symbol)  none(N) :- kind(N, "far").
+.decl goal(a: symbol)  .output goal
+goal(N) :- near(N), not far(N).
+goal(N) :- way(N).
+goal(N) :- none(N).
+"""
+
+
+def test_only_what_can_come_to_something_is_derived_and_the_rest_when_it_is_asked_for() -> None:
+    text = "\n".join(line.replace(".decl", "/// d\n.decl") for line in DEMAND.splitlines())
+    loaded = program(text.replace("  ", "\n"))
+    facts = FactBase.build({"walk": [("plan",)], "node": [("a", "x"), ("b", "far")]})
+    database = evaluate(loaded, facts, ["goal"], let_go=True)
+    assert set(database["goal"]) == {("a",)}
+    evaluated = {loaded.rules[number].head.predicate for number in database.seconds}
+    assert evaluated == {"goal", "near", "kind", "far"}  # nobody applies, and no rule gives a kind "far"
+    assert set(database["spare"]) == {("a",), ("b",)}
+    assert {name: len(rows) for name, rows in database.items()} == {
+        **{"walk": 1, "node": 2, "far": 1, "spare": 2, "way": 0, "kind": 2, "near": 2, "none": 0, "goal": 1}
+    }
+
+
 @pytest.mark.parametrize("value", [None, [], {}, float("nan"), b"x"])
 def test_what_is_no_value_is_refused(value: Any) -> None:
     with pytest.raises(TypeError, match="cannot stand in a column"):
