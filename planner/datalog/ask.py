@@ -152,6 +152,6 @@ def _bottom_up(program: Program, database: Database, query: Query) -> set[Row]:
     relations = [database.rows(name) if name in database else {} for name in program.predicates]
     made: list[Any] = []
     for index, number in indexes.numbers.items():
-        made.append(defaultdict(list) if index.rest else set())
+        made.append(defaultdict(list) if index.has_rows else set())
         functions[f"x{number}"](relations[index.predicate], made[-1])
     return set(functions["f"](relations, made))

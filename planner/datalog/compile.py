@@ -162,12 +162,12 @@ class BodyCompiler:
         number = self.predicates[atom.predicate].number
         return self.prelude.setdefault(f"R[{number}]", f"r{number}")
 
-    def index(self, atom: Atom, keys: list[int], rest: list[int]) -> str:
+    def index(self, atom: Atom, keys: list[int], has_rows: bool) -> str:
         assert self.indexes is not None
         predicate = self.predicates[atom.predicate]
-        number = self.indexes.number(Index(predicate.number, predicate.arity, tuple(keys), tuple(rest)))
+        number = self.indexes.number(Index(predicate.number, predicate.arity, tuple(keys), has_rows))
         self.needs.add(number)
-        if rest:
+        if has_rows:
             return self.prelude.setdefault(f"I[{number}].get", f"i{number}")
         return self.prelude.setdefault(f"I[{number}]", f"i{number}")
 
@@ -190,12 +190,11 @@ class BodyCompiler:
         if not scan:
             key = key_code([self.term(arguments[i], clauses) for i in keys])
             if not rest:
-                clauses.append(f"if {key} in {self.index(atom, keys, [])}")
+                clauses.append(f"if {key} in {self.index(atom, keys, has_rows=False)}")
                 return
         targets, conditions = [], []
-        for i in range(len(arguments)) if scan else rest:
-            argument = arguments[i]
-            if isinstance(argument, Wildcard):
+        for i, argument in enumerate(arguments):
+            if isinstance(argument, Wildcard) or (not scan and i in keys):
                 targets.append("_")
             elif self.is_known(argument):
                 targets.append(self.fresh())
@@ -208,7 +207,7 @@ class BodyCompiler:
             source = "D" if is_delta else self.relation(atom)
             clauses.append(f"for {tuple_code(targets) if targets else '()'} in {source}")
         else:
-            clauses.append(f"for {key_code(targets)} in {self.index(atom, keys, rest)}({key}, E)")
+            clauses.append(f"for {tuple_code(targets)} in {self.index(atom, keys, has_rows=True)}({key}, E)")
         clauses += conditions
 
     def negation(self, literal: Negation, clauses: list[str]) -> None:
@@ -228,7 +227,7 @@ class BodyCompiler:
             inner = f"1 for {tuple_code(targets)} in {self.relation(literal.atom)} if {equal}"
             clauses.append(f"if not any({inner})")
         else:
-            clauses.append(f"if {key_code(parts)} not in {self.index(literal.atom, keys, [])}")
+            clauses.append(f"if {key_code(parts)} not in {self.index(literal.atom, keys, has_rows=False)}")
 
     def compare(self, literal: Comparison, clauses: list[str]) -> None:
         target = assigned(literal, set(self.names), self.outer)
@@ -354,13 +353,12 @@ def constant_code(value: str | int | float | bool) -> str:
 
 def index_code(number: int, index: Index) -> str:
     """`x3(rows, d)`: enter rows into an index."""
-    used = {*index.keys, *index.rest}
-    targets = tuple_code([f"c{i}" if i in used else "_" for i in range(index.arity)])
+    if index.has_rows:
+        key = key_code([f"row[{i}]" for i in index.keys])
+        return f"def x{number}(rows, d):\n    for row in rows:\n        d[{key}].append(row)\n"
+    targets = tuple_code([f"c{i}" if i in index.keys else "_" for i in range(index.arity)])
     key = key_code([f"c{i}" for i in index.keys])
-    if not index.rest:
-        return f"def x{number}(rows, d):\n    d.update({{{key} for {targets} in rows}})\n"
-    rest = key_code([f"c{i}" for i in index.rest])
-    return f"def x{number}(rows, d):\n    for {targets} in rows:\n        d[{key}].append({rest})\n"
+    return f"def x{number}(rows, d):\n    d.update({{{key} for {targets} in rows}})\n"
 
 
 def _description(rule: Rule, predicates: Mapping[str, Predicate]) -> tuple[Any, ...]:

@@ -8,13 +8,13 @@ from planner.datalog.values import Row, Rows
 
 
 class Index(NamedTuple):
-    """The rows of a predicate by some columns (`keys`): a dictionary to the list of the others that are used (`rest`),
-    or, when none is used, a set of keys. One column stands for itself, several as a tuple."""
+    """The rows of a predicate by some columns (`keys`): a dictionary to the list of the rows, or, when none of their
+    other columns is used (not `has_rows`), a set of keys. One column stands for itself, several as a tuple."""
 
     predicate: int
     arity: int
     keys: tuple[int, ...]
-    rest: tuple[int, ...]
+    has_rows: bool
 
 
 class Function(NamedTuple):

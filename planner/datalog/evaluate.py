@@ -198,7 +198,7 @@ class _Evaluation:
 
     def build(self, number: int) -> None:
         index = self.program.compiled.indexes[number]
-        made: Any = defaultdict(list) if index.rest else set()
+        made: Any = defaultdict(list) if index.has_rows else set()
         self.indexes[number] = made
         self.functions[f"x{number}"](self.relations[index.predicate], made)
 

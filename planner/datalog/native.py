@@ -45,9 +45,6 @@ class Condensed:
                 component_of[i] = number
         self.successors: list[list[int]] = []
         for number, group in enumerate(groups):
-            if len(group) == 1 and len(graph[group[0]]) < 2:  # most nodes: nothing to sort
-                self.successors.append([component_of[j] for j in graph[group[0]] if component_of[j] != number])
-                continue
             found = {component_of[j] for i in group for j in graph[i]}
             found.discard(number)
             self.successors.append(sorted(found, reverse=True))

@@ -265,7 +265,15 @@ def test_only_what_can_come_to_something_is_derived_and_the_rest_when_it_is_aske
     assert evaluated == {"goal", "near", "kind", "far"}  # nobody applies, and no rule gives a kind "far"
     assert set(database["spare"]) == {("a",), ("b",)}
     assert {name: len(rows) for name, rows in database.items()} == {
-        "walk": 1, "node": 2, "far": 1, "spare": 2, "way": 0, "kind": 2, "near": 2, "none": 0, "goal": 1
+        "walk": 1,
+        "node": 2,
+        "far": 1,
+        "spare": 2,
+        "way": 0,
+        "kind": 2,
+        "near": 2,
+        "none": 0,
+        "goal": 1,
     }
 
 
