@@ -93,6 +93,9 @@ class Batch:
         self.workers = worker_count(options)
         self.environment = environment()
         self.peak = 0
+        self.keeps_pool = False
+        """whether the processes that survey the units are kept for what runs next"""
+        self.pool: Workplace | None = None
 
     def warm_up(self) -> None:
         from planner.batch.executors import warm_up
@@ -102,6 +105,9 @@ class Batch:
     def open_executor(self, is_small: bool = False) -> Workplace:
         from planner.batch.executors import open_executor
 
+        kept, self.pool = self.pool, None
+        if kept is not None:
+            return kept
         return open_executor(self.options.executor, self.workers, is_small)
 
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True) -> Analysis:
@@ -161,8 +167,16 @@ class Batch:
         except BaseException:
             executor.end()
             raise
-        executor.shutdown(wait=True)
+        self.pool = executor
+        if not self.keeps_pool:
+            self.close()
         return surveys
+
+    def close(self) -> None:
+        """Give back the processes that nothing took over."""
+        kept, self.pool = self.pool, None
+        if kept is not None:
+            kept.shutdown(wait=True)
 
 
 def own_rules(options: BatchOptions, fleet: Fleet) -> Files:
@@ -311,10 +325,12 @@ def begin(
     """Find and analyse a fleet and begin the record of a run; no Run when something is wrong. Raises Failure."""
     started = time.monotonic()
     batch = Batch(options, command)
+    batch.keeps_pool = True
     analysis = batch.analysis()
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
     report = Report(command, analysis, diagnostics=problems, seconds=time.monotonic() - started)
     if has_errors(problems):
+        batch.close()
         batch.cache.save()
         return None, report
     import attrs
@@ -326,6 +342,7 @@ def begin(
 
 def finish(run: Run, report: Report, started: float, in_flight: tuple[str, ...] = ()) -> Report:
     """Close the record and give the report."""
+    run.batch.close()
     run.batch.cache.save()
     found = evolve(
         report,

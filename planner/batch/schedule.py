@@ -23,6 +23,9 @@ POLL = 0.2
 MOST_MEMORY = 1 << 30
 """bytes that a process may have had before its pool is replaced by a fresh one"""
 
+HARMLESS = ("plan", "validate")
+"""commands that change nothing: their units may stand ready behind those in work, so that no process waits for one"""
+
 
 class Listener:
     """Hears what happens; this one says nothing."""
@@ -128,7 +131,7 @@ class Schedule:
             return True
         if self.is_tired or any(unit in self.deaths for unit in (*self.running.values(), self.ready[0])):
             return False  # a pool that is to be replaced, or somebody who has to be alone
-        return len(self.running) < self.workers
+        return len(self.running) < self.workers * (2 if self.command in HARMLESS else 1)
 
     def _submit(self, unit: str, request: Request) -> None:
         attempt = self.deaths.get(unit, 0) + 1

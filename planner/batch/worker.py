@@ -123,16 +123,9 @@ def _home(request: Request) -> Iterator[None]:
             gc.enable()
 
 
-_since_tidy = 0
-
-
 def _tidy() -> None:
-    """Look for garbage now and then: what a unit leaves in circles would add up over thousands."""
-    global _since_tidy
-    _since_tidy += 1
-    if _since_tidy >= 50:
-        _since_tidy = 0
-        gc.collect()
+    """Look for garbage among what is new: what a unit leaves in circles would add up over thousands."""
+    gc.collect(0)
 
 
 def _peak() -> int:

@@ -116,6 +116,18 @@ def _fits(wanted: str, version: str | None) -> bool:
         return False
 
 
+_Read = tuple["FileContent | None", Problems]
+_lately_read: dict[tuple[str, str, bool], _Read] = {}
+"""what the last files said, by name and content: init, surveys and plans of one module follow each other"""
+_MOST_FILES = 64
+
+
+def _remember(key: tuple[str, str, bool], content: _Read) -> None:
+    while len(_lately_read) >= _MOST_FILES:
+        _lately_read.pop(next(iter(_lately_read)), None)
+    _lately_read[key] = content
+
+
 class _Loader:
     def __init__(self, root_dir: str, variables: RawVariables, workspace: str, locate: Locate) -> None:
         self.root_dir = root_dir
@@ -123,7 +135,7 @@ class _Loader:
         self.workspace = workspace
         self.locate = locate
         self.files: dict[str, str] = {}
-        self.contents: dict[str, tuple[FileContent | None, Problems]] = {}
+        self.contents: dict[str, _Read] = {}
 
     def load(self) -> tuple[Config, list[Diagnostic]]:
         problems = Problems()
@@ -188,11 +200,16 @@ class _Loader:
             except OSError as bad:
                 problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror}.")
                 return None
-            self.files[shown] = sha256(data).hexdigest()
-            body, _, diagnostics = load_text(data, shown)
-            problems.extend(diagnostics)
-            found = Problems()
-            self.contents[shown] = (read_file(body, name, override, found) if body is not None else None, found)
+            digest = self.files[shown] = sha256(data).hexdigest()
+            known = _lately_read.get((shown, digest, override))
+            if known is None:
+                body, _, diagnostics = load_text(data, shown)
+                problems.extend(diagnostics)
+                found = Problems()
+                known = (read_file(body, name, override, found) if body is not None else None, found)
+                if not diagnostics:
+                    _remember((shown, digest, override), known)
+            self.contents[shown] = known
         content, found = self.contents[shown]
         problems.extend(found)
         return content

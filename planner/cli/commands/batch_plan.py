@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from planner.cli.batch_options import REPORTS, RUN, SELECT, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag
 from planner.cli.terminal import Terminal
@@ -30,6 +32,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     """What plan and validate have in common."""
+    if not os.path.exists(os.path.join(".planner", "batch", "cache.json")):  # all units will be looked at
+        from planner.batch.executors import warm_up
+
+        warm_up(arguments.get("executor", ""))
     from attrs import evolve
 
     from planner.batch import run as batch
