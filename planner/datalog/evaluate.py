@@ -73,6 +73,13 @@ class Database(Mapping[str, Relation]):
             self._ranks[predicate] = ranks
         return ranks.get(row, 0)
 
+    def of_same_facts(self, facts: FactBase) -> Database:
+        """The same, derived from facts that say the same and come from elsewhere."""
+        found = Database(self.program, facts, self._relations)
+        found.rounds, found._ranks, found._let_go = self.rounds, self._ranks, self._let_go
+        found.seconds, found.produced, found.native_seconds = self.seconds, self.produced, self.native_seconds
+        return found
+
     def narrowed(self, predicate: str, rows: Relation) -> Database:
         """The same with some rows of one predicate only, for a proof that need not look at the others."""
         self._complete()

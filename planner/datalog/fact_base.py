@@ -46,6 +46,10 @@ class FactBase:
     def sorted(self, predicate: str) -> list[Row]:
         return sorted_rows(self.relation(predicate))
 
+    def says_the_same(self, other: FactBase) -> bool:
+        """Whether the same is asserted, wherever it comes from."""
+        return self._relations == other._relations
+
     def source(self, predicate: str, row: Row) -> Any | None:
         """Where a fact comes from: the object given when it was first asserted."""
         return self._sources.get(predicate, {}).get(row)

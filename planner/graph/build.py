@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from functools import cache
 from pathlib import Path
+
+from attrs import evolve
 
 from planner.assets import rules_path
 from planner.datalog.evaluate import evaluate
@@ -65,7 +68,26 @@ def build_graph(facts: FactBase, everything: bool = False, own: Files = ()) -> G
         from planner.datalog.suite import try_out
 
         try_out(program, facts, want, ", ".join(name for name, _ in own))
-    return read_graph(program, evaluate(program, facts, want, let_go=len(facts) > _SMALL))
+    if len(facts) > _SMALL:
+        return read_graph(program, evaluate(program, facts, want, let_go=True))
+    return _lately_built(program, facts, want) or _remember(read_graph(program, evaluate(program, facts, want)), want)
+
+
+_lately: deque[tuple[tuple[str, ...] | None, Graph]] = deque(maxlen=4)
+"""small graphs, each with what was wanted: many root modules of a fleet look alike"""
+
+
+def _lately_built(program: Program, facts: FactBase, want: tuple[str, ...] | None) -> Graph | None:
+    """A graph that was derived from the same facts of another root module."""
+    for wanted, graph in tuple(_lately):
+        if wanted == want and graph.program is program and graph.database.facts.says_the_same(facts):
+            return evolve(graph, database=graph.database.of_same_facts(facts))
+    return None
+
+
+def _remember(graph: Graph, want: tuple[str, ...] | None) -> Graph:
+    _lately.append((want, graph))
+    return graph
 
 
 def with_everything(graph: Graph) -> Graph:

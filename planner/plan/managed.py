@@ -329,7 +329,7 @@ def extend(problems: list[Diagnostic], found: list[Diagnostic]) -> None:
 
 def self_references(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     """References of the resource's own body to itself, which have no value yet."""
-    if it.decl is None:
+    if it.decl is None or not walk.may_mention_itself(it.config_address):
         return []
     found = walk.self_references.get(it.decl)
     if found is None:

@@ -20,7 +20,7 @@ from planner.plan.configuration_walk import ConfigurationWalk, module_path, prov
 from planner.plan.context import Operation
 from planner.plan.imports import Imports
 from planner.plan.instance import Instance
-from planner.plan.model import Plan
+from planner.plan.model import Plan, ResourceChange
 from planner.plan.moves import MoveResults, blocked_warning, check_moves
 from planner.plan.objects import StateObjects
 from planner.plan.options import PlanOptions
@@ -130,9 +130,10 @@ class PlanWalk(ConfigurationWalk):
 
     def _plan(self, errored: bool) -> Plan:
         options = self.options
+        changes = self.record.changes()
         return Plan(
             options.mode,
-            self.record.changes(),
+            changes,
             self.record.drift(),
             tuple(self.record.outputs[name] for name in sorted(self.record.outputs)),
             self.record.prior_state,
@@ -141,7 +142,7 @@ class PlanWalk(ConfigurationWalk):
             recorded_variables(self.config, self.variables),
             self.checks.results(),
             self.checks.configs(),
-            self._relevant_attributes(),
+            self._relevant_attributes(changes),
             targets=options.targets,
             excludes=options.excludes,
             replace=options.replace,
@@ -149,7 +150,7 @@ class PlanWalk(ConfigurationWalk):
             errored=errored,
         )
 
-    def _relevant_attributes(self) -> Later[tuple[str, tuple[Any, ...]]]:
+    def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:
         """What the changes rest on: of resources, of root outputs that change and of all outputs of child modules. Few
         plans are asked for it."""
         from planner.plan.relevant import relevant_attributes
@@ -159,7 +160,7 @@ class PlanWalk(ConfigurationWalk):
             if module.text:
                 changed += [(module.text, name) for name, value in sorted(module.outputs.items()) if not is_null(value)]
 
-        config, schemas, changes = self.config, self.schemas, self.record.changes()
+        config, schemas = self.config, self.schemas
 
         def block_of(module: ModuleConfig, decl: ResourceDecl) -> BlockSchema | None:
             found = schemas.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)
@@ -229,6 +230,10 @@ class PlanWalk(ConfigurationWalk):
 
     def departing(self, node: Node) -> list[Diagnostic]:
         return self.resources.departing(node)
+
+    def may_mention_itself(self, resource: str) -> bool:
+        """Whether anything that a resource says, even in depends_on, names the resource itself."""
+        return resource in self.own_references or self.graph.database is None
 
     def pending_dependencies(self, it: Instance) -> tuple[str, ...]:
         """Resources with planned changes that a data source has to wait for."""
