@@ -1,14 +1,20 @@
-"""Rules to Python: each rule becomes a function that is one comprehension.
+"""Rules to Python: each rule becomes a function of nested loops.
 
     edge(A, B) :- reference(A, B, _), not pruned(A), A != B.
 
 becomes, with predicates, variables and indexes as numbers (no text of a rule file is ever part of the code but its
 constants, by `repr`):
 
-    def f3(R, I, D):
+    def f3(R, I, D, O):
         r1 = R[1]
         r2 = R[2]
-        return {(v0, v1): None for v0, v1, _ in r1 if (v0,) not in r2 if v0 != v1}
+        for (v0, v1, _) in r1:
+            if (v0,) not in r2:
+                if v0 != v1:
+                    O[(v0, v1)] = None
+        return O
+
+It adds to `O` and gives that back; where a rule only chooses rows of one relation it gives those, or that relation.
 
 A recursive rule has one function for each of its atoms in the component; that atom ranges over `D`, the tuples that the
 last round found (semi-naive evaluation: Bancilhon, Ramakrishnan 1986).
@@ -94,6 +100,7 @@ class BodyCompiler:
         # code -> the name that the function gives it before the comprehension
         self.prelude: dict[str, str] = prelude if prelude is not None else {}
         self.needs: set[int] = set()
+        self.bindings: dict[str, str] = {}  # clause -> the assignment that says the same
         self.negations: dict[str, str] = {}  # clause -> the relation that lets everything pass when it is empty
 
     def fresh(self) -> str:
@@ -119,8 +126,14 @@ class BodyCompiler:
         if term.function not in _PARTIAL and all(w in ("any", b) for w, b in zip(wanted, bases, strict=True)):
             return call
         name = self.fresh()
-        clauses += [f"for {name} in ({call},)", f"if {name} is not None"]
+        clauses += [self.bound(name, call), f"if {name} is not None"]
         return name
+
+    def bound(self, name: str, value: str) -> str:
+        """The clause of a comprehension that gives a value its name."""
+        clause = f"for {name} in ({value},)"
+        self.bindings[clause] = f"{name} = {value}"
+        return clause
 
     def _inline(self, term: Call, arguments: list[str], bases: list[str]) -> str | None:
         if term.function in ("+", "-") and bases == ["number", "number"]:
@@ -235,7 +248,7 @@ class BodyCompiler:
             is_left = isinstance(literal.left, Variable) and literal.left.name == target
             value = self.term(literal.right if is_left else literal.left, clauses)
             self.names[target] = self.fresh()
-            clauses.append(f"for {self.names[target]} in ({value},)")
+            clauses.append(self.bound(self.names[target], value))
             return
         left, right = self.term(literal.left, clauses), self.term(literal.right, clauses)
         bases = (self.base(literal.left), self.base(literal.right))
@@ -283,7 +296,7 @@ class BodyCompiler:
             clauses.append(f"if {code} == {self.names[result.name]}")
             return
         name = self.names[result.name] = self.fresh()
-        clauses.append(f"for {name} in ({code},)")
+        clauses.append(self.bound(name, code))
         if is_partial:
             clauses.append(f"if {name} is not None")
 
@@ -320,8 +333,8 @@ class BodyCompiler:
         conditions = " and ".join(f"({guard.removeprefix('if ')})" for guard in guards)
         return f"{found} if {conditions} else {{}}" if guards else found
 
-    def comprehension(self, delta: Atom | None = None) -> str:
-        """The whole rule as an expression that gives rows: new ones or, with indexes, a relation that they equal."""
+    def clauses(self, delta: Atom | None = None) -> tuple[str, list[str]]:
+        """The row of the head, and the clauses of the comprehension that gives it."""
         clauses: list[str] = []
         for literal in join_order(self.rule.body, (), self.outer, delta):
             if literal is delta:
@@ -330,17 +343,36 @@ class BodyCompiler:
             else:
                 self.literal(literal, clauses)
         head = [self.term(a, clauses) for a in self.rule.head.arguments]
-        row = tuple_code(head) if head else "()"
+        return tuple_code(head) if head else "()", clauses
+
+    def comprehension(self) -> str:
+        """The whole rule as an expression that gives rows: new ones or, with indexes, a relation that they equal."""
+        row, clauses = self.clauses()
         if not clauses:
             return f"{{{row}: None}}"
-        chosen = self._chosen(row, clauses) if delta is None and self.indexes is not None else None
+        chosen = self._chosen(row, clauses) if self.indexes is not None else None
         if chosen is not None:
             return chosen
-        if len(clauses) == 1 and clauses[0].startswith(f"for {row} in "):
-            return f"dict.fromkeys({clauses[0].removeprefix(f'for {row} in ')})"  # a copy: the rows themselves
         if not clauses[0].startswith("for"):
             clauses.insert(0, "for _ in ONE")
         return f"{{{row}: None {' '.join(clauses)}}}"
+
+    def statements(self, delta: Atom | None = None) -> list[str]:
+        """The same as the body of a function that adds rows to `O`."""
+        row, clauses = self.clauses(delta)
+        chosen = self._chosen(row, clauses) if delta is None else None
+        prelude = [f"{name} = {code}" for code, name in self.prelude.items()]
+        if chosen is not None:
+            return [*prelude, f"return {chosen}"]
+        lines = []
+        depth = 0
+        for clause in clauses:
+            if clause in self.bindings:
+                lines.append(" " * depth + self.bindings[clause])
+            else:
+                lines.append(" " * depth + clause + ":")
+                depth += 1
+        return [*prelude, *lines, " " * depth + f"O[{row}] = None", "return O"]
 
 
 def constant_code(value: str | int | float | bool) -> str:
@@ -390,9 +422,8 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
             recursive: list[Atom | None] = [x for x in rule.body if isinstance(x, Atom) and x.predicate in members]
             for delta in recursive or [None]:
                 compiler = BodyCompiler(rule, predicates, indexes)
-                expression = compiler.comprehension(delta)
-                prelude = "".join(f"    {name} = {code}\n" for code, name in compiler.prelude.items())
-                parts.append(f"def f{count}(R, I, D):\n{prelude}    return {expression}\n")
+                body = "".join(f"    {line}\n" for line in compiler.statements(delta))
+                parts.append(f"def f{count}(R, I, D, O):\n{body}")
                 head = predicates[rule.head.predicate].number
                 source = predicates[delta.predicate].number if delta is not None else -1
                 needs = tuple(sorted(compiler.needs))

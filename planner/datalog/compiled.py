@@ -18,8 +18,8 @@ class Index(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A compiled rule: `f<number>(R, I, D)`. `head` is the predicate it derives, `delta` the one that D belongs to (-1:
-    none), `needs` the indexes it reads, `positives` the predicates without whose rows it derives nothing, `reads`
+    """A compiled rule: `f<number>(R, I, D, O)`. `head` is the predicate it derives, `delta` the one that D belongs to
+    (-1: none), `needs` the indexes it reads, `positives` the predicates without whose rows it derives nothing, `reads`
     all that it reads; `constants` are its positive atoms with constants: the predicate, columns and values;
     `head_columns` are the constants of its head, None for a column that any value may stand in."""
 

@@ -104,7 +104,7 @@ def evaluate(program: Program, facts: FactBase, want: Iterable[str] | None = Non
         tasks = everything(program, needed)
         if let_go:
             tasks = demanded(program, facts, {program.predicates[name].number for name in want})
-        return _Evaluation(program, facts, needed).run(tasks)
+        return _Evaluation(program, facts, needed, let_go).run(tasks)
     finally:
         if paused:
             gc.enable()
@@ -132,8 +132,8 @@ def check_facts(program: Program, facts: FactBase, needed: frozenset[int]) -> No
 
 
 class _Evaluation:
-    def __init__(self, program: Program, facts: FactBase, needed: frozenset[int]) -> None:
-        self.program, self.facts, self.needed = program, facts, needed
+    def __init__(self, program: Program, facts: FactBase, needed: frozenset[int], is_sparing: bool) -> None:
+        self.program, self.facts, self.needed, self.is_sparing = program, facts, needed, is_sparing
         self.functions = program.functions
         self.indexes: list[Any] = [None] * len(program.compiled.indexes)
         self.names = list(program.predicates)
@@ -166,17 +166,19 @@ class _Evaluation:
             (number,) = step.predicates
             inputs = [self.relations[n] for n in step.inputs]
             rows = dict.fromkeys(OPERATORS[step.native].function(*inputs, self.shared))
-            self.relations[number] = rows | self.relations[number]
+            given = self.relations[number]
+            self.relations[number] = rows | given if given else rows
             return
         own: set[int] = set()  # heads whose rows are a set that nobody else has
         for function in step.functions:
             if function.delta >= 0:
                 continue
-            rows = self.call(function, None)
-            if not rows:
-                continue
             head = function.head
             known = self.relations[head]
+            grows = self.is_sparing and head in own
+            rows = self.call(function, None, known if grows else {})
+            if rows is known or not rows:
+                continue
             if not known:
                 self.relations[head] = rows
                 if all(rows is not self.relations[n] for n in function.positives):  # else a relation that it equals
@@ -189,19 +191,21 @@ class _Evaluation:
         if step.is_recursive:
             self.fixpoint(step)
 
-    def call(self, function: Function, delta: Rows | None) -> Rows:
-        begin = perf_counter()
+    def call(self, function: Function, delta: Rows | None, rows: Rows) -> Rows:
+        """`rows` with what the rule gives, or only that, if it is rows of a relation."""
+        begin, before = perf_counter(), len(rows)
         indexes, relations, rule = self.indexes, self.relations, function.rule
-        rows: Rows = {}
+        found = rows
         if all(relations[number] for number in function.positives):  # else not even an index is worth its time
             for need in function.needs:
                 if indexes[need] is None:
                     self.build(need)
-            rows = self.functions[f"f{function.number}"](relations, indexes, delta)
+            found = self.functions[f"f{function.number}"](relations, indexes, delta, rows)
         database = self.database
         database.seconds[rule] = database.seconds.get(rule, 0.0) + perf_counter() - begin
-        database.produced[rule] = database.produced.get(rule, 0) + len(rows)
-        return rows
+        more = len(found) - before if found is rows else len(found)
+        database.produced[rule] = database.produced.get(rule, 0) + more
+        return found
 
     def build(self, number: int) -> None:
         index = self.program.compiled.indexes[number]
@@ -225,8 +229,7 @@ class _Evaluation:
             found: dict[int, Rows] = {n: {} for n in members}
             for function in recursive:
                 if delta[function.delta]:
-                    rows = self.call(function, delta[function.delta])
-                    found[function.head] |= rows
+                    found[function.head] |= self.call(function, delta[function.delta], {})
             for n in members:
                 known = relations[n]
                 found[n] = {row: None for row in found[n] if row not in known}

@@ -43,11 +43,17 @@ class Condensed:
         for number, group in enumerate(groups):
             for i in group:
                 component_of[i] = number
+        has_cycles = len(groups) < len(nodes)
         self.successors: list[list[int]] = []
         for number, group in enumerate(groups):
-            found = {component_of[j] for i in group for j in graph[i]}
-            found.discard(number)
-            self.successors.append(sorted(found, reverse=True))
+            found = graph[group[0]]
+            if has_cycles:
+                found = list({component_of[j] for i in group for j in graph[i]} - {number})
+            else:  # each successor once; the lists of the graph serve again
+                found[:] = [component_of[j] for j in found if j != group[0]]
+            if len(found) > 1:
+                found.sort(reverse=True)
+            self.successors.append(found)
 
     @property
     def component(self) -> dict[Any, int]:
@@ -74,7 +80,7 @@ def _condensed(edges: Relation, shared: Shared) -> Condensed:
 
     numbers: dict[Any, int] = {}
     graph: list[list[int]] = []
-    left, right = array("l"), array("l")
+    left, right = array("i"), array("i")
     for a, b in edges:
         i = numbers.get(a)
         if i is None:
@@ -105,7 +111,8 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
     On an acyclic graph this is the transitive reduction (Aho, Garey, Ullman 1972)."""
     condensed = _condensed(edges, shared)
     successors = condensed.successors
-    kept = [targets[:1] for targets in successors]  # nothing but a longer path could lead to the highest
+    highest = [targets[0] if targets else -1 for targets in successors]  # nothing above it could lead there
+    kept: dict[int, list[int]] = {}  # besides that one
     doubtful = _without_two_steps(successors)
     hubs = _hubs(doubtful) if len(doubtful) > _BLOCK else []
     readers: dict[int, int] = {}
@@ -118,8 +125,12 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
             _keep_within(low, low + _BLOCK, readers[low // _BLOCK], doubtful, kept)
     for hub in hubs:
         kept[hub] = _direct(hub, successors)
-    direct = [set(targets) if len(targets) > _FEW else targets for targets in kept]
-    return [row for row, a, b in zip(edges, *condensed.ends, strict=True) if a == b or b in direct[a]]
+    direct = {node: set(targets) if len(targets) > _FEW else targets for node, targets in kept.items()}
+    return [
+        row
+        for row, a, b in zip(edges, *condensed.ends, strict=True)
+        if b == highest[a] or a == b or (a in direct and b in direct[a])
+    ]
 
 
 _BLOCK = 16384
@@ -167,7 +178,7 @@ def _direct(node: int, successors: list[list[int]]) -> list[int]:
     return [target for target in successors[node] if not implied[target]]
 
 
-def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept: list[list[int]]) -> None:
+def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept: dict[int, list[int]]) -> None:
     """Decide the edges that lead to nodes from `low` to below `high`; the last one comes from `last`. Reach is kept as
     integer bitsets of those nodes: an edge is implied when a higher successor, taken before, reaches its end."""
     reach: list[int] = []
@@ -180,7 +191,7 @@ def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept
             if target < high:
                 if seen >> target - low & 1:
                     continue
-                kept[node].append(target)
+                kept.setdefault(node, []).append(target)
             seen |= reach[target - low]
         reach.append(seen | 1 << node - low if node < high else seen)  # each reaches itself
 
