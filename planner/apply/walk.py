@@ -156,7 +156,7 @@ class ApplyWalk(ConfigurationWalk):
             if self.options.sequential:
                 result = walk_sequentially(machine, self, stop)
             else:
-                self.hooks.walk_start("apply", len(machine.state))
+                self.hooks.walk_start("apply", machine.size)
                 limits = Limits(self.options.provider_limits, self.provider_of)
                 result = walk_pool(machine, self, self.options.parallelism, stop, self.hooks.walk_progress, limits)
         finally:

@@ -103,7 +103,7 @@ class PlanWalk(ConfigurationWalk):
             if self.options.sequential:
                 result = walk_sequentially(machine, self, self.options.stop)
             else:
-                self.hooks.walk_start("plan", len(machine.state))
+                self.hooks.walk_start("plan", machine.size)
                 progress = self.hooks.walk_progress
                 limits = Limits(self.options.provider_limits, self.provider_of)
                 result = walk_pool(machine, self, self.options.parallelism, self.options.stop, progress, limits)

@@ -84,50 +84,72 @@ class End:
 Instruction: TypeAlias = Start | Skip | End
 
 
+_WAITING, _READY, _EXPANDED, _DONE, _FAILED, _SKIPPED = range(6)
+_WORDS: tuple[NodeState, ...] = ("waiting", "ready", "expanded", "done", "failed", "skipped")
+
+
 class Machine:
     """The states of all nodes of one walk.
 
     `dependencies` maps every node to the nodes that must be done before it; with `reverse` the arrows are read the
     other way round (dependents first). Names that are no keys are ignored. O((V + E) log V) over a whole walk.
+
+    Inside, nodes are numbers: lists of a million numbers are gone through several times faster than dictionaries of
+    names, which lie all over the memory.
     """
 
     __slots__ = (
         "_broken_parents",
         "_children_left",
         "_dependents",
+        "_names",
+        "_numbers",
         "_parent",
         "_running",
+        "_state",
         "_stopped",
         "_unfinished",
         "_waits_for",
-        "state",
     )
 
     def __init__(self, dependencies: Mapping[str, Iterable[str]], reverse: bool = False) -> None:
-        self.state: dict[str, NodeState] = dict.fromkeys(dependencies, "waiting")
-        self._waits_for: dict[str, int] = dict.fromkeys(dependencies, 0)
-        self._dependents: dict[str, list[str]] = {}
-        self._parent: dict[str, str] = {}
-        self._children_left: dict[str, int] = {}
-        self._broken_parents: set[str] = set()
-        self._unfinished = len(self.state)
+        self._names = list(dependencies)
+        numbers = self._numbers = {name: number for number, name in enumerate(self._names)}
+        self._state = bytearray(len(numbers))
+        waits_for = self._waits_for = [0] * len(numbers)
+        dependents: list[list[int]] = [_NOBODY] * len(numbers)
+        self._dependents = dependents
+        self._parent: dict[int, int] = {}
+        self._children_left: dict[int, int] = {}
+        self._broken_parents: set[int] = set()
+        self._unfinished = len(numbers)
         self._running = 0
         self._stopped = False
-        state, waits_for, dependents = self.state, self._waits_for, self._dependents
-        for node, wanted in dependencies.items():
-            for other in set(wanted):
-                if other in state:
+        for node, wanted in enumerate(dependencies.values()):
+            for name in set(wanted):
+                other = numbers.get(name)
+                if other is not None:
                     dependent, dependency = (other, node) if reverse else (node, other)
                     waits_for[dependent] += 1
-                    if dependency in dependents:
-                        dependents[dependency].append(dependent)
-                    else:
+                    if dependents[dependency] is _NOBODY:
                         dependents[dependency] = [dependent]
+                    else:
+                        dependents[dependency].append(dependent)
+
+    @property
+    def state(self) -> dict[str, NodeState]:
+        """The state of each node, as it is now."""
+        return {name: _WORDS[state] for name, state in zip(self._names, self._state, strict=True)}
+
+    @property
+    def size(self) -> int:
+        """How many nodes there are by now."""
+        return len(self._names)
 
     @property
     def settled(self) -> int:
         """How many nodes have reached their last state."""
-        return len(self.state) - self._unfinished
+        return len(self._names) - self._unfinished
 
     @property
     def ended(self) -> bool:
@@ -135,132 +157,150 @@ class Machine:
 
     def begin(self) -> list[Instruction]:
         """The first instructions: every node that waits for nothing."""
-        return self._answer([node for node, count in self._waits_for.items() if not count], [])
+        return self._answer([node for node, count in enumerate(self._waits_for) if not count], [])
 
     def handle(self, event: Event) -> list[Instruction]:
         """What to do now that this happened. Raises ValueError for an event about a node that was not started."""
-        ready: list[str] = []
+        ready: list[int] = []
         skips: list[Skip] = []
         if isinstance(event, Stopped):
             self._stopped = True
-            for node in event.not_begun:
-                self.state[node] = "waiting"
+            for name in event.not_begun:
+                self._state[self._numbers[name]] = _WAITING
             self._running -= len(event.not_begun)
             self._skip_waiting("stopped", ready, skips)
         else:
-            if self.state.get(event.node) != "ready":
-                raise ValueError(f"{event.node} is {self.state.get(event.node, 'unknown')}, not running")
+            node = self._begun(event.node)
             self._running -= 1
             if isinstance(event, Expanded):
-                self._expand(event, ready, skips)
+                self._expand(node, event.children, ready, skips)
             else:
-                self._settle([(event.node, "done" if event.__class__ is Finished else "failed")], ready, skips)
+                self._settle([(node, _DONE if event.__class__ is Finished else _FAILED)], ready, skips)
         return self._answer(ready, skips)
 
-    def finish(self, node: str) -> tuple[list[str], list[Skip]]:
-        """The same as `handle(Finished(node))`, for the one event that nearly all are, without the words: which nodes
+    def finish(self, name: str) -> tuple[list[str], list[Skip]]:
+        """The same as `handle(Finished(name))`, for the one event that nearly all are, without the words: which nodes
         to start now, sorted, and which never will. Raises ValueError like it."""
-        state, waits_for = self.state, self._waits_for
-        if state.get(node) != "ready":
-            raise ValueError(f"{node} is {state.get(node, 'unknown')}, not running")
+        node, state, waits_for = self._begun(name), self._state, self._waits_for
         self._running -= 1
-        ready: list[str] = []
+        ready: list[int] = []
         skips: list[Skip] = []
         if node in self._parent:
-            self._settle([(node, "done")], ready, skips)
+            self._settle([(node, _DONE)], ready, skips)
         else:
-            state[node] = "done"
+            state[node] = _DONE
             self._unfinished -= 1
-            for dependent in self._dependents.get(node, ()):
+            for dependent in self._dependents[node]:
                 waits_for[dependent] = left = waits_for[dependent] - 1
-                if not left and state[dependent] == "waiting":
+                if not left and state[dependent] == _WAITING:
                     ready.append(dependent)
-        self._order(ready, skips)
-        return ready, skips
+        return self._order(ready, skips), skips
 
-    def _connect(self, dependent: str, dependency: str) -> None:
-        self._dependents.setdefault(dependency, []).append(dependent)
+    def _begun(self, name: str) -> int:
+        """The number of a node that was told to start."""
+        node = self._numbers.get(name)
+        if node is None or self._state[node] != _READY:
+            known = "unknown" if node is None else _WORDS[self._state[node]]
+            raise ValueError(f"{name} is {known}, not running")
+        return node
+
+    def _connect(self, dependent: int, dependency: int) -> None:
+        if self._dependents[dependency] is _NOBODY:
+            self._dependents[dependency] = []
+        self._dependents[dependency].append(dependent)
         self._waits_for[dependent] += 1
 
-    def _order(self, ready: list[str], skips: list[Skip]) -> None:
-        """Count these as running, sorted. When nothing runs any more the rest waits for itself."""
+    def _order(self, ready: list[int], skips: list[Skip]) -> list[str]:
+        """Count these as running; their names, sorted. When nothing runs any more the rest waits for itself."""
         for node in ready:
-            self.state[node] = "ready"
+            self._state[node] = _READY
         self._running += len(ready)
         if self._unfinished and not self._running:
             self._skip_waiting("cycle", ready, skips)
-        if len(ready) > 1:
-            ready.sort()
         if len(skips) > 1:
             skips.sort(key=lambda skip: skip.node)
+        names = [self._names[node] for node in ready]
+        if len(names) > 1:
+            names.sort()
+        return names
 
-    def _answer(self, ready: list[str], skips: list[Skip]) -> list[Instruction]:
-        self._order(ready, skips)
-        answer: list[Instruction] = [Start(node) for node in ready]
+    def _answer(self, ready: list[int], skips: list[Skip]) -> list[Instruction]:
+        answer: list[Instruction] = [Start(name) for name in self._order(ready, skips)]
         answer += skips
         if not self._unfinished:
             answer.append(End())
         return answer
 
-    def _settle(self, work: list[tuple[str, NodeState]], ready: list[str], skips: list[Skip]) -> None:
+    def _settle(self, work: list[tuple[int, int]], ready: list[int], skips: list[Skip]) -> None:
         """Put nodes into their last states, release or skip what waits for them, and tell their parents."""
-        state = self.state
+        state, names = self._state, self._names
         while work:
             node, last = work.pop()
             state[node] = last
             self._unfinished -= 1
-            for dependent in self._dependents.get(node, ()):
-                if last == "done":
+            for dependent in self._dependents[node]:
+                if last == _DONE:
                     self._waits_for[dependent] -= 1
-                    if not self._waits_for[dependent] and state[dependent] == "waiting":
+                    if not self._waits_for[dependent] and state[dependent] == _WAITING:
                         ready.append(dependent)
-                elif state[dependent] == "waiting":
-                    skips.append(Skip(dependent, "dependency", node))
-                    state[dependent] = "skipped"  # at once: a second failed dependency must not skip it again
-                    work.append((dependent, "skipped"))
+                elif state[dependent] == _WAITING:
+                    skips.append(Skip(names[dependent], "dependency", names[node]))
+                    state[dependent] = _SKIPPED  # at once: a second failed dependency must not skip it again
+                    work.append((dependent, _SKIPPED))
             parent = self._parent.get(node)
             if parent is not None:
-                if last != "done":
+                if last != _DONE:
                     self._broken_parents.add(parent)
                 self._children_left[parent] -= 1
                 if not self._children_left[parent]:
-                    work.append((parent, "failed" if parent in self._broken_parents else "done"))
+                    work.append((parent, _FAILED if parent in self._broken_parents else _DONE))
 
-    def _expand(self, event: Expanded, ready: list[str], skips: list[Skip]) -> None:
-        children = event.children
+    def _expand(self, node: int, children: Mapping[str, Iterable[str]], ready: list[int], skips: list[Skip]) -> None:
         for child in children:
-            if child in self.state:
+            if child in self._numbers:
                 raise ValueError(f"{child} is already part of the walk")
         if not children:
-            self._settle([(event.node, "done")], ready, skips)
+            self._settle([(node, _DONE)], ready, skips)
             return
-        self.state[event.node] = "expanded"
-        self._children_left[event.node] = len(children)
+        self._state[node] = _EXPANDED
+        self._children_left[node] = len(children)
         self._unfinished += len(children)
-        for child in children:
-            self.state[child] = "waiting"
-            self._waits_for[child] = 0
-            self._parent[child] = event.node
-        broken: list[Skip] = []
-        for child, wanted in children.items():
-            for other in sorted(set(wanted)):
-                state = self.state.get(other)
-                if state == "failed" or state == "skipped":
-                    broken.append(Skip(child, "dependency", other))
-                elif state is not None and state != "done":
-                    self._connect(child, other)
-        for skip in broken:
-            if self.state[skip.node] == "waiting":
+        first = len(self._names)
+        for number, child in enumerate(children, first):
+            self._names.append(child)
+            self._numbers[child] = number
+            self._parent[number] = node
+        self._state.extend(bytes(len(children)))
+        self._waits_for += [0] * len(children)
+        self._dependents += [_NOBODY] * len(children)
+        broken: list[tuple[int, Skip]] = []
+        for number, (child, wanted) in enumerate(children.items(), first):
+            for name in sorted(set(wanted)):
+                other = self._numbers.get(name)
+                if other is None:
+                    continue
+                state = self._state[other]
+                if state in (_FAILED, _SKIPPED):
+                    broken.append((number, Skip(child, "dependency", name)))
+                elif state != _DONE:
+                    self._connect(number, other)
+        for number, skip in broken:
+            if self._state[number] == _WAITING:
                 skips.append(skip)
-                self.state[skip.node] = "skipped"
-                self._settle([(skip.node, "skipped")], ready, skips)
+                self._state[number] = _SKIPPED
+                self._settle([(number, _SKIPPED)], ready, skips)
         if self._stopped:
             self._skip_waiting("stopped", ready, skips)
-        ready += [child for child in children if self.state[child] == "waiting" and not self._waits_for[child]]
+        added = range(first, len(self._names))
+        ready += [child for child in added if self._state[child] == _WAITING and not self._waits_for[child]]
 
-    def _skip_waiting(self, because: SkipReason, ready: list[str], skips: list[Skip]) -> None:
-        waiting = [node for node, state in self.state.items() if state == "waiting"]
+    def _skip_waiting(self, because: SkipReason, ready: list[int], skips: list[Skip]) -> None:
+        waiting = [node for node, state in enumerate(self._state) if state == _WAITING]
         for node in waiting:
-            self.state[node] = "skipped"
-        skips += [Skip(node, because) for node in waiting]
-        self._settle([(node, "skipped") for node in waiting], ready, skips)
+            self._state[node] = _SKIPPED
+        skips += [Skip(self._names[node], because) for node in waiting]
+        self._settle([(node, _SKIPPED) for node in waiting], ready, skips)
+
+
+_NOBODY: list[int] = []
+"""the dependents of most nodes that nothing waits for; never changed"""

@@ -126,7 +126,7 @@ def walk_pool(
                 diagnosed[node] = result.diagnostics
             obey(machine.handle(event_of(node, result)))
         if progress is not None:
-            progress(machine.settled, len(machine.state))
+            progress(machine.settled, machine.size)
 
     if stop is not None:
         stop.listen(pool.wake)
@@ -166,4 +166,4 @@ def walk_pool(
         pool.close(wait=patient)
     if defect is not None:
         raise defect
-    return WalkResult(in_order(diagnosed), machine.state, skips, stopped)
+    return WalkResult(in_order(diagnosed), machine, skips, stopped)

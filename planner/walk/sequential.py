@@ -42,7 +42,7 @@ def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = No
         if result.diagnostics:
             diagnosed[node] = result.diagnostics
         obey(machine.handle(event_of(node, result)))
-    return WalkResult(in_order(diagnosed), machine.state, skips, stopped)
+    return WalkResult(in_order(diagnosed), machine, skips, stopped)
 
 
 def run_guarded(work: Work, node: str) -> WorkResult:

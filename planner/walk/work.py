@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 from attrs import field, frozen
 
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.walk.machine import Event, Expanded, Failed, Finished, NodeState, Skip
+from planner.walk.machine import Event, Expanded, Failed, Finished, Machine, NodeState, Skip
 from planner.walk.stop import StopSignal
 
 __all__ = [
@@ -58,9 +58,14 @@ class WalkResult:
     """How a walk ended. `diagnostics` are by node name, so that timing never shows; `skips` say what never ran."""
 
     diagnostics: tuple[Diagnostic, ...]
-    states: dict[str, NodeState]
+    machine: Machine
     skips: dict[str, Skip] = field(factory=dict)
     stopped: bool = False
+
+    @property
+    def states(self) -> dict[str, NodeState]:
+        """The last state of each node."""
+        return self.machine.state
 
     @property
     def on_cycle(self) -> tuple[str, ...]:
