@@ -137,7 +137,8 @@ def _top_down(program: Program, database: Database, query: Query) -> set[Row]:
 
 def _bottom_up(program: Program, database: Database, query: Query) -> set[Row]:
     """Compile the question as a rule and run it."""
-    from planner.datalog.compile import BodyCompiler, Indexes, index_code
+    from planner.datalog.compile import index_code
+    from planner.datalog.compile_rule import BodyCompiler, Indexes
     from planner.datalog.compiled import namespace
 
     predicates = {**program.predicates, _HEAD: query.head}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from planner.datalog.compile import BodyCompiler
+from planner.datalog.compile_rule import BodyCompiler
 from planner.datalog.compiled import namespace
 from planner.datalog.model import Rule
 from planner.datalog.program import Program

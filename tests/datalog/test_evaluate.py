@@ -277,6 +277,13 @@ def test_only_what_can_come_to_something_is_derived_and_the_rest_when_it_is_aske
     }
 
 
+@pytest.mark.parametrize(("joins", "tests"), [(3, 3), (14, 1), (15, 1), (16, 1), (25, 0), (30, 10)])
+def test_rules_may_be_as_deep_as_one_likes(joins: int, tests: int) -> None:
+    body = [f"edge(A{n}, A{n + 1})" for n in range(joins)] + [f'A0 != "{n}"' for n in range(tests)]
+    text = BASE + f"out(A0) :- {', '.join(body)}.\n"
+    assert plain(derived(text, {"edge": [("a", "b"), ("b", "a"), ("b", "c")]})["out"]) == {("a",), ("b",)}
+
+
 @pytest.mark.parametrize("value", [None, [], {}, float("nan"), b"x"])
 def test_what_is_no_value_is_refused(value: Any) -> None:
     with pytest.raises(TypeError, match="cannot stand in a column"):
