@@ -98,11 +98,12 @@ def _home(request: Request) -> Iterator[None]:
     """The working directory and the environment of a unit; depth and digits as a command has them."""
     from planner.__main__ import DEPTH
 
-    here, environment = os.getcwd(), dict(os.environ)
+    here = os.getcwd()
     depth, digits, collecting = sys.getrecursionlimit(), sys.get_int_max_str_digits(), gc.isenabled()
     wanted = dict(request.environment)
     if request.workspace:
         wanted["TF_WORKSPACE"] = request.workspace
+    before = {name: os.environ.get(name) for name in wanted}
     try:
         gc.disable()
         sys.setrecursionlimit(max(depth, DEPTH))
@@ -112,20 +113,27 @@ def _home(request: Request) -> Iterator[None]:
         yield
     finally:
         os.chdir(here)
-        for name in wanted:
-            if name in environment:
-                os.environ[name] = environment[name]
+        for name, value in before.items():
+            if value is not None:
+                os.environ[name] = value
             else:
-                del os.environ[name]
+                os.environ.pop(name, None)
         sys.setrecursionlimit(depth)
         sys.set_int_max_str_digits(digits)
         if collecting:
             gc.enable()
 
 
+_since_tidy = 0
+
+
 def _tidy() -> None:
-    """Look for garbage among what is new: what a unit leaves in circles would add up over thousands."""
-    gc.collect(0)
+    """Look for garbage now and then, among what is new: what units leave in circles would add up over thousands."""
+    global _since_tidy
+    _since_tidy += 1
+    if _since_tidy >= 10:
+        _since_tidy = 0
+        gc.collect(0)
 
 
 def _peak() -> int:
