@@ -255,3 +255,41 @@ provider "terraform" {
     assert not problems
     assert config is not None
     assert config.root.providers["terraform.by"].instances == {"a": 1, "b": 2}
+
+
+def test_a_file_is_read_once_as_long_as_it_says_the_same(tmp_path, monkeypatch):
+    from planner.config import load
+
+    read = []
+    monkeypatch.setattr(load, "read_file", lambda *given: read.append(given[1]) or real(*given))
+    real = __import__("planner.config.file_content", fromlist=["read_file"]).read_file
+    monkeypatch.setattr(load, "_lately_read", {})
+    write_files(tmp_path, {"main.tf": 'variable "a" {}\n', "b.tf": "locals {\n  b = 1\n}\n"})
+    first, _ = load_config(str(tmp_path))
+    again, _ = load_config(str(tmp_path))
+    assert sorted(read) == ["b.tf", "main.tf"]
+    assert again.root.variables == first.root.variables
+    write_files(tmp_path, {"main.tf": 'variable "c" {}\n'})
+    changed, _ = load_config(str(tmp_path))
+    assert read[2:] == ["main.tf"]
+    assert list(changed.root.variables) == ["c"]
+    # The same text under another name is another file: its diagnostics name it.
+    (tmp_path / "b.tf").rename(tmp_path / "z.tf")
+    load_config(str(tmp_path))
+    assert read[3:] == ["z.tf"]
+
+
+def test_what_is_wrong_is_said_each_time(tmp_path):
+    write_files(tmp_path, {"main.tf": 'variable "a" {\n  type = nonsense\n}\n', "b.tf": "locals {\n"})
+    said = [[(d.code, str(d.subject)) for d in load_config(str(tmp_path))[1]] for _ in range(3)]
+    assert said[0] and said[0] == said[1] == said[2]
+
+
+def test_only_the_last_files_are_kept(tmp_path, monkeypatch):
+    from planner.config import load
+
+    monkeypatch.setattr(load, "_MOST_FILES", 3)
+    write_files(tmp_path, {f"f{n}.tf": f"locals {{\n  a{n} = 1\n}}\n" for n in range(9)})
+    config, problems = load_config(str(tmp_path))
+    assert not problems and len(config.root.locals) == 9
+    assert len(load._lately_read) <= 3
