@@ -57,7 +57,9 @@ def open_executor(text: str, workers: int, is_small: bool = False) -> Workplace:
     if text == "inline":
         return Inline()
     if text.startswith("dask://"):
-        return dask(text.removeprefix("dask://"))
+        from planner.batch.cluster import open_cluster
+
+        return open_cluster(text.removeprefix("dask://"))
     detail = f'"{text}" is none of: processes, inline, dask://HOST:PORT.'
     raise Failure(error("batch.executor", "Unknown executor", detail))
 
@@ -157,35 +159,6 @@ def warm_up(text: str) -> None:
     """Let the server of processes load what it needs while this process still finds out what there is to do."""
     if text in ("", "processes"):
         _start_server()
-
-
-def dask(address: str) -> Workplace:
-    """The workers of a Dask cluster. Raises Failure."""
-    try:
-        from distributed import Client
-    except ImportError:
-        detail = "The executor dask:// needs the package distributed: pip install 'planner[batch-dask]'."
-        raise Failure(error("batch.no_dask", "Dask is not installed", detail)) from None
-    try:
-        connect: Any = Client
-        client = connect(f"tcp://{address}", timeout="10s", set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as problem:
-        detail = f"No scheduler answers at {address}: {problem}."
-        raise Failure(error("batch.dask", "Cannot reach the Dask scheduler", detail)) from None
-    return _Dask(client)
-
-
-class _Dask(Workplace):
-    """A cluster seen as an executor; closing it leaves the cluster alone."""
-
-    def __init__(self, client: Any) -> None:
-        self.client, self.executor = client, client.get_executor(pure=False, retries=0)
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return self.executor.submit(fn, *args, **kwargs)  # type: ignore[no-any-return]
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        self.client.close()
 
 
 def is_death(problem: BaseException) -> bool:

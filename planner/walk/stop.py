@@ -41,6 +41,13 @@ class StopSignal:
         self.requested = True
         self.tell()
 
+    def withdraw(self) -> None:
+        """The request counts no more, and the next one is told again. Only while nothing runs that might hear it."""
+        with self._lock:
+            self.requested = False
+            self._told.clear()
+            self._heard.clear()
+
     def tell(self) -> None:
         """Call the listeners, once, or wait until another thread has done so. Takes locks: not for signal handlers."""
         with self._lock:

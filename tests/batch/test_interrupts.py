@@ -41,8 +41,9 @@ class Running:
         for name in self.names:
             (root / name).mkdir()
             (root / name / "main.tf").write_text(MAIN % (name, name), encoding="utf-8")
+        where = () if any(word.startswith("-executor") for word in words) else ("-executor=processes",)
         self.process = subprocess.Popen(
-            [*PLANNER, *words, "-executor=processes", "-workers=2"], cwd=root, text=True, start_new_session=True,
+            [*PLANNER, *words, *where, "-workers=2"], cwd=root, text=True, start_new_session=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "NO_COLOR": "1"},
         )  # fmt: skip
 
@@ -134,3 +135,16 @@ def test_while_configurations_are_read(tmp_path: Path) -> None:
     code, out, errors = running.interrupt(True, 2)
     assert code == 1 and "Traceback" not in out + errors and "Internal error" not in errors
     running.assert_nothing_left()
+
+
+def test_on_a_cluster_what_is_in_work_is_told_and_the_next_batch_is_not(tmp_path: Path, cluster: str) -> None:
+    running = Running(tmp_path, 5, "apply", "-auto-approve", f"-executor=dask://{cluster}")
+    running.until(lambda: len((tmp_path / "begun").read_text().split()) == 2 if (tmp_path / "begun").exists() else 0)
+    code, out, errors = running.interrupt(False, 1)
+    assert code == 1 and "Traceback" not in out + errors and "To go on: planner batch resume" in out
+    assert not (tmp_path / "ended").exists()  # commands that ran were told to stop,
+    assert not running.finished()  # and what waited for them did not begin
+    states = [json.loads(path.read_text()) for path in tmp_path.glob("*/terraform.tfstate")]
+    assert [[r["name"] for r in state["resources"]] for state in states] == [["slow"], ["slow"]]
+    report = running.resumed()  # on the same cluster
+    assert report["outcomes"] == {"applied": 5}

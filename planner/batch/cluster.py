@@ -1,0 +1,88 @@
+"""A Dask cluster as a place where units run. Its workers live longer than a batch, and serve others as well: what one
+batch says to them must be forgotten when the next one comes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import Future
+from typing import Any
+
+from planner.batch.executors import Workplace
+from planner.vocabulary.diagnostic import Failure, error
+
+
+def open_cluster(address: str) -> Workplace:
+    """The workers of the cluster whose scheduler is at HOST:PORT. Raises Failure."""
+    try:
+        from distributed import Client
+    except ImportError:
+        detail = "The executor dask:// needs the package distributed: pip install 'planner[batch-dask]'."
+        raise Failure(error("batch.no_dask", "Dask is not installed", detail)) from None
+    try:
+        connect: Any = Client
+        client = connect(f"tcp://{address}", timeout="10s", set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as problem:
+        detail = f"No scheduler answers at {address}: {problem}."
+        raise Failure(error("batch.dask", "Cannot reach the Dask scheduler", detail)) from None
+    return _Cluster(client)
+
+
+class _Cluster(Workplace):
+    """A cluster seen as an executor; closing it leaves the cluster alone."""
+
+    def __init__(self, client: Any) -> None:
+        self.client, self.executor = client, client.get_executor(pure=False, retries=0)
+        self.batch = os.urandom(8).hex()
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return self.executor.submit(_work_for, self.batch, fn, *args, **kwargs)  # type: ignore[no-any-return]
+
+    def stop(self) -> None:
+        self.client.run(_stop, self.batch, on_error="ignore")  # beside the tasks, on every worker
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self.client.close()
+
+
+# ---------------------------------------------------------------- in a worker
+
+_turn = threading.RLock()
+_words = threading.Lock()
+_stopped: set[str] = set()
+"""batches that begin nothing more"""
+_current = ""
+_is_told = False
+"""whether the process was asked to stop by a batch, and not by a signal"""
+
+
+def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:
+    """Do a batch's work; one piece at a time in a process, for asking to stop is a matter of the process."""
+    global _current, _is_told
+    from planner.signals import STOP
+
+    with _turn:
+        with _words:
+            _current = batch
+            if _is_told and batch not in _stopped:
+                STOP.withdraw()
+                _is_told = False
+            elif batch in _stopped and not STOP.requested:
+                _is_told = True
+                STOP.request()
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            _current = ""
+
+
+def _stop(batch: str) -> None:
+    """The batch begins nothing more; what it has in work comes to its end early."""
+    global _is_told
+    from planner.signals import STOP
+
+    with _words:
+        _stopped.add(batch)
+        if _current == batch and not STOP.requested:
+            _is_told = True
+            STOP.request()

@@ -1,0 +1,19 @@
+"""A request to stop is told once; one that was withdrawn counts no more."""
+
+from __future__ import annotations
+
+from planner.walk.stop import StopSignal
+
+
+def test_a_withdrawn_request_is_forgotten_and_the_next_one_told() -> None:
+    stop, heard = StopSignal(), []
+    stop.listen(lambda: heard.append("first"))
+    stop.request()
+    stop.request()
+    assert heard == ["first"] and stop.requested
+    stop.withdraw()
+    assert not stop.requested and not stop.wait(0)
+    stop.listen(lambda: heard.append("second"))
+    assert heard == ["first"]  # nothing is requested that it would have to hear of at once
+    stop.request()
+    assert heard == ["first", "first", "second"] and stop.wait(0)
