@@ -143,8 +143,8 @@ class _Evaluation:
         self.shared: Shared = {}
 
     def run(self, tasks: list[Task]) -> Database:
-        let_go = set(self.needed) - {number for task in tasks for number in task.step.predicates}
-        let_go = {number for number in let_go if not self.relations[number]}
+        done = {number for task in tasks for number in task.step.predicates}
+        let_go = {p.number for p in self.program.predicates.values() if not p.is_input} & self.needed - done
         for step, relations, indexes in tasks:
             begin = perf_counter()
             self.step(step)

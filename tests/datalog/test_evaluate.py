@@ -277,6 +277,19 @@ def test_only_what_can_come_to_something_is_derived_and_the_rest_when_it_is_aske
     }
 
 
+def test_what_was_given_for_a_derived_predicate_is_not_all_of_it() -> None:
+    text = (
+        BASE
+        + "/// d\n.decl more(a: symbol)\nmore(A) :- edge(A, _).\n/// d\n.decl last(a: symbol)\nlast(A) :- more(A), size(A, _).\n"
+    )
+    loaded = program(text + "out(A) :- edge(A, _).\nout(A) :- last(A).\n")
+    facts = FactBase.build({"edge": [("a", "b"), ("b", "c")], "more": [("x",)]})
+    for wanted in ("out", "last", "more"):
+        database = evaluate(loaded, facts, [wanted, "out"], let_go=True)
+        assert set(database["more"]) == {("a",), ("b",), ("x",)}
+        assert set(database["last"]) == set()
+
+
 @pytest.mark.parametrize(("joins", "tests"), [(3, 3), (14, 1), (15, 1), (16, 1), (25, 0), (30, 10)])
 def test_rules_may_be_as_deep_as_one_likes(joins: int, tests: int) -> None:
     body = [f"edge(A{n}, A{n + 1})" for n in range(joins)] + [f'A0 != "{n}"' for n in range(tests)]
