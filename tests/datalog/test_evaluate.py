@@ -280,9 +280,11 @@ def test_only_what_can_come_to_something_is_derived_and_the_rest_when_it_is_aske
 def test_what_was_given_for_a_derived_predicate_is_not_all_of_it() -> None:
     text = (
         BASE
-        + "/// d\n.decl more(a: symbol)\nmore(A) :- edge(A, _).\n/// d\n.decl last(a: symbol)\nlast(A) :- more(A), size(A, _).\n"
+        + "/// d\n.decl more(a: symbol)\nmore(A) :- edge(A, _).\n"
+        + "/// d\n.decl last(a: symbol)\nlast(A) :- more(A), size(A, _).\n"
+        + "out(A) :- edge(A, _).\nout(A) :- last(A).\n"
     )
-    loaded = program(text + "out(A) :- edge(A, _).\nout(A) :- last(A).\n")
+    loaded = program(text)
     facts = FactBase.build({"edge": [("a", "b"), ("b", "c")], "more": [("x",)]})
     for wanted in ("out", "last", "more"):
         database = evaluate(loaded, facts, [wanted, "out"], let_go=True)
