@@ -11,12 +11,11 @@ import os
 from hashlib import blake2b
 from typing import Any
 
+from planner.batch import CACHE, FOLDER
 from planner.batch.model import Place, RemoteRead, Request, Result, Survey, to_json
 from planner.batch.reads import Comparison, settled
-from planner.batch.record import FOLDER, make_folder, safe_name
+from planner.batch.record import make_folder, safe_name
 from planner.vocabulary.fast_json import orjson
-
-FILE = "cache.json"
 
 
 class Cache:
@@ -24,7 +23,7 @@ class Cache:
 
     def __init__(self, root: str, is_used: bool = True) -> None:
         self.root, self.folder = root, os.path.join(root, FOLDER)
-        self.path = os.path.join(self.folder, FILE)
+        self.path = os.path.join(root, CACHE)
         self.comparison = Comparison()
         self.stamp = _stamp()
         self.entries: dict[str, dict[str, Any]] = {"surveys": {}, "results": {}}

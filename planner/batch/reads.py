@@ -20,10 +20,12 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any
 
+from planner.batch import FOLDER
+
 Entry = list[Any]
 RACY = 20_000_000
 """nanoseconds: the clock of file systems is coarser than it looks"""
-RECORDS = f"{os.sep}.planner{os.sep}batch{os.sep}"
+RECORDS = f"{os.sep}{FOLDER}{os.sep}"
 """where runs are recorded: nothing that counts"""
 _IMPORTS = "<frozen importlib._bootstrap_external>"
 _IGNORED_NAMES = (".lock.info", ".pyc", ".py", ".so", ".tmp")

@@ -19,11 +19,11 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
+from planner.batch import FOLDER
 from planner.batch.model import Done, from_json, to_json
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.fast_json import orjson
 
-FOLDER = os.path.join(".planner", "batch")
 FORMAT = "1.0"
 
 

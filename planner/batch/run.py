@@ -79,9 +79,10 @@ def worker_count(options: BatchOptions) -> int:
 
 
 class Batch:
-    """A fleet with its cache and executors: what one command works with."""
+    """A fleet with its cache and executors: what one command works with. `keeps_pool`: the processes that survey the
+    units stay for what runs next, until `close`."""
 
-    def __init__(self, options: BatchOptions, command: str) -> None:
+    def __init__(self, options: BatchOptions, command: str, keeps_pool: bool = False) -> None:
         from planner.batch.discover import find_fleet
 
         self.options, self.command = options, command
@@ -93,8 +94,7 @@ class Batch:
         self.workers = worker_count(options)
         self.environment = environment()
         self.peak = 0
-        self.keeps_pool = False
-        """whether the processes that survey the units are kept for what runs next"""
+        self.keeps_pool = keeps_pool
         self.pool: Workplace | None = None
 
     def warm_up(self) -> None:
@@ -324,8 +324,7 @@ def begin(
 ) -> tuple[Run | None, Report]:
     """Find and analyse a fleet and begin the record of a run; no Run when something is wrong. Raises Failure."""
     started = time.monotonic()
-    batch = Batch(options, command)
-    batch.keeps_pool = True
+    batch = Batch(options, command, keeps_pool=True)
     analysis = batch.analysis()
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
     report = Report(command, analysis, diagnostics=problems, seconds=time.monotonic() - started)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from planner.datalog.compiled import Function, Step
 from planner.datalog.fact_base import FactBase
-from planner.datalog.program import Program
+from planner.datalog.program import Program, reached
 from planner.datalog.values import Rows
 
 Columns: TypeAlias = list[set[Any] | None]
@@ -121,10 +121,4 @@ def _needed(steps: list[Step], wanted: Collection[int]) -> set[int]:
             reads.setdefault(number, set()).update(step.inputs)
         for function in step.functions:
             reads[function.head].update(function.reads)
-    waiting, found = list(wanted), set(wanted)
-    while waiting:
-        for number in reads.get(waiting.pop(), ()):
-            if number not in found:
-                found.add(number)
-                waiting.append(number)
-    return found
+    return reached(wanted, lambda number: reads.get(number, ()))

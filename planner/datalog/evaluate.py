@@ -101,9 +101,8 @@ def evaluate(program: Program, facts: FactBase, want: Iterable[str] | None = Non
     paused = gc.isenabled()
     gc.disable()  # millions of tuples and no cycles: collecting would take half of the time
     try:
-        tasks = everything(program, needed)
-        if let_go:
-            tasks = demanded(program, facts, {program.predicates[name].number for name in want})
+        wanted = {program.predicates[name].number for name in want}
+        tasks = demanded(program, facts, wanted) if let_go else everything(program, needed)
         return _Evaluation(program, facts, needed, let_go).run(tasks)
     finally:
         if paused:

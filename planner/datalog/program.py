@@ -97,11 +97,17 @@ class Program:
     def _search(self, want: frozenset[str] | None) -> frozenset[int]:
         if want is None:
             return frozenset(p.number for p in self.predicates.values())
-        waiting = [self.predicates[name].number for name in want]
-        found = set(waiting)
-        while waiting:
-            for number in self.compiled.reads[waiting.pop()]:
-                if number not in found:
-                    found.add(number)
-                    waiting.append(number)
-        return frozenset(found)
+        starts = [self.predicates[name].number for name in want]
+        return frozenset(reached(starts, self.compiled.reads.__getitem__))
+
+
+def reached(starts: Iterable[int], reads: Callable[[int], Iterable[int]]) -> set[int]:
+    """Predicates, by number, with all that they read, directly or through others."""
+    waiting = list(starts)
+    found = set(waiting)
+    while waiting:
+        for number in reads(waiting.pop()):
+            if number not in found:
+                found.add(number)
+                waiting.append(number)
+    return found

@@ -32,7 +32,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     """What plan and validate have in common."""
-    if not os.path.exists(os.path.join(".planner", "batch", "cache.json")):  # all units will be looked at
+    from planner.batch import CACHE
+
+    if not os.path.exists(CACHE):  # all units will be looked at
         from planner.batch.executors import warm_up
 
         warm_up(arguments.get("executor", ""))
