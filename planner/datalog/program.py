@@ -30,7 +30,7 @@ class Program:
         self._load_rules = rules
         self._rules: list[Rule] | None = None
         self._functions: dict[str, Any] | None = None
-        self._needed: dict[frozenset[str] | None, frozenset[int]] = {}
+        self._needed: dict[frozenset[str], frozenset[int]] = {}
 
     @classmethod
     def load(
@@ -85,20 +85,15 @@ class Program:
             self._functions = found
         return self._functions
 
-    def needed(self, want: Iterable[str] | None) -> frozenset[int]:
-        """The numbers of the predicates that have to be known to derive those in `want` (None: all). Raises KeyError
-        for a name that is not declared."""
-        key = None if want is None else frozenset(want)
+    def needed(self, want: Iterable[str]) -> frozenset[int]:
+        """The numbers of the predicates that have to be known to derive those in `want`. Raises KeyError for a name
+        that is not declared."""
+        key = frozenset(want)
         known = self._needed.get(key)
         if known is None:
-            known = self._needed[key] = self._search(key)
+            starts = [self.predicates[name].number for name in key]
+            known = self._needed[key] = frozenset(reached(starts, self.compiled.reads.__getitem__))
         return known
-
-    def _search(self, want: frozenset[str] | None) -> frozenset[int]:
-        if want is None:
-            return frozenset(p.number for p in self.predicates.values())
-        starts = [self.predicates[name].number for name in want]
-        return frozenset(reached(starts, self.compiled.reads.__getitem__))
 
 
 def reached(starts: Iterable[int], reads: Callable[[int], Iterable[int]]) -> set[int]:
