@@ -16,6 +16,7 @@ from planner.session import (
     override_warnings,
     provider_addresses,
 )
+from planner.state.local import DEFAULT_WORKSPACE
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.vocabulary.provider_address import BUILTIN
 
@@ -46,10 +47,11 @@ def init(
     hooks: Hooks | None = None,
     ask: Ask | None = None,
     progress: Progress | None = None,
+    loaded: Session | None = None,
 ) -> list[Diagnostic]:
     """Set up the backend, install modules, select and install providers. Running it again is harmless. `ask` answers
     questions about states that have to move (None: they are not to be asked); `progress` is told about downloads (what,
-    bytes done, bytes in all)."""
+    bytes done, bytes in all); `loaded` is the configuration, if somebody has just loaded it."""
     from planner.backends import BackendInit, init_backend
     from planner.module_copy import copy_module, has_configuration
 
@@ -63,7 +65,7 @@ def init(
     if os.path.isdir(options.directory) and not has_configuration(options.directory):
         say("There is no configuration in this directory yet, and nothing to prepare.")
         return problems
-    root, found = root_alone(options)
+    root, found = (loaded, []) if loaded is not None and loaded.config is not None else root_alone(options)
     if root.config is None:
         return [*problems, *found]
     if backend:
@@ -77,7 +79,7 @@ def init(
         problems += get(options, upgrade=upgrade, hooks=hooks, progress=progress)
         if has_errors(problems):
             return problems
-    session = load_configuration(options)
+    session = loaded if loaded is not None and stays_as_it_is(loaded) else load_configuration(options)
     problems += [d for d in session.diagnostics if d not in problems]
     if session.config is None or has_errors(problems):
         return problems
@@ -104,6 +106,15 @@ def init(
 
     choices = Choices(upgrade, tuple(plugin_dirs), lockfile)
     return [*override_warnings(session), *problems, *init_providers(session, state, choices, say, progress)]
+
+
+def stays_as_it_is(session: Session) -> bool:
+    """Whether `init` finds nothing to do that changes what was loaded: there is no module to install, nothing of
+    providers but what is built in, and the default workspace, which is in every backend."""
+    config = session.config
+    if config is None or config.root.calls or session.workspace != DEFAULT_WORKSPACE:
+        return False
+    return provider_addresses(config) <= {BUILTIN}
 
 
 def root_alone(options: Options) -> tuple[Session, list[Diagnostic]]:

@@ -28,6 +28,7 @@ RACY = 20_000_000
 RECORDS = f"{os.sep}{FOLDER}{os.sep}"
 """where runs are recorded: nothing that counts"""
 _IMPORTS = "<frozen importlib._bootstrap_external>"
+_PASSING = (".planner", ".terraform", "terraform.tfstate")
 _IGNORED_NAMES = (".lock.info", ".pyc", ".py", ".so", ".tmp")
 
 
@@ -40,6 +41,8 @@ class Recorder:
 
     def __init__(self) -> None:
         self.paths: Looked | None = None
+        self._home = ""
+        self._known: set[str] = set()
         self._installed = False
         self._ignored: tuple[str, ...] = ()
 
@@ -60,6 +63,8 @@ class Recorder:
         if paths is None or event not in ("open", "os.listdir", "os.scandir"):
             return
         path = arguments[0]
+        if path in self._known:
+            return
         if path is None:
             path = "."
         elif type(path) is bytes:
@@ -76,7 +81,8 @@ class Recorder:
         """Note that something is looked at now."""
         paths = self.paths
         assert paths is not None
-        path = os.path.normpath(os.path.join(os.getcwd(), path))
+        self._known.add(path)
+        path = os.path.normpath(os.path.join(self._home, path))
         if RECORDS in path or path.endswith(_IGNORED_NAMES):
             return
         if path not in paths and not path.startswith(self._ignored):
@@ -84,10 +90,26 @@ class Recorder:
             paths[path] = (kind, *_stat(path), digest(path, kind) if kind == "folder" else "")
             self.paths = paths
 
+    def begin_again(self) -> None:
+        """What was looked at so far does not count."""
+        assert self.paths is not None
+        self.paths.clear()
+        self._known.clear()
+
+    def look_again(self, folder: str) -> None:
+        """What is below a folder was changed by this process, after it was looked at."""
+        paths = self.paths
+        assert paths is not None
+        inside = os.path.normpath(os.path.join(self._home, folder)) + os.sep
+        for path in [path for path in paths if path.startswith(inside)]:
+            self.look(path, paths.pop(path)[0])
+
     @contextmanager
     def recording(self) -> Iterator[Looked]:
+        """What is looked at from here on, in the working directory of now."""
         self.install()
         found: Looked = {}
+        self._home, self._known = os.getcwd(), set()
         self.paths = found
         try:
             yield found
@@ -121,21 +143,29 @@ def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] 
     """What was looked at, with what is there now; None when something changed meanwhile. `foreign_states`: files of
     which only the outputs count."""
     found: list[Entry] = []
+    now, folders = time.time_ns(), dict[str, tuple[str, int]]()
     for path in sorted(paths):
         kind, changed, size, names = paths[path]
         after = _stat(path)
+        if changed == -1:
+            if after[0] != -1:
+                return None
+            folder = os.path.dirname(path)
+            if folder not in folders:
+                place = _folder_above(path)
+                folders[folder] = place, _stat(place)[0]
+            place, changed = folders[folder]
+            found.append([path, "missing", 0 if changed > now - RACY else changed, place, ""])
+            continue
         if kind == "file" and (changed, size) != after:
             return None
         kind = "outputs" if path in foreign_states else kind
-        if changed == -1:
-            kind, place = "missing", _folder_above(path)
-            changed, size = _stat(place)[0], place  # type: ignore[assignment]
         content = digest(path, kind)
         if kind == "folder":
             if content != names:
                 return None
             changed, size = after  # files that come and go, like locks, may have been here meanwhile
-        if changed > time.time_ns() - RACY:
+        if changed > now - RACY:
             changed = 0  # never the time of anything: the content is compared
         found.append([path, kind, changed, size, content])
     return found
@@ -175,8 +205,8 @@ def digest(path: str, kind: str) -> str:
 
 
 def _is_passing(name: str) -> bool:
-    """Names that come and go with every run, and states, which count where they are read."""
-    return name.endswith((".lock.info", ".tmp", ".backup")) or name in (".planner", "terraform.tfstate")
+    """Names that come and go with every run; states and data folders count where they are read."""
+    return name.endswith((".lock.info", ".tmp", ".backup")) or name in _PASSING
 
 
 def _outputs(data: bytes) -> bytes:

@@ -68,20 +68,24 @@ def survey_units(requests: list[Request], folders: list[str]) -> list[Survey]:
 
 
 def _survey(request: Request, folder: str) -> Survey:
+    from planner.backends import data_folder
     from planner.batch.survey import survey
+    from planner.prepare import stays_as_it_is
+    from planner.session import load_configuration
 
     with _ALONE, _home(request), RECORDER.recording() as paths:
         try:
-            from planner.session import load_configuration
-
             session, is_whole = load_configuration(_options(request)), True
             if _is_new(session):
                 try:
-                    _set_up(request)
+                    _set_up(request, session)
                 except Failure:  # its plan says why; who waits for it is known without
                     is_whole = False
-                paths.clear()  # what it was like before does not matter
-                session = load_configuration(_options(request))
+                if stays_as_it_is(session):
+                    RECORDER.look_again(data_folder(session.options))
+                else:
+                    RECORDER.begin_again()  # what it was like before does not matter
+                    session = load_configuration(_options(request))
             found = survey(request.unit, session, folder)
         except Failure as failure:
             found = Survey(request.unit, "", problems=described(failure.diagnostics))
@@ -131,7 +135,7 @@ def _tidy() -> None:
     """Look for garbage now and then, among what is new: what units leave in circles would add up over thousands."""
     global _since_tidy
     _since_tidy += 1
-    if _since_tidy >= 10:
+    if _since_tidy >= 100:
         _since_tidy = 0
         gc.collect(0)
 
@@ -224,11 +228,11 @@ def _is_new(session: Session) -> bool:
     return bool(selection_problems(session))
 
 
-def _set_up(request: Request) -> None:
+def _set_up(request: Request, session: Session) -> None:
     """What `init` does. Raises Failure."""
     from planner.prepare import init
 
-    problems = init(_options(request))
+    problems = init(_options(request), loaded=session)
     if has_errors(problems):
         raise Failure(problems)
 
@@ -269,7 +273,7 @@ def _planned(request: Request, options: Options, hooks: Any, to_apply: bool = Fa
 
     planned = pipeline.plan(options, hooks, to_apply)
     if has_errors(planned.diagnostics) and _is_new(planned.session):
-        _set_up(request)
+        _set_up(request, planned.session)
         planned = pipeline.plan(options, hooks, to_apply)
     return planned
 

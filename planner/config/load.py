@@ -7,7 +7,6 @@ import os
 import posixpath
 from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
 
 from attrs import evolve
 
@@ -24,6 +23,7 @@ from planner.config.variables import RawVariables, given_values
 from planner.config.version_constraints import parse_constraints
 from planner.language.values import Value
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.disk import read_whole
 
 DEEPEST_RECURSION = 16
 """how often a module may occur inside itself where its source depends on a variable, and so may come to an end"""
@@ -196,7 +196,7 @@ class _Loader:
         shown = posixpath.normpath(posixpath.join(directory, name))
         if shown not in self.contents:
             try:
-                data = Path(self.root_dir, directory, name).read_bytes()
+                data = read_whole(os.path.join(self.root_dir, directory, name))
             except OSError as bad:
                 problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror}.")
                 return None

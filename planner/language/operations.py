@@ -33,7 +33,6 @@ from planner.language.types import (
 from planner.language.values import (
     List,
     Map,
-    Marked,
     Null,
     Set,
     Unknown,
@@ -356,19 +355,3 @@ def _either(a: bool | None, b: bool | None) -> bool | None:
     if a is True or b is True:
         return True
     return None if a is None or b is None else False
-
-
-def is_marked_deep(value: Value) -> bool:
-    """Whether a mark stands anywhere in the value."""
-    cls = value.__class__
-    if cls is Marked:
-        return True
-    if cls is dict:
-        return any(map(is_marked_deep, value.values()))
-    if cls is tuple:
-        return any(map(is_marked_deep, value))
-    if cls is List or cls is Set:
-        return any(map(is_marked_deep, value.items))
-    if cls is Map:
-        return any(map(is_marked_deep, value.items.values()))
-    return False

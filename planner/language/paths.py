@@ -20,6 +20,7 @@ from planner.language.values import (
     Set,
     Unknown,
     Value,
+    is_marked_deep,
     mark,
 )
 
@@ -47,7 +48,8 @@ def parts(value: Value) -> Iterator[tuple[tuple[str, Any], Value]]:
 def marked_paths(value: Value) -> list[PathMarks]:
     """The paths at which marks stand, outer before inner, with the marks."""
     found: list[PathMarks] = []
-    _marked(value, (), found)
+    if is_marked_deep(value):
+        _marked(value, (), found)
     return found
 
 

@@ -13,6 +13,7 @@ remember that bool is a subclass of int: test classes with `is`, never isinstanc
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from planner.language.types import (
@@ -249,8 +250,33 @@ def unmark(value: Value) -> tuple[Value, frozenset[Mark]]:
     return value, NO_MARKS
 
 
+_WITHOUT_PARTS = frozenset((str, bool, int, Null, Unknown))
+
+
+def is_marked_deep(value: Value) -> bool:
+    """Whether there is a mark at any depth."""
+    cls = value.__class__
+    parts: Iterable[Value]
+    if cls is dict:
+        parts = value.values()
+    elif cls is tuple:
+        parts = value
+    elif cls is List or cls is Set:
+        parts = value.items
+    elif cls is Map:
+        parts = value.items.values()
+    else:
+        return cls is Marked
+    for part in parts:  # noqa: SIM110 -- every value of every plan comes by here several times
+        if part.__class__ not in _WITHOUT_PARTS and is_marked_deep(part):
+            return True
+    return False
+
+
 def unmark_deep(value: Value) -> tuple[Value, frozenset[Mark]]:
     """The value without any marks at any depth, and all marks that were there."""
+    if not is_marked_deep(value):
+        return value, NO_MARKS
     found: list[frozenset[Mark]] = []
     plain = _strip(value, found)
     return plain, frozenset().union(*found) if found else NO_MARKS

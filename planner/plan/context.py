@@ -331,6 +331,15 @@ class EvaluationContext:
         for module in self.config.root.walk():
             yield from self.instances(module.path)
 
+    def take_apart(self) -> None:
+        """Nothing will be evaluated any more: no part refers in circles to the others, so that all of it goes at once
+        and not when garbage is looked for, which in a process that plans one unit after the other is seldom."""
+        for module in list(self.all_instances()):
+            module.resources.clear()
+            module.calls.clear()
+            del module.scope, module.context
+        self._instances.clear()
+
     # ---------------------------------------------------------------- what is declared (planner.plan.moves.Declared)
 
     def module_instances(self, path: ModulePath) -> list[ModuleAddress]:

@@ -67,7 +67,9 @@ def validate_walk(
 ) -> list[Diagnostic]:
     """Everything that is wrong, vertex by vertex. `provisioner_schema`: without it provisioners are not looked at."""
     walk = ValidateWalk(graph, config, schemas, workspace, provisioner_schema)
-    return list(walk_sequentially(Machine(graph.reduced or graph.edges), walk).diagnostics)
+    found = list(walk_sequentially(Machine(graph.reduced or graph.edges), walk).diagnostics)
+    walk.context.take_apart()
+    return found
 
 
 class ValidateWalk:

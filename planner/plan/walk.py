@@ -54,7 +54,11 @@ def plan_walk(
     """Walk a plan graph. `moves` has the state after moving, which the plan starts from. With errors the plan says
     what was planned before and is marked as errored; None when not even that makes sense."""
     with collector_paused():
-        return PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks()).plan()
+        walk = PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks())
+        try:
+            return walk.plan()
+        finally:
+            walk.take_apart()
 
 
 class PlanWalk(ConfigurationWalk):
@@ -127,6 +131,11 @@ class PlanWalk(ConfigurationWalk):
         if not has_errors(problems):
             problems += blocked_warning(self.record.moves)
         return self._plan(has_errors(problems)), problems
+
+    def take_apart(self) -> None:
+        """The walk is over and will not be asked anything."""
+        self.context.take_apart()
+        del self.resources
 
     def _plan(self, errored: bool) -> Plan:
         options = self.options

@@ -10,14 +10,15 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from planner import __version__, assets
+from planner.vocabulary.disk import read_whole, write_all
 
 _MOST_ENTRIES = 8192  # older ones are deleted beyond that
 _stamp: str | None = None
-_folder: Path | None = None
 
 
 def key(*parts: str) -> str:
@@ -36,7 +37,7 @@ def load(name: str) -> Any:
     if folder is None:
         return None
     try:
-        data = memoryview((folder / name).read_bytes())
+        data = memoryview(read_whole(f"{folder}/{name}"))
         if hashlib.sha256(data[32:]).digest() != data[:32]:
             return None
         import gc
@@ -54,7 +55,8 @@ def load(name: str) -> Any:
 
 
 def store(name: str, value: Any) -> None:
-    """Keep an object under a name, where that is possible. Readers see the old or the new entry whole."""
+    """Keep an object under a name, where that is possible. What a reader sees of an entry that is just written does not
+    match its checksum; two that write the same name write the same."""
     folder = _open()
     if folder is None:
         return
@@ -64,31 +66,37 @@ def store(name: str, value: Any) -> None:
         data = pickle.dumps(value, 5)
     except (RecursionError, pickle.PicklingError):  # syntax nested deeper than the pickler goes
         return
-    temporary = folder / f"{name}.{os.getpid()}.tmp"
     try:
-        temporary.write_bytes(hashlib.sha256(data).digest() + data)
-        os.replace(temporary, folder / name)
+        descriptor = os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        try:
+            write_all(descriptor, hashlib.sha256(data).digest() + data)
+        finally:
+            os.close(descriptor)
         if name.startswith("00"):  # now and then
             _trim(folder)
     except OSError:
-        temporary.unlink(missing_ok=True)
+        return
 
 
-def _open() -> Path | None:
-    global _folder
-    if os.environ.get("PLANNER_NO_CACHE", "") not in ("", "0"):
-        return None
+def _open() -> str | None:
+    """The folder of the entries, created if missing; None without one."""
+    environment = os.environ
+    names = (environment.get("PLANNER_NO_CACHE"), environment.get("XDG_CACHE_HOME"), environment.get("HOME"))
+    return None if names[0] not in (None, "", "0") else _folder(*names)
+
+
+@lru_cache(8)
+def _folder(*environment: str | None) -> str | None:
+    """What the environment makes it; a process asks for every file that it reads."""
     home = assets.cache_dir()
     if home is None:
         return None
     folder = home / "syntax"
-    if folder != _folder:
-        try:
-            folder.mkdir(mode=0o700, exist_ok=True)
-        except OSError:
-            return None
-        _folder = folder
-    return folder
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError:
+        return None
+    return str(folder)
 
 
 def _version() -> str:
@@ -110,7 +118,7 @@ def _times(file: Path) -> tuple[int, int]:
         return 0, 0
 
 
-def _trim(folder: Path) -> None:
+def _trim(folder: str) -> None:
     """Delete the oldest entries above the limit."""
     entries = [(entry.stat().st_mtime_ns, entry.path) for entry in os.scandir(folder)]
     for _, path in sorted(entries)[: -_MOST_ENTRIES or None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import json
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 from batch.fleets import BACKEND, batch, chain, inside, unit, write
 
+from planner.batch.model import Request
 from planner.batch.reads import RECORDER
+from planner.batch.worker import run_unit, survey_units
 from planner.cli.main import dispatch
 from planner.cli.terminal import Terminal
 
@@ -236,6 +239,37 @@ def test_where_python_looks_for_modules_is_no_input(tmp_path: Path, monkeypatch:
         importlib.import_module("an_import_of_a_test")
         os.listdir(tmp_path)
     assert [path for path in paths if str(tmp_path) in path] == [str(tmp_path)]
+
+
+def test_units_leave_nothing_in_circles(tmp_path: Path) -> None:
+    """A process plans thousands of them and looks for garbage seldom. Compiled expressions are circles, but few: they
+    go with their file."""
+    module = 'module "m" {\n  source = "../m"\n  count = 2\n}\n'
+    write(tmp_path, {"a/main.tf": unit(None, "var.v", 'variable "v" {\n  default = 1\n}\n' + module)})
+    write(tmp_path, {"m/main.tf": 'resource "terraform_data" "x" {\n  count = 2\n}\n'})
+    request = Request("a", str(tmp_path / "a"), "plan")
+    assert survey_units([request], ["a"])[0].outputs == ("id",)
+    assert run_unit(request).result == "changes"
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        assert run_unit(request).result == "changes"
+        gc.collect()
+        left = {type(found) for found in gc.garbage if type(found).__module__.startswith(("planner.p", "planner.w"))}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+    assert left == set()
+
+
+def test_the_survey_of_a_new_unit_is_kept(tmp_path: Path) -> None:
+    chain(tmp_path, "a", "b")
+    write(tmp_path, {"z/main.tf": BACKEND + 'module "m" {\n  source = "../m"\n}\n', "m/main.tf": ""})
+    batch(tmp_path, "plan")
+    kept = json.loads((tmp_path / ".planner/batch/cache.json").read_text())
+    assert sorted(kept["entries"]["surveys"]) == ["a", "b", "z"]
+    pointers = {path for path, kind, *_ in kept["files"] if kind == "file" and path.endswith("/terraform.tfstate")}
+    assert pointers == {str(tmp_path / name / ".terraform/terraform.tfstate") for name in "abz"}
 
 
 def test_the_process_is_left_as_it_was(tmp_path: Path) -> None:
