@@ -134,17 +134,13 @@ class _Reader:
         if not folders:
             detail = f"No folder that {pattern} matches is a root module."
             self.problems.warning("no_units", "Pattern without units", detail, block.header_span)
-        like = Unit(
-            pattern,
-            pattern,
-            self._texts(found.get("tags")),
-            variables=self._variables(found.get("variables")),
-            var_files=self._texts(found.get("var_files")),
-            workspace=self._text(found.get("workspace")),
-            place=self._place(block.header_span),
-        )
+        tags, variables = self._texts(found.get("tags")), self._variables(found.get("variables"))
+        var_files, workspace = self._texts(found.get("var_files")), self._text(found.get("workspace"))
+        place = self._place(block.header_span)
         for folder in folders:
-            self.found[folder] = evolve(like, name=folder, folder=folder)
+            self.found[folder] = Unit(
+                folder, folder, tags, variables=variables, var_files=var_files, workspace=workspace, place=place
+            )
 
     def _group(self, block: Block, name: str) -> None:
         found = read(block.body, _GROUP, self.problems).attributes

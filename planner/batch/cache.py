@@ -68,7 +68,7 @@ class Cache:
 
     def _number(self, entry: list[Any]) -> int:
         """The number of something that was looked at; many look at the same. Whoever looked last at what has not
-        changed knows best when it did."""
+        changed knows best when it did, or that the clock could not tell yet."""
         if not self._numbers:
             self._numbers = {(path, kind, seen): n for n, (path, kind, _, _, seen) in enumerate(self.files)}
         key = (entry[0], entry[1], entry[4])
@@ -76,17 +76,17 @@ class Cache:
         if number is None:
             number = self._numbers[key] = len(self.files)
             self.files.append(entry)
-        elif entry[2]:
+        else:
             self.files[number] = entry
         return number
 
     def _holds(self, reads: list[int]) -> bool:
         """Whether everything that was looked at is as it was."""
-        same, files, is_same = self._same, self.files, self.comparison.is_same
+        same, files, comparison = self._same, self.files, self.comparison
         for number in reads:
             known = same.get(number)
             if known is None:
-                known = same[number] = is_same(files[number])
+                known = same[number] = comparison.is_same(*files[number])
             if not known:
                 return False
         return True

@@ -232,9 +232,8 @@ class Comparison:
         self.stats: dict[str, tuple[int, int]] = {}
         self.digests: dict[tuple[str, str], str] = {}
 
-    def is_same(self, entry: Entry) -> bool:
+    def is_same(self, path: str, kind: str, changed: int, size: Any, content: str) -> bool:
         """Whether what was looked at is as it was."""
-        path, kind, changed, size, known = entry
         looked = size if kind == "missing" else path
         now = self.stats.get(looked)
         if now is None:
@@ -244,4 +243,4 @@ class Comparison:
         key = (path, kind)
         if key not in self.digests:
             self.digests[key] = digest(path, kind)
-        return bool(self.digests[key] == known)
+        return self.digests[key] == content

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from stat import S_ISREG
 
 from attrs import frozen
 
@@ -33,6 +34,11 @@ def module_files(directory: str) -> ModuleFiles:
 
 def is_module(directory: str) -> bool:
     """Whether there is any configuration file in the directory."""
+    try:
+        if S_ISREG(os.stat(f"{directory}/main.tf").st_mode):  # most have one, and no others have to be listed then
+            return True
+    except OSError:
+        pass
     try:
         with os.scandir(directory) as entries:
             return any(e.name.endswith(_EXTENSIONS) and not _ignored(e.name) and not e.is_dir() for e in entries)
