@@ -27,6 +27,7 @@ WANT = (
     "changed",
     "run_order",
 )
+_KEPT = ("edges", "before", "waves", "selected", "state_of")
 ENVIRONMENT = "TF_"
 """what the names of variables begin with that go to workers"""
 
@@ -37,8 +38,8 @@ class Analysis:
     `selected[a]`: why a is in, as (selector, way)."""
 
     fleet: Fleet
-    surveys: dict[str, Survey]
-    database: Database
+    derived: Database | None
+    """None where it was not derived now, but is known from before"""
     edges: dict[str, tuple[str, ...]]
     before: dict[str, tuple[str, ...]]
     waves: dict[str, int]
@@ -48,6 +49,34 @@ class Analysis:
     own: Files = ()
     state_of: dict[str, str] = field(factory=dict)
     """unit -> the state that it writes"""
+
+    @property
+    def database(self) -> Database:
+        """Everything that the rules derive, for questions."""
+        assert self.derived is not None, "an analysis from before answers no questions"
+        return self.derived
+
+
+def to_plain(analysis: Analysis) -> dict[str, Any]:
+    """What is kept of an analysis without problems."""
+    return {name: getattr(analysis, name) for name in _KEPT}
+
+
+def from_plain(data: dict[str, Any], fleet: Fleet, command: str, own: Files) -> Analysis:
+    """An analysis that was kept, of the same fleet."""
+    edges, before, waves, selected, state_of = (data[name] for name in _KEPT)
+    return Analysis(
+        fleet,
+        None,
+        {name: tuple(found) for name, found in edges.items()},
+        {name: tuple(found) for name, found in before.items()},
+        waves,
+        {name: [(selector, way) for selector, way in found] for name, found in selected.items()},
+        (),
+        command,
+        own,
+        state_of,
+    )
 
 
 def environment() -> tuple[tuple[str, str], ...]:
@@ -96,7 +125,6 @@ def analyse(
             before[later].append(earlier)
     return Analysis(
         fleet,
-        dict(surveys),
         database,
         {name: tuple(found) for name, found in edges.items()},
         {name: tuple(found) for name, found in before.items()},

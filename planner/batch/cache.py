@@ -11,11 +11,17 @@ import os
 from hashlib import blake2b
 from typing import Any
 
-from planner.batch import CACHE, FOLDER
+from planner.batch import FOLDER
+from planner.batch.cache_files import CacheFiles
 from planner.batch.model import Place, RemoteRead, Request, Result, Survey, to_json
-from planner.batch.reads import Comparison, settled
-from planner.batch.record import make_folder, safe_name
+from planner.batch.reads import Comparison
+from planner.batch.record import safe_name
 from planner.vocabulary.fast_json import orjson
+
+SURVEYS, RESULTS, ANALYSES = "surveys", "results", "analyses"
+"""what is known of units, and of the whole fleet by commands"""
+_FORMAT = "2"
+"""changes with what stands in the files"""
 
 
 class Cache:
@@ -23,66 +29,28 @@ class Cache:
 
     def __init__(self, root: str, is_used: bool = True) -> None:
         self.root, self.folder = root, os.path.join(root, FOLDER)
-        self.path = os.path.join(root, CACHE)
         self.comparison = Comparison()
-        self.stamp = _stamp()
-        self.entries: dict[str, dict[str, Any]] = {"surveys": {}, "results": {}}
-        self.files: list[list[Any]] = []
-        self._numbers: dict[tuple[Any, ...], int] = {}
+        self.kept = CacheFiles(root, _stamp(), (SURVEYS, RESULTS, ANALYSES))
         self._same: dict[int, bool] = {}
         self._held: dict[str, bool] = {}
-        self.is_used, self.is_changed = is_used, False
-        self._load()
+        self.is_used = is_used
 
-    def _load(self) -> None:
-        try:
-            with open(self.path, "rb") as file:
-                found = orjson.loads(file.read())
-        except (OSError, orjson.JSONDecodeError):
-            return
-        if isinstance(found, dict) and found.get("stamp") == self.stamp:
-            self.entries, self.files = found["entries"], found["files"]
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing is known yet."""
+        return not self.kept.entries[SURVEYS]
+
+    def _known(self, table: str, unit: str) -> dict[str, Any] | None:
+        return self.kept.entries[table].get(unit) if self.is_used else None
 
     def save(self) -> None:
-        """Write what is new. A cache that cannot be written is none."""
-        if not self.is_changed:
-            return
-        try:
-            make_folder(self.root)
-            self.files = self._compact()
-            self._numbers, self._same, self._held = {}, {}, {}
-            beside = f"{self.path}.{os.getpid()}.tmp"
-            with open(beside, "wb") as file:
-                file.write(orjson.dumps({"stamp": self.stamp, "entries": self.entries, "files": self.files}))
-            os.replace(beside, self.path)
-        except OSError:
-            return
-
-    def _compact(self) -> list[list[Any]]:
-        """What was looked at by anything that is kept; the numbers of the others are given anew."""
-        numbers: dict[int, int] = {}
-        for table in self.entries.values():
-            for known in table.values():
-                known["reads"] = [numbers.setdefault(number, len(numbers)) for number in known["reads"]]
-        return [settled(self.files[number]) for number in numbers]
-
-    def _number(self, entry: list[Any]) -> int:
-        """The number of something that was looked at; many look at the same. Whoever looked last at what has not
-        changed knows best when it did, or that the clock could not tell yet."""
-        if not self._numbers:
-            self._numbers = {(path, kind, seen): n for n, (path, kind, _, _, seen) in enumerate(self.files)}
-        key = (entry[0], entry[1], entry[4])
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = len(self.files)
-            self.files.append(entry)
-        else:
-            self.files[number] = entry
-        return number
+        """Write what is new."""
+        if self.kept.save():
+            self._same, self._held = {}, {}
 
     def _holds(self, reads: list[int]) -> bool:
         """Whether everything that was looked at is as it was."""
-        same, files, comparison = self._same, self.files, self.comparison
+        same, files, comparison = self._same, self.kept.files, self.comparison
         for number in reads:
             known = same.get(number)
             if known is None:
@@ -93,31 +61,41 @@ class Cache:
 
     # ---------------------------------------------------------------- surveys
 
-    def survey(self, request: Request) -> Survey | None:
-        """The survey of a unit, if nothing that it looked at has changed."""
-        known = self.entries["surveys"].get(request.unit) if self.is_used else None
+    def survey_text(self, request: Request) -> str | None:
+        """The survey of a unit as text, if nothing that it looked at has changed."""
+        known = self._known(SURVEYS, request.unit)
         if known is None or known["key"] != _key(request) or not self._holds(known["reads"]):
             return None
-        return _survey(known["survey"])
+        text: str = known["survey"]
+        return text
 
-    def keep_survey(self, request: Request, survey: Survey) -> None:
-        if survey.reads:
-            data = to_json(survey)
-            reads = [self._number(entry) for entry in data.pop("reads")]
-            self.entries["surveys"][request.unit] = {"key": _key(request), "survey": data, "reads": reads}
-            self.is_changed = True
+    def keep_survey(self, request: Request, survey: Survey) -> str:
+        """Keep a new survey, if it is known what it looked at; its text."""
+        data = to_json(survey)
+        reads = data.pop("reads")
+        text = orjson.dumps(data).decode()
+        if reads:
+            self.kept.put(SURVEYS, request.unit, {"key": _key(request), "survey": text}, reads)
+        return text
+
+    # ---------------------------------------------------------------- analyses
+
+    def analysis(self, command: str, key: str) -> dict[str, Any] | None:
+        """What was derived from the surveys of a whole fleet for a command, if `key` says that they are the same."""
+        known = self._known(ANALYSES, command)
+        return orjson.loads(known["analysis"]) if known is not None and known["key"] == key else None
+
+    def keep_analysis(self, command: str, key: str, analysis: dict[str, Any]) -> None:
+        self.kept.put(ANALYSES, command, {"key": key, "analysis": orjson.dumps(analysis).decode()}, [])
 
     # ---------------------------------------------------------------- results
 
     def result(self, request: Request) -> dict[str, Any] | None:
         """The last clean result of a unit as data, if it would be the same now."""
-        known = self.entries["results"].get(request.unit) if self.is_used else None
+        known = self._known(RESULTS, request.unit)
         if known is None or known["key"] != _key(request) or not set(request.facts) <= set(known["facts"]):
             return None
-        if not self.may_hold(request.unit):
-            return None
-        found: dict[str, Any] = known
-        return found
+        return known if self.may_hold(request.unit) else None
 
     def look_again(self) -> None:
         """Files may have changed by now."""
@@ -128,7 +106,7 @@ class Cache:
         """Whether the unit has a result whose files are as they were; what else decides is not asked yet."""
         found = self._held.get(unit)
         if found is None:
-            known = self.entries["results"].get(unit) if self.is_used else None
+            known = self._known(RESULTS, unit)
             found = self._held[unit] = known is not None and self._holds(known["reads"])
         return found
 
@@ -159,20 +137,18 @@ class Cache:
             self.forget(request.unit)
             return
         data = to_json(result)
-        reads, facts = [self._number(entry) for entry in data.pop("reads")], data.pop("facts")
-        text = data.pop("text")
+        reads, facts, text = data.pop("reads"), data.pop("facts"), data.pop("text")
         for name in ("seconds", "cpu", "memory"):
             data.pop(name)
         details = {name: data.pop(name) for name in ("changes", "outputs")}
-        self.entries["results"][request.unit] = {
+        known = {
             "key": _key(request),
             "run": run,
             "result": data,
             "details": orjson.dumps(details).decode(),  # read when somebody asks for them
-            "reads": reads,
             "facts": sorted(facts),
         }
-        self.is_changed = True
+        self.kept.put(RESULTS, request.unit, known, reads)
         if facts or text:
             try:
                 os.makedirs(os.path.dirname(self._facts_path(request.unit)), exist_ok=True)
@@ -182,15 +158,15 @@ class Cache:
                 self.forget(request.unit)
 
     def forget(self, unit: str) -> None:
-        if self.entries["results"].pop(unit, None) is not None:
-            self.is_changed = True
+        self.kept.drop(RESULTS, unit)
 
     def _facts_path(self, unit: str) -> str:
         return os.path.join(self.folder, "facts", f"{safe_name(unit)}.json")
 
 
-def _survey(data: dict[str, Any]) -> Survey:
-    """Faster than cattrs, like _result."""
+def survey_of(text: str) -> Survey:
+    """A survey from its text; faster than cattrs, like _result."""
+    data = orjson.loads(text)
     remote = tuple(RemoteRead(r["object"], r["state"], Place(**r["place"])) for r in data["remote"])
     place = Place(**data["state_place"]) if data["state_place"] else None
     outputs = tuple(data["outputs"]) if data["outputs"] is not None else None
@@ -236,7 +212,7 @@ def _stamp() -> str:
     from planner import __version__
     from planner.assets import rules_path
 
-    parts = [__version__]
+    parts = [__version__, _FORMAT]
     for folder, _, names in sorted(os.walk(rules_path())):
         for name in sorted(names):
             if name.endswith(".dl"):

@@ -103,7 +103,7 @@ class Record:
         if not self._waiting:
             return
         if self._file is None:
-            self._file = _open_whole(os.path.join(self.path, "events.jsonl"))
+            self._file = open_whole(os.path.join(self.path, "events.jsonl"))
         self._file.write(b"".join(self._waiting))
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -179,7 +179,7 @@ def _write(path: str, data: bytes) -> None:
     os.replace(beside, path)
 
 
-def _open_whole(path: str) -> Any:
+def open_whole(path: str) -> Any:
     """The file for appending; a line that a crash cut off is ended first, so that the next one can be read."""
     file = open(path, "a+b")  # noqa: SIM115 -- the caller keeps it
     if file.tell() == 0:

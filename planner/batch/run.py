@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from typing import Any
 
 from attrs import evolve, field, frozen
 
-from planner.batch.analyse import Analysis, analyse, environment, survey_request
-from planner.batch.cache import Cache
+from planner.batch.analyse import Analysis, analyse, environment, from_plain, survey_request, to_plain
+from planner.batch.cache import Cache, survey_of
 from planner.batch.decide import Decision
 from planner.batch.executors import FEW, Workplace, is_death
 from planner.batch.model import BAD, Done, Fleet, Request, Result, Survey
 from planner.batch.record import Record
 from planner.batch.rules import Files
-from planner.batch.schedule import Listener, Schedule
+from planner.batch.schedule import HARMLESS, Listener, Schedule
 from planner.batch.selectors import Selection
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
@@ -61,6 +62,8 @@ class Report:
     workers: int = 0
     peak: int = 0
     in_flight: tuple[str, ...] = ()
+    standby: bool = False
+    """whether a process stands by from now on for the next commands"""
 
     @property
     def failed(self) -> bool:
@@ -88,13 +91,15 @@ class Batch:
         self.options, self.command = options, command
         self.fleet, self.selectors = find_fleet(options.words, options.file)
         self.cache = Cache(self.fleet.root, options.cache)
-        if not self.cache.entries["surveys"]:
+        if self.cache.is_new:
             self.warm_up()
         self.own = own_rules(options, self.fleet)
         self.workers = worker_count(options)
         self.environment = environment()
         self.peak = 0
         self.keeps_pool = keeps_pool
+        self.texts: dict[str, str] = {}
+        self.made: dict[str, Survey] = {}
         self.pool: Workplace | None = None
 
     def warm_up(self) -> None:
@@ -110,30 +115,47 @@ class Batch:
             return kept
         return open_executor(self.options.executor, self.workers, is_small)
 
-    def analysis(self, want: tuple[str, ...] = (), selected: bool = True) -> Analysis:
-        """The fleet as the rules see it. Raises Failure."""
+    def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
+        """The fleet as the rules see it; with `asks`, their database is wanted, too. Raises Failure."""
         options = self.options
         selection = Selection(
             tuple(self.selectors) if selected else (), options.tags, options.groups, options.changed, options.excludes
         )
-        surveys = self.surveys() if not has_errors(self.fleet.diagnostics) else {}
-        return analyse(self.fleet, surveys, selection, self.command, self.own, want)
+        self.survey()
+        key = "" if asks or want or selection != Selection() or self.own else self._analysis_key()
+        known = self.cache.analysis(self.command, key) if key else None
+        if known is not None:
+            return from_plain(known, self.fleet, self.command, self.own)
+        surveys = {name: self.made.get(name) or survey_of(text) for name, text in self.texts.items()}
+        found = analyse(self.fleet, surveys, selection, self.command, self.own, want)
+        if key and not (found.diagnostics or self.fleet.diagnostics):
+            self.cache.keep_analysis(self.command, key, to_plain(found))
+        return found
 
-    def surveys(self) -> dict[str, Survey]:
-        """What the configurations say, from the cache where nothing has changed."""
-        found: dict[str, Survey] = {}
+    def _analysis_key(self) -> str:
+        """What the analysis of a whole fleet rests on."""
+        said = blake2b(digest_size=16)
+        if self.fleet.file:
+            with open(self.fleet.file, "rb") as file:
+                said.update(file.read())
+        for text in (self.fleet.root, *self.fleet.units, *self.texts.values()):
+            said.update(b"\0" + os.fsencode(text))
+        return said.hexdigest()
+
+    def survey(self) -> None:
+        """Find out what the configurations say, from the cache where nothing has changed."""
+        if has_errors(self.fleet.diagnostics):
+            return
         missing: list[Request] = []
         for unit in self.fleet.units.values():
             request = survey_request(self.fleet, unit, self.environment)
-            known = self.cache.survey(request)
+            known = self.cache.survey_text(request)
             if known is None:
                 missing.append(request)
-            else:
-                found[unit.name] = known
+            self.texts[unit.name] = known or ""
         for request, made in zip(missing, self._make_surveys(missing), strict=True):
-            found[request.unit] = made
-            self.cache.keep_survey(request, made)
-        return {name: found[name] for name in self.fleet.units}
+            self.made[request.unit] = made
+            self.texts[request.unit] = self.cache.keep_survey(request, made)
 
     def _make_surveys(self, requests: list[Request]) -> list[Survey]:
         if not requests:
@@ -205,6 +227,8 @@ class Run:
         self.batch, self.analysis, self.record, self.listener = batch, analysis, record, listener
         self.done: dict[str, Done] = done or {}
         self.facts = facts
+        self.planned = 0
+        self.standby = False
         self.order = sorted(analysis.selected, key=lambda unit: (analysis.waves.get(unit, 0), unit))
 
     def plan(self, units: list[str], command: str = "plan", mode: str = "plan") -> dict[str, Done]:
@@ -265,6 +289,7 @@ class Run:
                     if requests[done.unit].command == "plan":
                         cache.keep_result(requests[done.unit], done.result, run.record.name)
                     run.done[done.unit] = evolve(done, result=evolve(done.result, reads=[]))
+                    run._count(command)
                 run.listener.ended(done)
 
         schedule = Schedule(
@@ -284,6 +309,14 @@ class Run:
             cache.look_again()
         self.batch.peak = max(self.batch.peak, schedule.peak)
         return self.done
+
+    def _count(self, command: str) -> None:
+        """Many plans: others will follow when a little has changed, and then most of their time would be starting."""
+        from planner.standby.begin import MANY, begin
+
+        self.planned += command in HARMLESS
+        if self.planned == MANY:
+            self.standby = begin()
 
     def _request(self, unit: str, command: str, decision: Decision, keep_plan: bool) -> Request:
         analysis, options = self.analysis, self.batch.options
@@ -325,7 +358,7 @@ def begin(
     """Find and analyse a fleet and begin the record of a run; no Run when something is wrong. Raises Failure."""
     started = time.monotonic()
     batch = Batch(options, command, keeps_pool=True)
-    analysis = batch.analysis()
+    analysis = batch.analysis(asks=bool(facts))
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
     report = Report(command, analysis, diagnostics=problems, seconds=time.monotonic() - started)
     if has_errors(problems):
@@ -351,6 +384,7 @@ def finish(run: Run, report: Report, started: float, in_flight: tuple[str, ...] 
         workers=run.batch.workers,
         peak=run.batch.peak,
         in_flight=in_flight,
+        standby=run.standby,
     )
     run.record.add("ended", exit=int(found.failed))
     run.record.close()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from batch.fleets import BACKEND, batch, chain, inside, unit, write
 
+from planner.batch import CACHE, cache_files, run
 from planner.batch.model import Request
 from planner.batch.reads import RECORDER
 from planner.batch.worker import run_unit, survey_units
@@ -220,14 +221,93 @@ class TestNotPlannedAgain:
     def test_without_the_cache(self, fleet: Path) -> None:
         assert self.planned(fleet, "-no-cache") == ["a", "b", "c", "z"]
 
-    def test_a_spoiled_cache_is_none(self, fleet: Path) -> None:
-        (fleet / ".planner/batch/cache.json").write_text("{")
+    @pytest.mark.parametrize("text", ["{", "[]", "null", '{"stamp": 1}', '{"stamp": STAMP, "entries": {}}', ""])
+    def test_a_spoiled_cache_is_none(self, fleet: Path, text: str) -> None:
+        stamp = json.loads((fleet / CACHE).read_text())["stamp"]
+        (fleet / CACHE).write_text(text.replace("STAMP", json.dumps(stamp)))
         assert self.planned(fleet) == ["a", "b", "c", "z"]
 
     def test_failures_are_never_kept(self, fleet: Path) -> None:
         write(fleet, {"z/text.txt": "2", "z/other.tf": "locals {\n  x = var.nothing\n}\n"})
         assert self.planned(fleet) == ["z"]
         assert self.planned(fleet) == ["z"]
+
+
+def test_an_analysis_from_before_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain(tmp_path, "a", "b", "c")
+    shown = ("unit", "wave", "waits_for", "selected_by", "outcome", "because")
+
+    def seen() -> tuple[list[list[object]], list[list[str]]]:
+        found = batch(tmp_path, "plan", "-json").json
+        return [[unit[name] for name in shown] for unit in found["units"]], found["edges"]
+
+    first = seen()
+    with monkeypatch.context() as none:
+        none.setattr(run, "analyse", None)  # nothing is derived again
+        assert seen() == first
+    write(tmp_path, {"c/main.tf": unit({"up": "a"})})
+    assert seen()[1] == [["b", "a"], ["c", "a"]]
+    write(tmp_path, {"planner.batch.hcl": 'units "*" {}\nunit "a" { depends_on = [unit.c] }\n'})
+    assert "circle" in batch(tmp_path, "plan").errors
+    write(tmp_path, {"planner.batch.hcl": 'units "[ab]" {}\n'})
+    assert seen()[1] == [["b", "a"]]
+
+
+class TestLittleIsWrittenBehind:
+    """A run that finds little new does not write all that is known anew."""
+
+    @pytest.fixture
+    def fleet(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.setattr(cache_files, "LITTLE", 0.5)
+        monkeypatch.setattr(cache_files, "MOST_MORE", 2.0)
+        chain(tmp_path, "a", "b", "c", "d")
+        batch(tmp_path, "plan")
+        return tmp_path
+
+    def change(self, root: Path, text: str = "# a remark\n") -> None:
+        with (root / "d/main.tf").open("a") as file:
+            file.write(text)
+
+    def planned(self, root: Path) -> list[str]:
+        return sorted(found["unit"] for found in batch(root, "plan", "-json").json["units"] if not found["reused"])
+
+    def test_the_rest_stays(self, fleet: Path) -> None:
+        whole = (fleet / CACHE).read_bytes()
+        self.change(fleet)
+        assert (self.planned(fleet), self.planned(fleet)) == (["d"], [])
+        assert (fleet / CACHE).read_bytes() == whole
+        assert len((fleet / cache_files.MORE).read_text().splitlines()) == 1
+        self.change(fleet, "locals {\n  x = var.nothing\n}\n")
+        assert (self.planned(fleet), self.planned(fleet)) == (["d"], ["d"])
+        assert (fleet / CACHE).read_bytes() == whole
+
+    def test_until_it_is_no_longer_little(self, fleet: Path) -> None:
+        for _ in range(30):
+            self.change(fleet)
+            assert self.planned(fleet) == ["d"]
+            if not (fleet / cache_files.MORE).exists():
+                break
+        else:
+            pytest.fail("never written as a whole")
+        assert self.planned(fleet) == []
+
+    def test_a_line_that_was_cut_off_counts_for_nothing(self, fleet: Path) -> None:
+        self.change(fleet)
+        assert self.planned(fleet) == ["d"]
+        lines = (fleet / cache_files.MORE).read_bytes()
+        (fleet / cache_files.MORE).write_bytes(lines[:-40])
+        assert self.planned(fleet) == ["d"]
+        assert self.planned(fleet) == []
+
+    def test_lines_after_another_whole_count_for_nothing(self, fleet: Path) -> None:
+        self.change(fleet)
+        assert self.planned(fleet) == ["d"]
+        lines = (fleet / cache_files.MORE).read_bytes()
+        self.change(fleet)
+        batch(fleet, "plan", "-no-cache")
+        assert not (fleet / cache_files.MORE).exists()
+        (fleet / cache_files.MORE).write_bytes(lines)
+        assert self.planned(fleet) == []
 
 
 def test_where_python_looks_for_modules_is_no_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,49 @@
+"""Loading all that batch commands need: by planning a little fleet, once as a new one and once as a known one."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+from tempfile import TemporaryDirectory
+
+_UNITS = {
+    "a": 'output "x" {\n  value = 1\n}\n',
+    "b": (
+        'variable "v" {\n  type    = number\n  default = 1\n}\n'
+        'locals {\n  l = "${var.v}-"\n}\n'
+        'data "terraform_remote_state" "a" {\n  backend = "local"\n'
+        '  config  = { path = "../a/terraform.tfstate" }\n}\n'
+        'resource "terraform_data" "r" {\n  input = [local.l, data.terraform_remote_state.a.outputs.x]\n}\n'
+    ),
+}
+
+
+def load() -> None:
+    """Afterwards, what batch commands need is in memory, and nothing of the practice."""
+    import planner.batch.preload
+    import planner.cli.main
+    from planner.cli.terminal import Terminal
+
+    with TemporaryDirectory(prefix="planner-") as folder:
+        for name, text in _UNITS.items():
+            os.mkdir(os.path.join(folder, name))
+            with open(os.path.join(folder, name, "main.tf"), "w", encoding="utf-8") as file:
+                file.write('terraform {\n  backend "local" {}\n}\n' + text)
+        with open(os.path.join(folder, "planner.batch.hcl"), "w", encoding="utf-8") as file:
+            file.write('units "*" {}\n')
+        here = os.getcwd()
+        os.chdir(folder)
+        try:
+            for _ in range(2):
+                nowhere = io.StringIO()
+                planner.cli.main.dispatch(["batch", "plan", "-executor=inline"], Terminal(nowhere, nowhere, nowhere))
+                with open("b/main.tf", "a", encoding="utf-8") as file:
+                    file.write("# changed\n")
+        finally:
+            os.chdir(here)
+    import planner.batch.executors
+    import planner.signals
+
+    gc.collect()
+    gc.freeze()
