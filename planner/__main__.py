@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 DEPTH = 4000  # expressions nested hundreds deep are rare, but the language sets no limit; the C stack bears this
@@ -20,7 +21,7 @@ def main() -> int:
 
             code = ask(sys.argv[1:])
             if code is not None:
-                return code
+                os._exit(code)  # nothing was loaded here, and nothing written
         from planner.cli.main import run
 
         return run(sys.argv[1:], _leave)

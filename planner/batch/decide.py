@@ -43,8 +43,8 @@ def decide(
         return shape
     names = sorted(before)
     return Decision(
-        tuple(n for n in names if before[n] in shape.skipped),
-        tuple(n for n in names if before[n] in shape.pending),
+        tuple([n for n in names if before[n] in shape.skipped]) if shape.skipped else (),
+        tuple([n for n in names if before[n] in shape.pending]) if shape.pending else (),
         shape.runs,
         shape.reused,
         shape.outcome,

@@ -15,6 +15,7 @@ named, dependency or dependent. Diagnostics have the shape of `validate -json`.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from planner.batch.described import described
@@ -27,7 +28,7 @@ COUNTS = ("add", "change", "remove", "import", "forget")
 def report_json(report: Report, is_brief: bool = False) -> dict[str, Any]:
     """The report as plain data; a brief one has no changes."""
     units = [_unit(report, done, is_brief) for done in report.done.values()]
-    found = {o: sum(d.outcome == o for d in report.done.values()) for o in OUTCOMES}
+    found = Counter(done.outcome for done in report.done.values())
     analysis = report.analysis
     edges: list[list[str]] = []
     if analysis is not None:
@@ -40,7 +41,7 @@ def report_json(report: Report, is_brief: bool = False) -> dict[str, Any]:
         "workers": report.workers,
         "peak_memory": report.peak,
         "succeeded": not report.failed,
-        "outcomes": {outcome: number for outcome, number in found.items() if number},
+        "outcomes": {outcome: found[outcome] for outcome in OUTCOMES if found[outcome]},
         "in_flight": list(report.in_flight),
         "units": units,
         "edges": edges,
@@ -86,4 +87,5 @@ def summary_line(document: dict[str, Any]) -> str:
 
 def totals(document: dict[str, Any]) -> dict[str, int]:
     """The sum of all units' counts."""
-    return {name: sum(unit["counts"][name] for unit in document["units"]) for name in COUNTS}
+    counts = [unit["counts"].values() for unit in document["units"]]
+    return dict(zip(COUNTS, map(sum, zip(*counts, strict=True)), strict=True)) if counts else dict.fromkeys(COUNTS, 0)

@@ -321,9 +321,9 @@ class Run:
     def _request(self, unit: str, command: str, decision: Decision, keep_plan: bool) -> Request:
         analysis, options = self.analysis, self.batch.options
         described = analysis.fleet.units[unit]
-        taken = sorted({other for given in described.inputs for other, _, _ in given.mentions})
-        pending = set(decision.pending)
-        states = analysis.state_of
+        inputs, pending, states = described.inputs, decision.pending, analysis.state_of
+        taken = sorted({other for given in inputs for other, _, _ in given.mentions}) if inputs else ()
+        before = [states[other] for other in analysis.edges[unit] if states.get(other)]
         complete = not pending and command in ("plan", "destroy") and keep_plan
         return Request(
             unit,
@@ -332,11 +332,11 @@ class Run:
             described.workspace,
             described.variables,
             described.var_files,
-            tuple((given.variable, given.text) for given in described.inputs),
+            tuple((given.variable, given.text) for given in inputs) if inputs else (),
             states.get(unit, ""),
-            tuple((other, states.get(other, ""), other in pending) for other in taken),
-            tuple(sorted((states[other], f"unit.{other}") for other in pending if states.get(other))),
-            tuple(sorted(states[other] for other in analysis.edges[unit] if states.get(other))),
+            tuple((other, states.get(other, ""), other in pending) for other in taken) if taken else (),
+            tuple(sorted([(states[other], f"unit.{other}") for other in pending if states.get(other)])),
+            tuple(sorted(before)),
             self.batch.environment,
             (),
             options.refresh,

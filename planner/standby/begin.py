@@ -18,7 +18,7 @@ def begin() -> bool:
     """Begin a process that stands by, unless there is one or nobody wants it; whether it was begun. It belongs to no
     terminal and holds none of our files."""
     path = socket_path()
-    if stay() <= 0 or path is None or os.path.exists(path):
+    if stay() <= 0 or path is None or _is_there(path):
         return False
     import subprocess
 
@@ -37,3 +37,20 @@ def begin() -> bool:
     except OSError:
         return False
     return True
+
+
+def _is_there(path: str) -> bool:
+    """Whether one stands by, which has its lock as long as it lives."""
+    import fcntl
+
+    try:
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(lock)
+    return False

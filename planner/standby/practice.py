@@ -21,10 +21,25 @@ _UNITS = {
 
 def load() -> None:
     """Afterwards, what batch commands need is in memory, and nothing of the practice."""
-    import planner.batch.preload
-    import planner.cli.main
+
+    _practise()
+
+    gc.collect()
+    gc.freeze()
+
+
+def again() -> None:
+    """In a fork: what is written to when commands run is no longer shared with the process that it was forked from."""
+    _practise()
+    gc.collect(0)
+    gc.freeze()
+
+
+def _practise() -> None:
+    from planner.cli.main import dispatch
     from planner.cli.terminal import Terminal
 
+    here = os.getcwd()
     with TemporaryDirectory(prefix="planner-") as folder:
         for name, text in _UNITS.items():
             os.mkdir(os.path.join(folder, name))
@@ -32,18 +47,12 @@ def load() -> None:
                 file.write('terraform {\n  backend "local" {}\n}\n' + text)
         with open(os.path.join(folder, "planner.batch.hcl"), "w", encoding="utf-8") as file:
             file.write('units "*" {}\n')
-        here = os.getcwd()
         os.chdir(folder)
         try:
             for _ in range(2):
                 nowhere = io.StringIO()
-                planner.cli.main.dispatch(["batch", "plan", "-executor=inline"], Terminal(nowhere, nowhere, nowhere))
+                dispatch(["batch", "plan", "-executor=inline"], Terminal(nowhere, nowhere, nowhere))
                 with open("b/main.tf", "a", encoding="utf-8") as file:
                     file.write("# changed\n")
         finally:
             os.chdir(here)
-    import planner.batch.executors
-    import planner.signals
-
-    gc.collect()
-    gc.freeze()

@@ -1,4 +1,9 @@
-"""The process that stands by. A request is its length, the three standard files, then the parts of client.py."""
+"""The process that stands by, and the one that is ready to do the next command.
+
+The first process has everything loaded and forks another one, which practises once more (so that the memory it will
+write to is its own) and then waits for a request; when it has one, it says so and becomes the command, and the first
+process forks the next. A request is the length of its parts with the three standard files, then the parts of client.py.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +22,15 @@ _TICK = 1.0
 """seconds between two looks at what has ended meanwhile"""
 _PATIENCE = 10.0
 """seconds that a request may take to arrive"""
+_MOST_FAILURES = 2
+"""processes in a row that may end before they have a command"""
+_TAKEN, _STALE = b"t", b"s"
+"""what a process that was ready says: that it has a command, or that the code is another one by now"""
 
 
 def serve() -> NoReturn:
-    """Load everything, then listen until nobody has asked for a while. Ends the process."""
-    with suppress(OSError, KeyboardInterrupt), suppress(KeyboardInterrupt):
+    """Load everything, then do what is asked until nobody has asked for a while. Ends the process."""
+    with suppress(OSError, KeyboardInterrupt):
         _serve()
     os._exit(0)
 
@@ -30,54 +39,118 @@ def _serve() -> None:
     """Raises OSError when there is no place to listen, or somebody listens there already."""
     import fcntl
 
+    from planner.standby import practice
+
     path = socket_path()
     if path is None:
         return
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.ftruncate(lock, 0)
+    os.write(lock, b"%d\n" % os.getpid())
+    signal.signal(signal.SIGTERM, _end)
     with suppress(FileNotFoundError):
         os.unlink(path)  # of one that was killed
     version = stamp()
-    from planner.standby import practice
-
     practice.load()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    os.umask(0o177)  # nobody else may connect
+    mask = os.umask(0o177)  # nobody else may connect
     listener.bind(path)
+    os.umask(mask)
     listener.listen(16)
     try:
-        _listen(listener, lock, version)
+        _Standby(listener, lock, version).run()
     finally:
         with suppress(FileNotFoundError):
             os.unlink(path)
 
 
-def _listen(listener: socket.socket, lock: int, version: str) -> None:
-    last, at_work = time.monotonic(), 0
-    while at_work or time.monotonic() - last < stay():
-        ready, _, _ = select.select([listener], [], [], _TICK)
-        with suppress(ChildProcessError):
-            while at_work and os.waitpid(-1, os.WNOHANG)[0]:
-                at_work, last = at_work - 1, time.monotonic()
-        if not ready:
+def _end(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+class _Standby:
+    def __init__(self, listener: socket.socket, lock: int, version: str) -> None:
+        self.listener, self.lock, self.version = listener, lock, version
+        self.ready, self.children = 0, 0
+
+    def run(self) -> None:
+        """Have one process ready, until nothing was asked for a while."""
+        last, failures, hears = time.monotonic(), 0, -1
+        try:
+            while self.children > bool(self.ready) or time.monotonic() - last < stay():
+                if not self.ready:
+                    hears = self._fork()
+                if select.select([hears], [], [], _TICK)[0]:
+                    said = os.read(hears, 1)
+                    os.close(hears)
+                    self.ready = 0
+                    failures = 0 if said == _TAKEN else failures + 1
+                    if said == _STALE or failures > _MOST_FAILURES:
+                        return
+                    last = time.monotonic()
+                with suppress(ChildProcessError):
+                    while os.waitpid(-1, os.WNOHANG)[0]:
+                        self.children -= 1
+                        last = time.monotonic()
+        finally:
+            if self.ready:
+                os.kill(self.ready, signal.SIGKILL)  # it has no command
+
+    def _fork(self) -> int:
+        """Begin a process that gets ready; where it will say that it has a command."""
+        hears, says = os.pipe()
+        process = os.fork()
+        if process == 0:
+            try:
+                os.close(hears)
+                os.close(self.lock)
+                _wait(self.listener, says, self.version)
+            except BaseException:
+                if os.environ.get("PLANNER_DEBUG"):
+                    import traceback
+
+                    traceback.print_exc()
+            finally:
+                os._exit(1)
+        os.close(says)
+        self.ready = process
+        self.children += 1
+        return hears
+
+
+# ---------------------------------------------------------------- in the process that is ready
+
+
+def _wait(listener: socket.socket, says: int, version: str) -> NoReturn:
+    """Become the next command."""
+    from planner.standby import practice
+
+    practice.again()
+    parent = os.getppid()
+    while True:
+        if not select.select([listener], [], [], _TICK)[0]:
+            if os.getppid() != parent:
+                os._exit(0)
             continue
         connection, _ = listener.accept()
-        with connection:
-            request = _request(connection)
-            if request is None:
-                continue
-            files, parts = request
-            if parts[0] != version:
-                connection.send(REFUSED)
-                return
-            if os.fork() == 0:
-                os.close(lock)
-                listener.close()
-                _work(connection, files, parts[1:])
-            at_work += 1
-            for file in files:
-                os.close(file)
+        request = _request(connection)
+        if request is not None:
+            break
+        connection.close()
+    listener.close()
+    files, parts = request
+    if parts[0] != version:
+        os.write(says, _STALE)
+        connection.send(REFUSED)
+        os._exit(0)
+    os.write(says, _TAKEN)
+    os.close(says)
+    _become(files, parts[1:])
+    connection.settimeout(None)
+    connection.send(BEGUN)
+    _run(connection)
 
 
 def _request(connection: socket.socket) -> tuple[list[int], list[str]] | None:
@@ -99,24 +172,6 @@ def _request(connection: socket.socket) -> tuple[list[int], list[str]] | None:
             os.close(file)
         return None
     return files, os.fsdecode(data).split("\0")
-
-
-# ---------------------------------------------------------------- in a fork
-
-
-def _work(connection: socket.socket, files: list[int], parts: list[str]) -> NoReturn:
-    """Do a command. Whatever happens, this process goes no further."""
-    try:
-        _become(files, parts)
-        connection.settimeout(None)
-        connection.send(BEGUN)
-        _run(connection)
-    except BaseException:
-        import traceback
-
-        traceback.print_exc()
-    finally:
-        os._exit(1)
 
 
 def _become(files: list[int], parts: list[str]) -> None:
