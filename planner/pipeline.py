@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
@@ -326,13 +327,20 @@ def refreshed_to_destroy(session: Session) -> State | None:
 
 def _may_have_cycle(made: Plan) -> bool:
     """Whether the apply graph has edges that the plan graph had not in a coarser form."""
+    return _reorders(frozenset((change.action, bool(change.deposed)) for change in made.changes))
+
+
+@cache
+def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
+    """Whether these actions, on current or deposed objects, can give such edges; plans of thousands of units have few
+    sets of them."""
     from planner.datalog.evaluate import evaluate
     from planner.datalog.fact_base import FactBuilder
     from planner.graph.build import graph_program
 
     facts = FactBuilder()
-    for action in {(change.action, bool(change.deposed)) for change in made.changes}:
-        facts.add("planned_deposed" if action[1] else "planned", "any", *["any"] * action[1], action[0])
+    for action, deposed in actions:
+        facts.add("planned_deposed" if deposed else "planned", "any", *["any"] * deposed, action)
     return bool(evaluate(graph_program(), facts.build(), ["reorders"])["reorders"])
 
 

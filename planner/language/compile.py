@@ -37,7 +37,7 @@ def compile_expression(node: nodes.Expression) -> Program:
     except AttributeError:
         compiler = Compiler()
         run = compiler.compile(node)
-        program = Program(node, run, compiler.slots, compiler.references, compiler.lazy, compiler.local_names)
+        program = Program(run, compiler.slots, compiler.references, compiler.lazy, compiler.local_names)
         node.compiled = program
         return program
 

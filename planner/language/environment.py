@@ -19,12 +19,14 @@ NO_SOURCE = Source("<expression>", "")
 
 
 class Environment:
-    """`errors`: problems found so far. `refused`: references that are wrong in themselves, which nobody may drop.
-    `slots`: the current values of `for` variables and splat elements; each compiled expression knows its own."""
+    """`node` is what `program` is the program of (a program that knew it would make a circle with it). `errors`:
+    problems found so far. `refused`: references that are wrong in themselves, which nobody may drop. `slots`: the
+    current values of `for` variables and splat elements; each compiled expression knows its own."""
 
-    __slots__ = ("errors", "program", "refused", "scope", "slots", "source")
+    __slots__ = ("errors", "node", "program", "refused", "scope", "slots", "source")
 
-    def __init__(self, program: Program, scope: Scope, source: Source | None) -> None:
+    def __init__(self, node: Any, program: Program, scope: Scope, source: Source | None) -> None:
+        self.node = node
         self.program = program
         self.scope = scope
         self.source = source or NO_SOURCE
@@ -67,18 +69,16 @@ class Program:
     """A compiled expression. `references`: what it reads from its scope; `lazy`: those that a run may not come to;
     `local_names`: where (start, end) which local names have which slots, outer before inner."""
 
-    __slots__ = ("lazy", "local_names", "node", "references", "run", "slots")
+    __slots__ = ("lazy", "local_names", "references", "run", "slots")
 
     def __init__(
         self,
-        node: Any,
         run: Run,
         slots: int,
         references: list[Reference],
         lazy: list[Reference],
         local_names: list[tuple[int, int, dict[str, int]]],
     ) -> None:
-        self.node = node
         self.run = run
         self.slots = slots
         self.references = references

@@ -42,7 +42,7 @@ def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Va
             program: Program = node.compiled
         except AttributeError:
             program = compile_expression(node)
-        env = Environment(program, scope, source)
+        env = Environment(node, program, scope, source)
         value = program.run(env)
     except RecursionError:
         raise EvaluationError(_too_deep(node, source)) from None
@@ -65,7 +65,7 @@ def evaluate_parts(
 ) -> tuple[Value, list[Diagnostic], list[Diagnostic]]:
     """As `try_evaluate`, with references that are wrong in themselves apart from other errors."""
     program = compile_expression(node)
-    env = Environment(program, scope, source)
+    env = Environment(node, program, scope, source)
     value = program.run(env)
     if program.lazy:
         _resolve_rest(env, program)

@@ -42,7 +42,7 @@ def operands_at(env: Environment, start: int, end: int) -> Operands:
     """The names in the smallest expression that covers the text from start to end, with the values that local names
     have at this moment of the evaluation."""
     found: dict[str, str] = {}
-    for reference in _references(_smallest(env.program.node, start, end)):
+    for reference in _references(_smallest(env.node, start, end)):
         loop = _loop(env, reference)
         if loop is None:
             try:

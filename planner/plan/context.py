@@ -203,7 +203,7 @@ class ModuleInstance:
         self.resources: dict[str, ResourceObjects] = {}
         self.calls: dict[str, dict[InstanceKey, ModuleInstance]] = {}
         self._whole_calls: dict[str, Value] = {}
-        self.resolvers: dict[Traversal | Variable, Resolver] = context.resolvers.setdefault(config.path, {})
+        self.resolvers: dict[Traversal | Variable, Resolver] = context.schemas.resolvers.setdefault(config, {})
         self.scope: ModuleScope = ModuleScope(self)
 
     def resource(self, key: str) -> ResourceObjects:
@@ -289,7 +289,6 @@ class EvaluationContext:
         self._working_directory = working_directory
         self._call_context: CallContext | None = None
         self.deprecations = any(o.deprecated for m in config.root.walk() if m.path for o in m.outputs.values())
-        self.resolvers: dict[ModulePath, dict[Traversal | Variable, Resolver]] = {}
         self.root = ModuleInstance(self, config.root, ROOT, None, NO_REPETITION)
         self._instances: dict[ModulePath, list[ModuleInstance]] = {}
 

@@ -17,6 +17,8 @@ from planner.vocabulary.diagnostic import Failure, error
 if TYPE_CHECKING:
     from planner.language.functions import Function
     from planner.plan.context import ModuleInstance
+    from planner.plan.scope import Resolver
+    from planner.syntax.nodes import Traversal, Variable
 
 
 class Schemas:
@@ -29,6 +31,8 @@ class Schemas:
         self._providers: dict[str, Provider] = {}
         self._schemas: dict[str, ProviderSchema] = {}
         self._failures: dict[str, Failure] = {}
+        self.resolvers: dict[ModuleConfig, dict[Traversal | Variable, Resolver]] = {}
+        """what references stand for (planner.plan.scope), which is the same in all walks of a configuration"""
 
     def provider(self, source: str) -> Provider:
         """The unconfigured provider that answers questions about schemas. Raises Failure, each time anew."""

@@ -200,8 +200,8 @@ def _terraform(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resol
     if ref.name == "workspace":
         return lambda scope: (scope.module.context.workspace, used)
     if ref.name == "applying":
-        applying = module.context.operation in ("apply", "destroy")
-        return lambda scope: (mark(applying, frozenset((EPHEMERAL,))), used)
+        ephemeral = frozenset((EPHEMERAL,))
+        return lambda scope: (mark(scope.module.context.operation in ("apply", "destroy"), ephemeral), used)
     detail = f"There is no attribute {ref.name}; terraform.workspace (or tofu.workspace) is the workspace's name."
     return _wrong("invalid_terraform_attribute", 'Invalid "terraform" attribute', detail, span)
 

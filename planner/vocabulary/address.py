@@ -230,10 +230,12 @@ Address: TypeAlias = ModuleAddress | ResourceAddress
 
 def sort_key(address: str) -> tuple[Any, ...]:
     """Sort key of an address in text form; texts that are no addresses come last, by code point."""
-    try:
-        return (0, *parse_address(address).sort_key)
-    except AddressError:
-        return (1, 0, address)
+    for parse in (parse_resource_instance, parse_address):  # most are of resources, and those are remembered
+        try:
+            return (0, *parse(address).sort_key)
+        except AddressError:
+            continue
+    return (1, 0, address)
 
 
 # ---------------------------------------------------------------- from traversals
