@@ -36,7 +36,7 @@ def ask(words: list[str]) -> int | None:
             return
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # as batches by themselves do
             signal.signal(number, pass_on)
     try:
         answer = connection.recv(1)
