@@ -24,6 +24,9 @@ from fleet import write_fleet
 
 PEER = "ls -d units/* | xargs -P {} -I UNIT sh -c 'cd UNIT && {} init >/dev/null 2>&1; {} plan >/dev/null 2>&1'"
 
+SETTLED = 6
+"""seconds after which a file system has forgotten what was deleted before"""
+
 
 def timed(command: list[str], folder: Path, environment: dict[str, str]) -> float:
     began = time.perf_counter()
@@ -34,14 +37,14 @@ def timed(command: list[str], folder: Path, environment: dict[str, str]) -> floa
 def one_round(units: int, resources: int, stays: bool, times: dict[str, list[float]]) -> None:
     place = Path(tempfile.mkdtemp(prefix="fleet", dir="/tmp"))
     environment = {**os.environ, "XDG_CACHE_HOME": str(place / "cache"), "PLANNER_STANDBY": "300" if stays else "0"}
-    (place / "tiny/unit").mkdir(parents=True)
-    (place / "tiny/unit/main.tf").write_text('terraform {\n  backend "local" {}\n}\n', encoding="utf-8")
+    (place / "tiny").mkdir()
+    write_fleet(place / "tiny", 4, 4, 2)
     plan = [sys.executable, "-m", "planner", "batch", "plan"]
-    timed(plan, place / "tiny", environment)  # the tables of grammar and rules are made once on a machine
+    timed([*plan, "-executor=processes"], place / "tiny", environment)  # the tables of grammar and rules, once for all
     (place / "fleet").mkdir()
     names = write_fleet(place / "fleet", units, resources, 5)
     os.sync()
-    time.sleep(3)
+    time.sleep(SETTLED)
     kind = "standing by" if stays else "alone"
     times.setdefault(f"first, {kind}", []).append(timed(plan, place / "fleet", environment))
     for _ in range(5):
@@ -59,7 +62,7 @@ def peer_round(tofu: str, resources: int) -> float:
     place = Path(tempfile.mkdtemp(prefix="fleet", dir="/tmp"))
     write_fleet(place, 100, resources, 5)
     os.sync()
-    time.sleep(3)
+    time.sleep(SETTLED)
     environment = {**os.environ, "TF_CLI_CONFIG_FILE": os.devnull}
     taken = timed(["sh", "-c", PEER.format(os.cpu_count(), tofu, tofu)], place, environment)
     shutil.rmtree(place)
