@@ -1,7 +1,8 @@
 """The record of a run: `.planner/batch/RUN/` below the fleet's root.
 
     run.json      what was asked, written first
-    events.jsonl  one line for everything that happens, only ever appended, on disk before anything rests on it
+    events.jsonl  one line for everything that happens, only ever appended before anything rests on it; on disk by then
+                  where anything is changed
     plans/        a plan file for each unit with a complete plan that has changes
     logs/         what each unit's run printed
 
@@ -44,19 +45,20 @@ def make_folder(root: str) -> None:
 class Record:
     """A run's folder, open for appending."""
 
-    def __init__(self, root: str, name: str) -> None:
-        self.name = name
+    def __init__(self, root: str, name: str, durable: bool = True) -> None:
+        """`durable`: what is noted outlives a failure of the whole machine, too, and not only of this process."""
+        self.name, self.durable = name, durable
         self.path = os.path.join(root, FOLDER, name)
         self._file: Any = None
         self._waiting: list[bytes] = []
 
     @classmethod
-    def new(cls, root: str, asked: dict[str, Any]) -> Record:
+    def new(cls, root: str, asked: dict[str, Any], durable: bool = True) -> Record:
         """Begin the record of a new run."""
         make_folder(root)
         stem = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         for number in range(1000):
-            record = cls(root, f"{stem}-{number:03}")
+            record = cls(root, f"{stem}-{number:03}", durable)
             try:
                 os.mkdir(record.path)
             except FileExistsError:
@@ -99,14 +101,15 @@ class Record:
         self._waiting.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
     def sync(self) -> None:
-        """Everything noted so far is on disk when this returns."""
+        """Everything noted so far is in the file when this returns, and on the disk if it has to be."""
         if not self._waiting:
             return
         if self._file is None:
             self._file = open_whole(os.path.join(self.path, "events.jsonl"))
         self._file.write(b"".join(self._waiting))
         self._file.flush()
-        os.fsync(self._file.fileno())
+        if self.durable:
+            os.fsync(self._file.fileno())
         self._waiting.clear()
 
     def close(self) -> None:

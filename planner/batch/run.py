@@ -368,7 +368,7 @@ def begin(
     import attrs
 
     document = {"command": command, "options": attrs.asdict(options), "directory": os.getcwd(), **asked}
-    record = Record.new(batch.fleet.root, document)
+    record = Record.new(batch.fleet.root, document, durable=command not in HARMLESS)
     return Run(batch, analysis, record, listener, facts=facts), report
 
 
