@@ -66,7 +66,8 @@ class Record:
             for folder in ("plans", "logs"):
                 os.mkdir(os.path.join(record.path, folder))
             document = {"format_version": FORMAT, "run": record.name, **asked}
-            _write(os.path.join(record.path, "run.json"), orjson.dumps(document, option=orjson.OPT_INDENT_2))
+            text = orjson.dumps(document, option=orjson.OPT_INDENT_2)
+            _write(os.path.join(record.path, "run.json"), text, durable)
             return record
         raise Failure(error("batch.record", "No record can be begun", f"{root} has too many runs of this second."))
 
@@ -172,13 +173,14 @@ def _second(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
-def _write(path: str, data: bytes) -> None:
-    """A file as a whole, on disk, or not at all."""
+def _write(path: str, data: bytes, durable: bool) -> None:
+    """A file as a whole, on disk if it has to be, or not at all."""
     beside = f"{path}.{os.getpid()}.tmp"
     with open(beside, "wb") as file:
         file.write(data)
         file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            os.fsync(file.fileno())
     os.replace(beside, path)
 
 
