@@ -18,11 +18,12 @@ What a unit says wins over its groups, and a `unit` over `units`.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from attrs import evolve, frozen
 
-from planner.batch.discover import root_modules
+from planner.batch.discover import Memory, root_modules
 from planner.batch.model import Fleet, Input, Place, Unit
 from planner.config.reading import (
     Piece,
@@ -59,8 +60,8 @@ class _Group:
     var_files: tuple[str, ...]
 
 
-def read_batch_file(path: str) -> Fleet:
-    """The fleet that a file describes; what is wrong is in its diagnostics."""
+def read_batch_file(path: str, memory: Callable[[str], Memory] | None = None) -> Fleet:
+    """The fleet that a file describes; what is wrong is in its diagnostics. `memory` as for find_fleet."""
     from planner.syntax.files import load_file
 
     root = os.path.dirname(os.path.abspath(path))
@@ -69,15 +70,15 @@ def read_batch_file(path: str) -> Fleet:
     problems = Problems(diagnostics)
     if body is None or problems.has_errors:
         return Fleet(root, {}, path, tuple(problems))
-    reader = _Reader(root, problems)
+    reader = _Reader(root, problems, memory(root) if memory is not None else None)
     for block in read(body, _FILE, problems).blocks:
         reader.block(block)
     return Fleet(root, reader.finish(), path, tuple(problems))
 
 
 class _Reader:
-    def __init__(self, root: str, problems: Problems) -> None:
-        self.root, self.problems = root, problems
+    def __init__(self, root: str, problems: Problems, memory: Memory | None) -> None:
+        self.root, self.problems, self.memory = root, problems, memory
         self.units: dict[str, Unit] = {}
         self.found: dict[str, Unit] = {}
         self.groups: list[_Group] = []
@@ -130,7 +131,7 @@ class _Reader:
 
     def _pattern(self, block: Block, pattern: str) -> None:
         found = read(block.body, _UNITS, self.problems).attributes
-        folders = root_modules(self.root, pattern)
+        folders = root_modules(self.root, pattern, self.memory)
         if not folders:
             detail = f"No folder that {pattern} matches is a root module."
             self.problems.warning("no_units", "Pattern without units", detail, block.header_span)

@@ -14,13 +14,13 @@ from typing import Any
 from planner.batch import FOLDER
 from planner.batch.cache_files import CacheFiles
 from planner.batch.model import Place, RemoteRead, Request, Result, Survey, to_json
-from planner.batch.reads import Comparison
+from planner.batch.reads import Comparison, Looked, entries
 from planner.batch.record import safe_name
 from planner.vocabulary.fast_json import orjson
 
-SURVEYS, RESULTS, ANALYSES = "surveys", "results", "analyses"
-"""what is known of units, and of the whole fleet by commands"""
-_FORMAT = "2"
+FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses"
+"""what is known of folders, of units, and of the whole fleet by commands"""
+_FORMAT = "3"
 """changes with what stands in the files"""
 
 
@@ -28,9 +28,9 @@ class Cache:
     """The cache of one fleet. `is_used`: whether anything from before counts."""
 
     def __init__(self, root: str, is_used: bool = True) -> None:
-        self.root, self.folder = root, os.path.join(root, FOLDER)
+        self.root = root
         self.comparison = Comparison()
-        self.kept = CacheFiles(root, _stamp(), (SURVEYS, RESULTS, ANALYSES))
+        self.kept = CacheFiles(root, _stamp(), (FOLDERS, SURVEYS, RESULTS, ANALYSES))
         self._same: dict[int, bool] = {}
         self._held: dict[str, bool] = {}
         self.is_used = is_used
@@ -58,6 +58,18 @@ class Cache:
             if not known:
                 return False
         return True
+
+    # ---------------------------------------------------------------- folders (planner.batch.discover.Memory)
+
+    def folder(self, path: str) -> tuple[bool, list[str]] | None:
+        """Whether a folder is a root module and what is in it, if nothing of that has changed."""
+        known = self._known(FOLDERS, path)
+        return (known["root"], known["below"]) if known is not None and self._holds(known["reads"]) else None
+
+    def keep_folder(self, path: str, is_root: bool, below: list[str], looked: Looked) -> None:
+        reads = entries(looked)
+        if reads is not None:
+            self.kept.put(FOLDERS, path, {"root": is_root, "below": below}, reads)
 
     # ---------------------------------------------------------------- surveys
 
@@ -161,7 +173,7 @@ class Cache:
         self.kept.drop(RESULTS, unit)
 
     def _facts_path(self, unit: str) -> str:
-        return os.path.join(self.folder, "facts", f"{safe_name(unit)}.json")
+        return os.path.join(self.root, FOLDER, "facts", f"{safe_name(unit)}.json")
 
 
 def survey_of(text: str) -> Survey:

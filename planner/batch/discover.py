@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from planner.batch.model import Fleet, Unit
+from planner.batch.reads import Looked, looked_at
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 MARKERS = (".planner-unit",)
@@ -17,27 +19,43 @@ _JSON_BLOCK = re.compile(rb'"terraform"\s*:')
 _PATTERN = re.compile(r"[*?\[]")
 
 
-def find_fleet(words: Iterable[str], file: str = "") -> tuple[Fleet, list[str]]:
+class Memory(Protocol):
+    """What earlier commands found in folders."""
+
+    def folder(self, path: str) -> tuple[bool, list[str]] | None:
+        """Whether it is a root module, and the names of the folders in it; None when that may be different now."""
+        ...
+
+    def keep_folder(self, path: str, is_root: bool, below: list[str], looked: Looked) -> None:
+        """`looked`: what was looked at to find that out."""
+        ...
+
+
+def find_fleet(
+    words: Iterable[str], file: str = "", memory: Callable[[str], Memory] | None = None
+) -> tuple[Fleet, list[str]]:
     """The fleet that a command is about, and the words that name something else: units. Folders and patterns of folders
-    say where to look; without any it is the working directory. A fleet's file there decides; `file` names another."""
+    say where to look; without any it is the working directory. A fleet's file there decides; `file` names another.
+    `memory` gives what is known of the folders of a fleet, by its root."""
     from planner.batch.batch_file import NAME, read_batch_file
 
     words = list(words)
     if file:
         if not os.path.isfile(file):
             raise Failure(error("batch.no_file", "No such file", f"The fleet's file {file} does not exist."))
-        fleet = read_batch_file(file)
+        fleet = read_batch_file(file, memory)
         return _below(fleet, words)
     if os.path.isfile(NAME):
-        return _below(read_batch_file(NAME), words)
+        return _below(read_batch_file(NAME, memory), words)
     if len(words) >= 1 and os.path.isfile(os.path.join(words[0], NAME)):
-        fleet = read_batch_file(os.path.join(words[0], NAME))
+        fleet = read_batch_file(os.path.join(words[0], NAME), memory)
         return _below(fleet, words[1:])
     folders, others = _folders(words)
     root = os.getcwd()
     names: set[str] = set()
+    known = memory(root) if memory is not None else None
     for folder in folders or ["."]:
-        names.update(os.path.relpath(os.path.join(folder, found), root) for found in root_modules(folder))
+        names.update(os.path.relpath(os.path.join(folder, found), root) for found in root_modules(folder, memory=known))
     units = {name: Unit(name, name) for name in sorted(names)}
     problems: tuple[Diagnostic, ...] = ()
     if not units:
@@ -88,7 +106,7 @@ def _below(fleet: Fleet, words: list[str]) -> tuple[Fleet, list[str]]:
     return fleet, others
 
 
-def root_modules(folder: str, pattern: str = "**") -> list[str]:
+def root_modules(folder: str, pattern: str = "**", memory: Memory | None = None) -> list[str]:
     """The root modules below a folder, by their paths as seen from it, sorted. A pattern other than `**` names folders;
     those are root modules if they have any configuration."""
     from planner.config.directory import is_module
@@ -98,15 +116,39 @@ def root_modules(folder: str, pattern: str = "**") -> list[str]:
 
         found = glob(pattern, root_dir=folder, recursive=True)
         return sorted(os.path.normpath(path) for path in found if is_module(os.path.join(folder, path)))
-    modules = []
-    for path, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        if _is_root(path, names):
-            modules.append(os.path.relpath(path, folder))
+    modules: list[str] = []
+    waiting = [""]
+    while waiting:
+        name = waiting.pop()
+        path = os.path.abspath(os.path.join(folder, name))
+        known = memory.folder(path) if memory is not None else None
+        is_root, below = known if known is not None else _look_into(path, memory)
+        if is_root:
+            modules.append(name or ".")
+        waiting += [f"{name}/{inner}" if name else inner for inner in below]
     return sorted(modules)
 
 
-def _is_root(folder: str, names: list[str]) -> bool:
+def _look_into(path: str, memory: Memory | None) -> tuple[bool, list[str]]:
+    """Whether a folder is a root module, and the names of those in it that are looked into."""
+    looked = looked_at(path, "folder")
+    below, names = [], []
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if not entry.is_dir():
+                    names.append(entry.name)
+                elif not entry.name.startswith(".") and not entry.is_symlink():
+                    below.append(entry.name)
+    except OSError:
+        return False, []
+    is_root, below = _is_root(path, sorted(names), looked), sorted(below)
+    if memory is not None:
+        memory.keep_folder(path, is_root, below, looked)
+    return is_root, below
+
+
+def _is_root(folder: str, names: list[str], looked: Looked) -> bool:
     """Whether a folder with these files is a root module of its own."""
     files = [n for n in names if n.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")) and not n.startswith(".")]
     if not files:
@@ -114,8 +156,10 @@ def _is_root(folder: str, names: list[str]) -> bool:
     if any(marker in names for marker in MARKERS):
         return True
     for name in files:
+        path = os.path.join(folder, name)
+        looked |= looked_at(path, "file")
         try:
-            with open(os.path.join(folder, name), "rb") as file:
+            with open(path, "rb") as file:
                 data = file.read()
         except OSError:
             continue

@@ -87,7 +87,7 @@ class Recorder:
             return
         if path not in paths and not path.startswith(self._ignored):
             self.paths = None  # what is listed here is no look of theirs
-            paths[path] = (kind, *_stat(path), digest(path, kind) if kind == "folder" else "")
+            paths |= looked_at(path, kind)
             self.paths = paths
 
     def begin_again(self) -> None:
@@ -134,6 +134,11 @@ def _stat(path: str) -> tuple[int, int]:
     except OSError:
         return -1, -1
     return found.st_ctime_ns, found.st_size
+
+
+def looked_at(path: str, kind: str) -> Looked:
+    """A file or folder as it is now, before it is read."""
+    return {path: (kind, *_stat(path), digest(path, kind) if kind == "folder" else "")}
 
 
 # ---------------------------------------------------------------- recording

@@ -89,8 +89,15 @@ class Batch:
         from planner.batch.discover import find_fleet
 
         self.options, self.command = options, command
-        self.fleet, self.selectors = find_fleet(options.words, options.file)
-        self.cache = Cache(self.fleet.root, options.cache)
+        caches: dict[str, Cache] = {}
+
+        def cache_of(root: str) -> Cache:
+            if root not in caches:
+                caches[root] = Cache(root, options.cache)
+            return caches[root]
+
+        self.fleet, self.selectors = find_fleet(options.words, options.file, cache_of)
+        self.cache = cache_of(self.fleet.root)
         if self.cache.is_new:
             self.warm_up()
         self.own = own_rules(options, self.fleet)

@@ -7,12 +7,13 @@ import importlib
 import io
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from batch.fleets import BACKEND, batch, chain, inside, unit, write
 
-from planner.batch import CACHE, cache_files, run
+from planner.batch import CACHE, cache_files, discover, run
 from planner.batch.model import Request
 from planner.batch.reads import RECORDER
 from planner.batch.worker import run_unit, survey_units
@@ -251,6 +252,52 @@ def test_an_analysis_from_before_is_the_same(tmp_path: Path, monkeypatch: pytest
     assert "circle" in batch(tmp_path, "plan").errors
     write(tmp_path, {"planner.batch.hcl": 'units "[ab]" {}\n'})
     assert seen()[1] == [["b", "a"]]
+
+
+class TestFoldersAreRemembered:
+    """Which folders are units is found out once, and again where something has changed."""
+
+    @pytest.fixture
+    def fleet(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        chain(tmp_path, "a", "deep/er/b")
+        write(
+            tmp_path, {"m/main.tf": 'output "x" {\n  value = 1\n}\n', "deep/text.txt": "", ".hidden/main.tf": BACKEND}
+        )
+        assert self.units(tmp_path) == ["a", "deep/er/b"]
+        with monkeypatch.context() as nothing:
+            nothing.setattr(discover, "_look_into", None)
+            assert self.units(tmp_path) == ["a", "deep/er/b"]
+        return tmp_path
+
+    def units(self, root: Path) -> list[str]:
+        return [unit["unit"] for unit in batch(root, "plan", "-json").json["units"]]
+
+    @pytest.mark.parametrize(
+        ("files", "expected"),
+        [
+            ({"deep/er/c/main.tf": BACKEND}, ["a", "deep/er/b", "deep/er/c"]),
+            ({"new/main.tf": BACKEND}, ["a", "deep/er/b", "new"]),
+            ({"m/main.tf": BACKEND}, ["a", "deep/er/b", "m"]),
+            ({"m/other.tf": BACKEND}, ["a", "deep/er/b", "m"]),
+            ({"m/.planner-unit": ""}, ["a", "deep/er/b", "m"]),
+            ({"a/main.tf": "# nothing\n"}, ["deep/er/b"]),
+            ({"deep/main.tf": "# nothing\n"}, ["a", "deep/er/b"]),
+        ],
+    )
+    def test_changes_are_seen(self, fleet: Path, files: dict[str, str], expected: list[str]) -> None:
+        write(fleet, files)
+        assert sorted(self.units(fleet)) == expected
+        assert sorted(self.units(fleet)) == expected
+
+    def test_what_goes_away_is_seen(self, fleet: Path) -> None:
+        shutil.rmtree(fleet / "deep/er")
+        assert self.units(fleet) == ["a"]
+
+    def test_a_pattern_of_a_fleets_file(self, fleet: Path) -> None:
+        write(fleet, {"planner.batch.hcl": 'units "**" {}\n'})
+        assert self.units(fleet) == self.units(fleet) == ["a", "deep/er/b"]
+        write(fleet, {"z/main.tf": BACKEND})
+        assert sorted(self.units(fleet)) == ["a", "deep/er/b", "z"]
 
 
 class TestLittleIsWrittenBehind:
