@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Thread, get_ident
@@ -65,6 +66,16 @@ def install() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, NUDGE):
         signal.signal(number, interrupts.handle)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    report = sys.unraisablehook
+
+    def dropped(problem: sys.UnraisableHookArgs) -> None:
+        """Python drops what is raised in a callback of its own, as when an object goes; an interrupt comes again."""
+        if problem.exc_type is KeyboardInterrupt:
+            os.write(writing, bytes((signal.SIGINT,)))
+        else:
+            report(problem)
+
+    sys.unraisablehook = dropped
     Thread(target=interrupts.read, args=(reading, get_ident()), name="interrupts", daemon=True).start()
 
 
@@ -85,7 +96,6 @@ def leave(code: int) -> NoReturn:
     """End the process now, with what is registered for its end (plugins and commands that still run are killed), but
     without waiting for any thread."""
     import atexit
-    import sys
 
     with suppress(Exception, KeyboardInterrupt):
         atexit._run_exitfuncs()

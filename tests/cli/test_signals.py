@@ -289,3 +289,34 @@ def test_an_interrupt_that_python_drops_ends_the_wait_for_the_lock(tmp_path: Pat
         store.unlock()
     assert "Exception ignored" in done.stderr
     assert done.returncode == 1
+
+
+IN_A_CALLBACK = """
+import os, signal, sys, time, weakref
+from planner.signals import STOP, install
+
+class Thing:
+    pass
+
+def callback():
+    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000):
+        pass
+
+install()
+try:
+    thing = Thing()
+    reference = weakref.ref(thing, lambda gone: callback())
+    del thing
+    for _ in range(500):
+        time.sleep(0.01)
+    print("nobody came")
+except KeyboardInterrupt:
+    print("interrupted", STOP.requested)
+"""
+
+
+def test_an_interrupt_that_a_callback_of_python_drops_comes_again() -> None:
+    done = subprocess.run([sys.executable, "-c", IN_A_CALLBACK], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("interrupted True\n", "")
