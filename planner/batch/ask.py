@@ -8,10 +8,11 @@ from typing import Any
 from attrs import evolve
 
 from planner.batch.analyse import Analysis
+from planner.batch.batch import Batch, BatchOptions, own_rules
 from planner.batch.facts import fleet_source
 from planner.batch.model import Done
 from planner.batch.rules import Files, batch_program
-from planner.batch.run import Batch, BatchOptions, Report, own_rules, plan
+from planner.batch.run import Report, plan
 from planner.batch.schedule import Listener
 from planner.datalog.evaluate import Database, evaluate
 from planner.datalog.fact_base import FactBase, FactBuilder

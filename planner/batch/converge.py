@@ -12,10 +12,11 @@ from collections.abc import Callable
 
 from attrs import evolve
 
+from planner.batch.batch import Batch, BatchOptions
 from planner.batch.decide import decide
 from planner.batch.model import Done
 from planner.batch.record import Record
-from planner.batch.run import Batch, BatchOptions, Report, Run, begin, finish
+from planner.batch.run import Report, Run, begin, finish
 from planner.batch.schedule import Listener
 from planner.vocabulary.diagnostic import Failure, error, has_errors
 

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 from attrs import frozen
 
 from planner.batch.ask import failed_units, over_plans
+from planner.batch.batch import Batch, BatchOptions, own_rules
 from planner.batch.facts import fleet_source
 from planner.batch.rules import Files, checked, core_files
-from planner.batch.run import Batch, BatchOptions, own_rules
 from planner.batch.schedule import Listener
 from planner.datalog.evaluate import Database
 from planner.datalog.explain import Prover

@@ -8,7 +8,7 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON, LOCK
 
 if TYPE_CHECKING:
-    from planner.batch.run import BatchOptions
+    from planner.batch.batch import BatchOptions
 
 SELECT = (
     Flag("file", "string", "The fleet's file (planner.batch.hcl).", value="FILE"),
@@ -47,7 +47,7 @@ meant."""
 
 def batch_options(arguments: Arguments) -> BatchOptions:
     """What the flags of a batch command say. Raises UsageError."""
-    from planner.batch.run import BatchOptions
+    from planner.batch.batch import BatchOptions
 
     if arguments.get("workers", 0) < 0:
         raise UsageError("Option -workers must not be negative", "0 stands for one for each processor.")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from batch.fleets import batch, chain, inside, unit, write
 
+from planner.batch.batch import BatchOptions
 from planner.batch.converge import converge
-from planner.batch.run import BatchOptions
 from planner.batch.schedule import Listener
 
 FAILS = 'resource "terraform_data" "fails" {\n  provisioner "local-exec" {\n    command = "exit 3"\n  }\n}\n'

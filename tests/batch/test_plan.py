@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from batch.fleets import BACKEND, batch, chain, inside, unit, write
 
-from planner.batch import CACHE, cache_files, discover, run
+from planner.batch import CACHE, cache_files, discover
+from planner.batch import batch as finding
 from planner.batch.model import Request
 from planner.batch.reads import RECORDER
 from planner.batch.worker import run_unit, survey_units
@@ -244,7 +245,7 @@ def test_an_analysis_from_before_is_the_same(tmp_path: Path, monkeypatch: pytest
 
     first = seen()
     with monkeypatch.context() as none:
-        none.setattr(run, "analyse", None)  # nothing is derived again
+        none.setattr(finding, "analyse", None)  # nothing is derived again
         assert seen() == first
     write(tmp_path, {"c/main.tf": unit({"up": "a"})})
     assert seen()[1] == [["b", "a"], ["c", "a"]]

@@ -1,0 +1,182 @@
+"""What one batch command works with: the fleet, what its configurations say, the order that the rules derive."""
+
+from __future__ import annotations
+
+import os
+from hashlib import blake2b
+
+from attrs import frozen
+
+from planner.batch.analyse import Analysis, analyse, environment, from_plain, survey_request, to_plain
+from planner.batch.cache import Cache, survey_of
+from planner.batch.executors import Workplace, is_death
+from planner.batch.model import Fleet, Request, Survey
+from planner.batch.rules import Files
+from planner.batch.selectors import Selection
+from planner.vocabulary.diagnostic import Failure, error, has_errors
+
+CHUNK = 25
+"""units that one task surveys"""
+
+
+@frozen
+class BatchOptions:
+    """What the flags of batch commands say. `words` are folders, patterns and selectors; `var_args` go to every unit
+    that has such a variable file; `executor` as in executors.py; `workers` 0: one for each processor."""
+
+    words: tuple[str, ...] = ()
+    file: str = ""
+    tags: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    changed: str = ""
+    excludes: tuple[str, ...] = ()
+    executor: str = ""
+    workers: int = 0
+    cache: bool = True
+    refresh: bool = True
+    lock: bool = True
+    lock_timeout: float = 0.0
+    parallelism: int = 10
+    rules: tuple[str, ...] = ()
+    text: bool = False
+    is_brief: bool = False
+    """whether numbers will do for units that are not planned again, and no report names their changes"""
+
+
+def worker_count(options: BatchOptions) -> int:
+    return options.workers or os.cpu_count() or 1
+
+
+class Batch:
+    """A fleet with its cache and executors: what one command works with. `keeps_pool`: the processes that survey the
+    units stay for what runs next, until `close`."""
+
+    def __init__(self, options: BatchOptions, command: str, keeps_pool: bool = False) -> None:
+        from planner.batch.discover import find_fleet
+
+        self.options, self.command = options, command
+        caches: dict[str, Cache] = {}
+
+        def cache_of(root: str) -> Cache:
+            if root not in caches:
+                caches[root] = Cache(root, options.cache)
+            return caches[root]
+
+        self.fleet, self.selectors = find_fleet(options.words, options.file, cache_of)
+        self.cache = cache_of(self.fleet.root)
+        if self.cache.is_new:
+            self.warm_up()
+        self.own = own_rules(options, self.fleet)
+        self.workers = worker_count(options)
+        self.environment = environment()
+        self.peak = 0
+        self.keeps_pool = keeps_pool
+        self.texts: dict[str, str] = {}
+        self.made: dict[str, Survey] = {}
+        self.pool: Workplace | None = None
+
+    def warm_up(self) -> None:
+        from planner.batch.executors import warm_up
+
+        warm_up(self.options.executor)
+
+    def open_executor(self, is_small: bool = False) -> Workplace:
+        from planner.batch.executors import open_executor
+
+        kept, self.pool = self.pool, None
+        if kept is not None:
+            return kept
+        return open_executor(self.options.executor, self.workers, is_small)
+
+    def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
+        """The fleet as the rules see it; with `asks`, their database is wanted, too. Raises Failure."""
+        options = self.options
+        selection = Selection(
+            tuple(self.selectors) if selected else (), options.tags, options.groups, options.changed, options.excludes
+        )
+        self.survey()
+        key = "" if asks or want or selection != Selection() or self.own else self._analysis_key()
+        known = self.cache.analysis(self.command, key) if key else None
+        if known is not None:
+            return from_plain(known, self.fleet, self.command, self.own)
+        surveys = {name: self.made.get(name) or survey_of(text) for name, text in self.texts.items()}
+        found = analyse(self.fleet, surveys, selection, self.command, self.own, want)
+        if key and not (found.diagnostics or self.fleet.diagnostics):
+            self.cache.keep_analysis(self.command, key, to_plain(found))
+        return found
+
+    def _analysis_key(self) -> str:
+        """What the analysis of a whole fleet rests on."""
+        said = blake2b(digest_size=16)
+        if self.fleet.file:
+            with open(self.fleet.file, "rb") as file:
+                said.update(file.read())
+        for text in (self.fleet.root, *self.fleet.units, *self.texts.values()):
+            said.update(b"\0" + os.fsencode(text))
+        return said.hexdigest()
+
+    def survey(self) -> None:
+        """Find out what the configurations say, from the cache where nothing has changed."""
+        if has_errors(self.fleet.diagnostics):
+            return
+        missing: list[Request] = []
+        for unit in self.fleet.units.values():
+            request = survey_request(self.fleet, unit, self.environment)
+            known = self.cache.survey_text(request)
+            if known is None:
+                missing.append(request)
+            self.texts[unit.name] = known or ""
+        for request, made in zip(missing, self._make_surveys(missing), strict=True):
+            self.made[request.unit] = made
+            self.texts[request.unit] = self.cache.keep_survey(request, made)
+
+    def _make_surveys(self, requests: list[Request]) -> list[Survey]:
+        if not requests:
+            return []
+        from planner.batch.worker import survey_units
+
+        folders = [self.fleet.units[r.unit].folder for r in requests]
+        if len(requests) <= CHUNK and not self.options.executor.startswith("dask"):
+            return survey_units(requests, folders)
+        try:
+            return self._survey_elsewhere(requests, folders)
+        except Exception as problem:
+            if not is_death(problem):
+                raise
+        try:
+            return self._survey_elsewhere(requests, folders)  # somebody ended a process from outside
+        except Exception as problem:
+            if not is_death(problem):
+                raise
+            detail = "Processes that read the configurations were ended from outside, twice. Is there enough memory?"
+            raise Failure(error("batch.died", "A process died", detail)) from None
+
+    def _survey_elsewhere(self, requests: list[Request], folders: list[str]) -> list[Survey]:
+        from planner.batch.worker import survey_units
+
+        executor = self.open_executor()
+        try:
+            parts = [slice(at, at + CHUNK) for at in range(0, len(requests), CHUNK)]
+            futures = [executor.submit(survey_units, requests[part], folders[part]) for part in parts]
+            surveys = [survey for future in futures for survey in future.result()]
+        except BaseException:
+            executor.end()
+            raise
+        self.pool = executor
+        if not self.keeps_pool:
+            self.close()
+        return surveys
+
+    def close(self) -> None:
+        """Give back the processes that nothing took over."""
+        kept, self.pool = self.pool, None
+        if kept is not None:
+            kept.shutdown(wait=True)
+
+
+def own_rules(options: BatchOptions, fleet: Fleet) -> Files:
+    """Users' rules about the fleet: those of -rules, else of `.planner/batch-rules` at its root. Raises Failure."""
+    from planner.graph.build import user_files
+
+    own = os.path.join(fleet.root, ".planner", "batch-rules")
+    return user_files(options.rules or ((own,) if os.path.isdir(own) else ()))
