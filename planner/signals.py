@@ -93,8 +93,14 @@ def at_once() -> Iterator[None]:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process now, with what is registered for its end (plugins and commands that still run are killed), but
-    without waiting for any thread."""
+    """End the process now, but without waiting for any thread."""
+    wind_up()
+    os._exit(code)
+
+
+def wind_up() -> None:
+    """Do what is registered for the end of the process (plugins and commands that still run are killed), and write what
+    is still to be written."""
     import atexit
 
     with suppress(Exception, KeyboardInterrupt):
@@ -102,4 +108,3 @@ def leave(code: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception, KeyboardInterrupt):
             stream.flush()
-    os._exit(code)

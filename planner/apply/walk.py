@@ -105,7 +105,11 @@ def apply_walk(
 ) -> Outcome:
     """Walk an apply graph. `variables` are the values that the plan was made with."""
     with collector_paused():
-        return ApplyWalk(graph, plan, config, variables, schemas, options, hooks or Hooks()).apply()
+        walk = ApplyWalk(graph, plan, config, variables, schemas, options, hooks or Hooks())
+        try:
+            return walk.apply()
+        finally:
+            walk.take_apart()
 
 
 class ApplyWalk(ConfigurationWalk):

@@ -108,11 +108,8 @@ class Batch:
     def _analysis_key(self) -> str:
         """What the analysis of a whole fleet rests on."""
         said = blake2b(digest_size=16)
-        if self.fleet.file:
-            with open(self.fleet.file, "rb") as file:
-                said.update(file.read())
-        for text in (self.fleet.root, *self.fleet.units, *self.texts.values()):
-            said.update(b"\0" + os.fsencode(text))
+        for text in (self.fleet.text, self.fleet.root, *self.fleet.units, *self.texts.values()):
+            said.update(b"\0" + text.encode("utf-8", "surrogatepass"))
         return said.hexdigest()
 
     def survey(self) -> None:

@@ -60,24 +60,24 @@ class _Group:
     var_files: tuple[str, ...]
 
 
-def read_batch_file(path: str, memory: Callable[[str], Memory] | None = None) -> Fleet:
+def read_batch_file(path: str, memory: Callable[[str], Memory]) -> Fleet:
     """The fleet that a file describes; what is wrong is in its diagnostics. `memory` as for find_fleet."""
     from planner.syntax.files import load_file
 
     root = os.path.dirname(os.path.abspath(path))
     shown = os.path.relpath(path)
-    body, _, diagnostics = load_file(path, shown)
+    body, source, diagnostics = load_file(path, shown)
     problems = Problems(diagnostics)
     if body is None or problems.has_errors:
         return Fleet(root, {}, path, tuple(problems))
-    reader = _Reader(root, problems, memory(root) if memory is not None else None)
+    reader = _Reader(root, problems, memory(root))
     for block in read(body, _FILE, problems).blocks:
         reader.block(block)
-    return Fleet(root, reader.finish(), path, tuple(problems))
+    return Fleet(root, reader.finish(), path, tuple(problems), source.text)
 
 
 class _Reader:
-    def __init__(self, root: str, problems: Problems, memory: Memory | None) -> None:
+    def __init__(self, root: str, problems: Problems, memory: Memory) -> None:
         self.root, self.problems, self.memory = root, problems, memory
         self.units: dict[str, Unit] = {}
         self.found: dict[str, Unit] = {}
@@ -131,7 +131,7 @@ class _Reader:
 
     def _pattern(self, block: Block, pattern: str) -> None:
         found = read(block.body, _UNITS, self.problems).attributes
-        folders = root_modules(self.root, pattern, self.memory)
+        folders = root_modules(self.root, self.memory, pattern)
         if not folders:
             detail = f"No folder that {pattern} matches is a root module."
             self.problems.warning("no_units", "Pattern without units", detail, block.header_span)

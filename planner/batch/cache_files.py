@@ -94,18 +94,14 @@ class CacheFiles:
         """Write what is new; whether the numbers of files are others now. A cache that cannot be written is none."""
         if not self.changed:
             return False
+        is_little = self._is_little()
         try:
             make_folder(self.root)
-            if self._is_little():
-                self._append()
-                renumbered = False
-            else:
-                self._write()
-                renumbered = True
+            (self._append if is_little else self._write)()
         except OSError:
             return False
         self.changed.clear()
-        return renumbered
+        return not is_little
 
     def _is_little(self) -> bool:
         if not self._name or len(self.changed) > LITTLE * sum(map(len, self.entries.values())):

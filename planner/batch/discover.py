@@ -31,9 +31,7 @@ class Memory(Protocol):
         ...
 
 
-def find_fleet(
-    words: Iterable[str], file: str = "", memory: Callable[[str], Memory] | None = None
-) -> tuple[Fleet, list[str]]:
+def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], Memory]) -> tuple[Fleet, list[str]]:
     """The fleet that a command is about, and the words that name something else: units. Folders and patterns of folders
     say where to look; without any it is the working directory. A fleet's file there decides; `file` names another.
     `memory` gives what is known of the folders of a fleet, by its root."""
@@ -53,9 +51,9 @@ def find_fleet(
     folders, others = _folders(words)
     root = os.getcwd()
     names: set[str] = set()
-    known = memory(root) if memory is not None else None
+    known = memory(root)
     for folder in folders or ["."]:
-        names.update(os.path.relpath(os.path.join(folder, found), root) for found in root_modules(folder, memory=known))
+        names.update(os.path.relpath(os.path.join(folder, found), root) for found in root_modules(folder, known))
     units = {name: Unit(name, name) for name in sorted(names)}
     problems: tuple[Diagnostic, ...] = ()
     if not units:
@@ -106,7 +104,7 @@ def _below(fleet: Fleet, words: list[str]) -> tuple[Fleet, list[str]]:
     return fleet, others
 
 
-def root_modules(folder: str, pattern: str = "**", memory: Memory | None = None) -> list[str]:
+def root_modules(folder: str, memory: Memory, pattern: str = "**") -> list[str]:
     """The root modules below a folder, by their paths as seen from it, sorted. A pattern other than `**` names folders;
     those are root modules if they have any configuration."""
     from planner.config.directory import is_module
@@ -121,15 +119,14 @@ def root_modules(folder: str, pattern: str = "**", memory: Memory | None = None)
     while waiting:
         name = waiting.pop()
         path = os.path.abspath(os.path.join(folder, name))
-        known = memory.folder(path) if memory is not None else None
-        is_root, below = known if known is not None else _look_into(path, memory)
+        is_root, below = memory.folder(path) or _look_into(path, memory)
         if is_root:
             modules.append(name or ".")
         waiting += [f"{name}/{inner}" if name else inner for inner in below]
     return sorted(modules)
 
 
-def _look_into(path: str, memory: Memory | None) -> tuple[bool, list[str]]:
+def _look_into(path: str, memory: Memory) -> tuple[bool, list[str]]:
     """Whether a folder is a root module, and the names of those in it that are looked into."""
     looked = looked_at(path, "folder")
     below, names = [], []
@@ -143,8 +140,7 @@ def _look_into(path: str, memory: Memory | None) -> tuple[bool, list[str]]:
     except OSError:
         return False, []
     is_root, below = _is_root(path, sorted(names), looked), sorted(below)
-    if memory is not None:
-        memory.keep_folder(path, is_root, below, looked)
+    memory.keep_folder(path, is_root, below, looked)
     return is_root, below
 
 

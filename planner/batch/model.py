@@ -73,13 +73,14 @@ class Unit:
 
 @frozen(eq=False)
 class Fleet:
-    """The units below a root folder, sorted by name. `file` is the fleet's file, if there is one."""
+    """The units below a root folder, sorted by name. `file` is the fleet's file, if there is one, and `text` what was
+    read in it."""
 
     root: str
     units: dict[str, Unit]
     file: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
-    warnings: tuple[str, ...] = ()
+    text: str = ""
 
 
 @frozen

@@ -62,6 +62,10 @@ class ConfigurationWalk:
         self._detached: dict[str, ModuleInstance] = {}
         self._removed = removed_blocks(config)
 
+    def take_apart(self) -> None:
+        """The walk is over and will not be asked anything."""
+        self.context.take_apart()
+
     # ---------------------------------------------------------------- values
 
     def root_variable(self, node: Node) -> list[Diagnostic]:

@@ -133,8 +133,7 @@ class PlanWalk(ConfigurationWalk):
         return self._plan(has_errors(problems)), problems
 
     def take_apart(self) -> None:
-        """The walk is over and will not be asked anything."""
-        self.context.take_apart()
+        super().take_apart()
         del self.resources
 
     def _plan(self, errored: bool) -> Plan:

@@ -101,12 +101,13 @@ class _Standby:
     def _fork(self) -> int:
         """Begin a process that gets ready; where it will say that it has a command."""
         hears, says = os.pipe()
+        server = os.getpid()
         process = os.fork()
         if process == 0:
             try:
                 os.close(hears)
                 os.close(self.lock)
-                _wait(self.listener, says, self.version)
+                _wait(self.listener, says, self.version, server)
             except BaseException:
                 if os.environ.get("PLANNER_DEBUG"):
                     import traceback
@@ -123,15 +124,14 @@ class _Standby:
 # ---------------------------------------------------------------- in the process that is ready
 
 
-def _wait(listener: socket.socket, says: int, version: str) -> NoReturn:
-    """Become the next command."""
+def _wait(listener: socket.socket, says: int, version: str, server: int) -> NoReturn:
+    """Become the next command, unless the server ends before there is one."""
     from planner.standby import practice
 
     practice.again()
-    parent = os.getppid()
     while True:
         if not select.select([listener], [], [], _TICK)[0]:
-            if os.getppid() != parent:
+            if os.getppid() != server:
                 os._exit(0)
             continue
         connection, _ = listener.accept()
@@ -201,15 +201,10 @@ def _run(connection: socket.socket) -> NoReturn:
     from threading import Thread
 
     from planner.cli.main import run
+    from planner.signals import wind_up
 
     def leave(code: int) -> NoReturn:
-        import atexit
-
-        with suppress(Exception, KeyboardInterrupt):
-            atexit._run_exitfuncs()
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(Exception, KeyboardInterrupt):
-                stream.flush()
+        wind_up()
         with suppress(OSError):
             connection.send(bytes((code,)))
         os._exit(code)

@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from typing import Protocol
 
 from attrs import frozen
@@ -70,24 +69,18 @@ class LockInfo:
 
 def new_lock_info(operation: str, path: str, info: str = "") -> LockInfo:
     """A lock info for this process and moment."""
-    import uuid
-    from datetime import UTC, datetime
-
-    created = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    return LockInfo(str(uuid.uuid4()), operation, info, _who(), COMPATIBLE_VERSION, created, path)
-
-
-@cache
-def _who() -> str:
-    """Who runs this process, and where."""
     import getpass
     import socket
+    import uuid
+    from datetime import UTC, datetime
 
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
         user = ""
-    return f"{user}@{socket.gethostname()}"
+    created = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    who = f"{user}@{socket.gethostname()}"
+    return LockInfo(str(uuid.uuid4()), operation, info, who, COMPATIBLE_VERSION, created, path)
 
 
 def info_path(state_path: str) -> str:

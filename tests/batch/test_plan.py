@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 from batch.fleets import BACKEND, batch, chain, inside, unit, write
 
 from planner.batch import CACHE, cache_files, discover
@@ -369,7 +370,8 @@ def test_where_python_looks_for_modules_is_no_input(tmp_path: Path, monkeypatch:
     assert [path for path in paths if str(tmp_path) in path] == [str(tmp_path)]
 
 
-def test_units_leave_nothing_in_circles(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["plan", "apply"])
+def test_units_leave_nothing_in_circles(tmp_path: Path, command: str) -> None:
     """A process plans thousands of them and looks for garbage seldom. Compiled expressions are circles, but few: they
     go with their file."""
     module = 'module "m" {\n  source = "../m"\n  count = 2\n}\n'
@@ -381,9 +383,10 @@ def test_units_leave_nothing_in_circles(tmp_path: Path) -> None:
     gc.collect()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
-        assert run_unit(request).result == "changes"
+        assert run_unit(evolve(request, command=command)).result == {"plan": "changes", "apply": "applied"}[command]
         gc.collect()
-        left = {type(found) for found in gc.garbage if type(found).__module__.startswith(("planner.p", "planner.w"))}
+        parts = ("planner.apply", "planner.p", "planner.w")
+        left = {type(found) for found in gc.garbage if type(found).__module__.startswith(parts)}
     finally:
         gc.set_debug(0)
         gc.garbage.clear()

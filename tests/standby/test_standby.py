@@ -210,6 +210,14 @@ class TestEnds:
         chain(tmp_path, "a")
         assert "planner.cli.main" not in modules(standby.run(tmp_path, "plan", command=LOADED))
 
+    def test_nobody_stays_behind_it(self, cache: str) -> None:
+        standby = Standby(cache)
+        standby.until(standby.children)
+        (ready,) = standby.children()
+        standby.process.kill()
+        standby.process.wait(30)
+        standby.until(lambda: not Path(f"/proc/{ready}").exists())
+
     def test_one_that_was_killed_is_in_nobodys_way(self, cache: str, tmp_path: Path) -> None:
         standby = Standby(cache)
         chain(tmp_path, "a")
