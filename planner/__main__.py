@@ -13,6 +13,7 @@ def main() -> int:
     """Run the command line of this process and give its exit code."""
     # A command lives for seconds and keeps nearly all it makes: looking for garbage would be a third of its time.
     gc.disable()
+    _open_missing()
     sys.setrecursionlimit(DEPTH)
     sys.set_int_max_str_digits(0)  # the language's whole numbers have up to 19,729 digits
     try:
@@ -27,6 +28,18 @@ def main() -> int:
         return run(sys.argv[1:], _leave)
     except KeyboardInterrupt:  # before the command line could see to it itself
         return 1
+
+
+def _open_missing() -> None:
+    """Whoever starts a process may leave its standard streams closed. Then the next file that is opened would be one of
+    them, and what is printed would go into it: the null device takes their places, as in other languages."""
+    for number, mode in ((0, "r"), (1, "w"), (2, "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+            stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 -- stays open
+            setattr(sys, ("stdin", "stdout", "stderr")[number], stream)
 
 
 def _leave(code: int) -> None:

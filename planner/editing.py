@@ -48,6 +48,8 @@ def state_push(options: Options, data: bytes, force: bool = False) -> list[Diagn
     refused."""
     from planner.state.file import read_state, same_content
 
+    if not data.strip():
+        return [error("state.push_nothing", "No state", "What was given to push is empty: it holds no state.")]
     new, problems = read_state(data)
     if new is None or has_errors(problems):
         return problems

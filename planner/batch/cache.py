@@ -230,4 +230,4 @@ def _stamp() -> str:
             if name.endswith(".dl"):
                 found = os.stat(os.path.join(folder, name))
                 parts.append(f"{name} {found.st_mtime_ns} {found.st_size}")
-    return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
+    return blake2b("\n".join(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()

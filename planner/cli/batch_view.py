@@ -7,6 +7,7 @@ from typing import Any
 from planner.batch.model import Done
 from planner.batch.schedule import Listener
 from planner.cli.flags import Arguments
+from planner.cli.streams import cell, visible
 from planner.cli.terminal import Terminal, is_terminal
 
 STYLES = {
@@ -89,7 +90,7 @@ class Live(Listener):
     def _update(self) -> None:
         from rich.markup import escape
 
-        self.status.update(f"{self.ended_count} done; running {escape(', '.join(self.running))}")
+        self.status.update(f"{self.ended_count} done; running {escape(visible(', '.join(self.running)))}")
 
 
 def stopping_text(units: list[str]) -> str:
@@ -129,7 +130,7 @@ def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
     if arguments["json"]:
         from planner.vocabulary.exact_json import dumps
 
-        terminal.out(dumps(document, escape_html=False).decode("utf-8"))
+        terminal.data(dumps(document, escape_html=False).decode("utf-8"))
     else:
         _tell(document, report, terminal)
     if report.failed or not written:
@@ -194,10 +195,10 @@ def table(document: dict[str, Any]) -> str:
 
 def aligned(rows: list[list[Any]], sides: str) -> str:
     """Rows as a table with a line below the first, columns on the sides l or r. There may be thousands of rows."""
-    columns = [[str(cell) for cell in column] for column in zip(*rows, strict=True)]
+    columns = [[cell(str(value)) for value in column] for column in zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in columns]
     laid = [
-        [cell.rjust(width) if side == "r" else cell.ljust(width) for cell in column]
+        [text.rjust(width) if side == "r" else text.ljust(width) for text in column]
         for column, width, side in zip(columns, widths, sides, strict=True)
     ]
     lines = ["  ".join(line).rstrip() for line in zip(*laid, strict=True)]

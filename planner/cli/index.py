@@ -81,6 +81,35 @@ ALIASES = {
     "env delete": "workspace delete",
 }
 
+ANSWERS = frozenset(
+    (
+        *(
+            "batch graph",
+            "batch policy",
+            "batch query",
+            "batch why",
+            "console",
+            "cut",
+            "fmt",
+            "graph",
+            "metadata functions",
+        ),
+        *(
+            "output",
+            "policy check",
+            "policy list",
+            "providers",
+            "providers schema",
+            "query",
+            "rules doc",
+            "rules graph",
+        ),
+        *("rules list", "rules stats", "show", "state list", "state pull", "state show", "version", "why"),
+        *("workspace list", "workspace show"),
+    )
+)
+"""commands that are asked for what they print: nothing else goes to their standard output"""
+
 
 def module_name(command: str) -> str:
     """The module of a command: `state list` is planner.cli.commands.state_list, `import` (a keyword) import_."""

@@ -26,7 +26,7 @@ JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
     """Run one command line (without the program's name) and give the exit code. Never raises. `leave` ends the process
     after an interrupt, when other threads may still be at work."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # names of files need not be UTF-8, and the locale may be plain C
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
     terminal = Terminal()
@@ -34,15 +34,10 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
     try:
         if leave is not None:
             _handle_interrupts()
-        code = dispatch(argv, terminal)
-        terminal.stdout.flush()
+        code = terminal.close(dispatch(argv, terminal))
         if leave is not None and _is_stopped():
             leave(code)  # another interrupt, while Python ends, would end it in its own way
         return code
-    except BrokenPipeError:
-        # The reader went away, as `| head` does. Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except KeyboardInterrupt:
         terminal.err("\nInterrupted.")
         if leave is not None:
@@ -136,6 +131,7 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
         }
         terminal.concise = arguments["concise"]
         terminal.deprecation = deprecation_level(arguments["deprecation"])
+        terminal.stdout_is_data = command in index.ANSWERS or bool(arguments.get("json"))
         return int(module.run(arguments, terminal))
     except UsageError as problem:
         if any(word.lstrip("-") in ("no-color", "no-color=true") for word in words):
@@ -144,7 +140,7 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
         if json_errors is not None and any(word in JSON_WORDS for word in words):
             return int(json_errors(problem, terminal))
         return _usage_error(terminal, problem, command)
-    except (BrokenPipeError, KeyboardInterrupt):
+    except KeyboardInterrupt:
         raise
     except Exception as problem:
         speaks_lines = any(flag.name == "json-into" for flag in getattr(module, "FLAGS", ()))

@@ -12,6 +12,7 @@ from typing import Any
 from attrs import evolve
 
 from planner.cli.diagnostics_json import diagnostic_json, sort_diagnostics
+from planner.cli.streams import visible
 from planner.cli.terminal import Paint, Terminal, wrap
 from planner.vocabulary.diagnostic import Diagnostic
 
@@ -27,7 +28,8 @@ DEPRECATIONS = {
 
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> None:
-    """Print diagnostics: errors on standard error, warnings on standard output, repeated ones together."""
+    """Print diagnostics, repeated ones together: errors on standard error, warnings on standard output, unless programs
+    read that."""
     left_out = DEPRECATIONS[terminal.deprecation]
     shown = [d for d in sort_diagnostics(diagnostics) if d.code not in left_out]
     for severity, wanted in terminal.consolidate.items():
@@ -36,22 +38,27 @@ def show(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> None:
     if not shown:
         return
     if terminal.compact_warnings and not any(d.is_error for d in shown):
-        terminal.out(compact(shown, terminal.paint))
+        terminal.remark(compact(shown, _paint(terminal)))
         return
     for diagnostic in shown:
-        paint = terminal.error_paint if diagnostic.is_error else terminal.paint
+        paint = terminal.error_paint if diagnostic.is_error else _paint(terminal)
         text = render(diagnostic, paint, terminal.error_width, terminal.boxed)
-        (terminal.err if diagnostic.is_error else terminal.out)(text)
+        (terminal.err if diagnostic.is_error else terminal.remark)(text)
+
+
+def _paint(terminal: Terminal) -> Paint:
+    """For warnings: the colours of the stream that they go to."""
+    return terminal.error_paint if terminal.stdout_is_data else terminal.paint
 
 
 def render(diagnostic: Diagnostic, paint: Paint, width: int, boxed: bool) -> str:
     """One diagnostic as text of several lines, without a final line break."""
     colour = "red" if diagnostic.is_error else "yellow"
     title = "Error" if diagnostic.is_error else "Warning"
-    lines = [paint(f"{title}: ", "bold", colour) + paint(_visible(diagnostic.summary), "bold"), ""]
+    lines = [paint(f"{title}: ", "bold", colour) + paint(visible(diagnostic.summary), "bold"), ""]
     lines += place(diagnostic, paint)
     if diagnostic.detail:
-        lines += wrap(_visible(diagnostic.detail), width - 3 if boxed else width - 1).split("\n")
+        lines += wrap(visible(diagnostic.detail), width - 3 if boxed else width - 1).split("\n")
     while lines and not lines[-1]:
         lines.pop()
     if not boxed:
@@ -70,7 +77,7 @@ def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
         answer = diagnostic_json(diagnostic)
         snippet, where = answer["snippet"], answer["range"]
         context = f", in {snippet['context']}" if snippet["context"] else ""
-        lines.append(f"  on {_visible(where['filename'])} line {where['start']['line']}{context}:")
+        lines.append(f"  on {visible(where['filename'])} line {where['start']['line']}{context}:")
         for number, line in enumerate(_marked(snippet, paint), snippet["start_line"]):
             lines.append(f"{number:4}: {line}")
         if where["filename"] == TYPED and where["start"]["line"] == where["end"]["line"]:
@@ -83,7 +90,7 @@ def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
                 lines.append(f"{paint('    │', 'grey')} in the call of {call}")
             for value in snippet["values"]:
                 bar = paint("    │", "grey")
-                lines.append(f"{bar} {paint(value['traversal'], 'bold')} {_visible(value['statement'])}")
+                lines.append(f"{bar} {paint(value['traversal'], 'bold')} {visible(value['statement'])}")
     if lines:
         lines.append("")
     return lines
@@ -105,7 +112,7 @@ def _marked(snippet: dict[str, object], paint: Paint) -> list[str]:
     code = str(snippet["code"]).encode("utf-8", "surrogatepass")
     start, end = int(str(snippet["highlight_start_offset"])), int(str(snippet["highlight_end_offset"]))
     before, subject, after = (
-        _visible(part.decode("utf-8", "replace")) for part in (code[:start], code[start:end], code[end:])
+        visible(part.decode("utf-8", "replace")) for part in (code[:start], code[start:end], code[end:])
     )
     marked = "\n".join(paint(line, "underline") for line in subject.split("\n"))
     return (before + marked + after).split("\n")
@@ -146,10 +153,3 @@ def compact(diagnostics: list[Diagnostic], paint: Paint) -> str:
             lines.append(f"  on {d.subject.filename} line {d.subject.line}")
     lines += ["", "The full text of these warnings is shown without -compact-warnings."]
     return "\n" + "\n".join(lines)
-
-
-def _visible(text: str) -> str:
-    """The text with control characters shown as their pictures, so that it cannot steer the terminal."""
-    if text.isprintable():
-        return text
-    return "".join(chr(0x2400 + ord(c)) if ord(c) < 32 and c not in "\n\t" else "␡" if c == "\x7f" else c for c in text)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from planner.cli.streams import cell
+
 Rows = Sequence[tuple[Any, ...]]
 
 
@@ -16,8 +18,7 @@ def table(columns: Sequence[str], rows: Rows) -> str:
 
 
 def _texts(row: Iterable[Any]) -> list[str]:
-    found = (plain(value) for value in row)
-    return [text if text.isprintable() else text.encode("unicode_escape").decode() for text in found]
+    return [cell(plain(value)) for value in row]
 
 
 def plain(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from planner.cli.streams import visible
 from planner.cli.terminal import Paint, Terminal
 from planner.vocabulary.diagnostic import Diagnostic
 
@@ -171,10 +172,10 @@ def tested_text(tested: Tested, paint: Paint) -> str:
     """The cases of each file as a tree, with what came out otherwise, and the count."""
     lines: list[str] = []
     for path, outcomes in tested.outcomes.items():
-        lines.append(_visible(path))
+        lines.append(visible(path))
         for outcome in outcomes:
             mark = paint("ok  ", "green") if outcome.holds else paint("FAIL", "bold", "red")
-            lines.append(f"  {mark} {_visible(_clipped(outcome.case.name))}")
+            lines.append(f"  {mark} {visible(_clipped(outcome.case.name))}")
             lines += [f"         {line}" for line in _what_differs(outcome)]
     every = [outcome for outcomes in tested.outcomes.values() for outcome in outcomes]
     failed = sum(not outcome.holds for outcome in every)
@@ -194,14 +195,14 @@ def _what_differs(outcome: Outcome) -> Iterator[str]:
             if count > len(rows):
                 yield f"  {word}  ... and {count - len(rows)} more"
     for problem in outcome.problem:
-        yield f"{outcome.case.span}: {problem.summary}. {_visible(problem.detail)}"
+        yield f"{outcome.case.span}: {problem.summary}. {visible(problem.detail)}"
 
 
 def _row(difference: Difference, row: Row) -> str:
     from planner.syntax.rule_syntax import quote
 
     values = ", ".join(quote(value) if type(value) is str else repr(value) for value in row)
-    return _visible(_clipped(f"{difference.predicate}({values})"))
+    return visible(_clipped(f"{difference.predicate}({values})"))
 
 
 def tested_json(tested: Tested) -> str:
@@ -262,12 +263,12 @@ def show(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> None:
 def rendered(diagnostic: Diagnostic, paint: Paint) -> str:
     """`FILE:LINE:COLUMN: error: SUMMARY [CODE]`, the line with carets, the explanation."""
     colour = "red" if diagnostic.is_error else "yellow"
-    title = f"{paint(diagnostic.severity, 'bold', colour)}: {paint(_visible(diagnostic.summary), 'bold')}"
+    title = f"{paint(diagnostic.severity, 'bold', colour)}: {paint(visible(diagnostic.summary), 'bold')}"
     lines = [f"{title} [{diagnostic.code}]"]
     span = diagnostic.subject
     if span is not None:
         start, end = span.start_position, span.end_position
-        lines[0] = f"{_visible(span.filename)}:{start.line}:{start.column}: {lines[0]}"
+        lines[0] = f"{visible(span.filename)}:{start.line}:{start.column}: {lines[0]}"
         text = span.source.line_text(start.line)
         at = span.start - span.source.line_starts[start.line - 1]
         last = at + (span.end - span.start) if end.line == start.line else len(text)
@@ -275,18 +276,11 @@ def rendered(diagnostic: Diagnostic, paint: Paint) -> str:
         shown = text[skipped : skipped + _MOST_WIDTH]
         before = "".join("\t" if c == "\t" else " " for c in shown[: at - skipped])
         carets = "^" * max(1, min(last - skipped, len(shown)) - (at - skipped))
-        lines += [f"  | {_visible(shown)}", f"  | {before}{paint(carets, colour)}"]
-    lines += [f"  {_visible(_clipped(line))}" for line in diagnostic.detail.splitlines()]
+        lines += [f"  | {visible(shown)}", f"  | {before}{paint(carets, colour)}"]
+    lines += [f"  {visible(_clipped(line))}" for line in diagnostic.detail.splitlines()]
     return "\n".join(line.rstrip() for line in lines)
 
 
 def _clipped(text: str) -> str:
     """A line of an explanation, which may quote a name without end."""
     return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT // 2]} ... {text[-_MOST_TEXT // 2 :]}"
-
-
-def _visible(text: str) -> str:
-    """The text with control characters shown as their pictures, so that it cannot steer the terminal."""
-    if text.isprintable():
-        return text
-    return "".join(chr(0x2400 + ord(c)) if ord(c) < 32 and c not in "\n\t" else "␡" if c == "\x7f" else c for c in text)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
+
+from planner.cli.streams import Output, visible
 
 if TYPE_CHECKING:
     from planner.cli.view import View
@@ -50,8 +53,11 @@ class Terminal:
         width: int | None = None,
     ) -> None:
         self.stdin = stdin or sys.stdin
-        self.stdout = stdout or sys.stdout
-        self.stderr = stderr or sys.stderr
+        self.outputs = [Output(stdout or sys.stdout, "standard output"), Output(stderr or sys.stderr, "standard error")]
+        """all that the command writes to, files of -json-into too"""
+        self.stdout, self.stderr = (cast(TextIO, output) for output in self.outputs)
+        self.stdout_is_data = False
+        """whether programs read what the command prints: remarks and warnings go to standard error then"""
         self.in_automation = os.environ.get("TF_IN_AUTOMATION", "") != ""
         self._width = width
         self.compact_warnings = False
@@ -73,14 +79,33 @@ class Terminal:
         self.error_paint = Paint(allowed and is_terminal(self.stderr))
 
     def out(self, text: str = "") -> None:
-        """A line (or several) on standard output."""
+        """A line (or several) for people on standard output."""
+        self.stdout.write(f"{_harmless(text)}\n")
+
+    def data(self, text: str) -> None:
+        """A line (or several) for programs on standard output: as it is."""
         self.stdout.write(f"{text}\n")
 
     def err(self, text: str = "") -> None:
-        """A line (or several) on standard error."""
+        """A line (or several) for people on standard error."""
         self.stdout.flush()
-        self.stderr.write(f"{text}\n")
+        self.stderr.write(f"{_harmless(text)}\n")
         self.stderr.flush()
+
+    def remark(self, text: str = "") -> None:
+        """A line (or several) that is not what the command was asked for."""
+        (self.err if self.stdout_is_data else self.out)(text)
+
+    def close(self, code: int) -> int:
+        """Write what is left. The exit code: `code`, or 1 when what was written did not get where it should."""
+        for output in self.outputs:
+            output.flush()
+        lost = [output for output in self.outputs if output.problem is not None and output.name != "standard error"]
+        for output in lost:
+            if not output.is_abandoned:
+                reason = getattr(output.problem, "strerror", None) or output.problem
+                self.err(f"\nError: Cannot write {output.name}\n\n{reason}. What was written there is not complete.")
+        return max(code, int(bool(lost))) if code != 2 or not lost else 1
 
     @property
     def width(self) -> int:
@@ -100,6 +125,20 @@ class Terminal:
     def rule(self) -> str:
         """A horizontal line across the terminal."""
         return self.paint("─" * (self.width - 1), "grey")
+
+
+_STEERING = re.compile(rf"\x1b\[(?:0|{'|'.join(_CODES.values())})(?:;(?:{'|'.join(_CODES.values())}))*m")
+
+
+def _harmless(text: str) -> str:
+    """The text without anything that steers a terminal but the styles of `Paint`."""
+    if "\x1b" not in text:
+        return visible(text)
+    parts, at = [], 0
+    for style in _STEERING.finditer(text):
+        parts += [visible(text[at : style.start()]), style.group()]
+        at = style.end()
+    return "".join((*parts, visible(text[at:])))
 
 
 def is_terminal(stream: TextIO) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.cli.streams import cell
 from planner.vocabulary.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
@@ -39,12 +40,12 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
 
     lines: list[str] = []
     if verdict.findings and not proofs:
-        rows = [(f.kind, f.code, f.address or "(plan)", _line(f.message)) for f in verdict.findings]
+        rows = [(f.kind, cell(f.code), cell(f.address or "(plan)"), _line(f.message)) for f in verdict.findings]
         lines += [tabulate(rows, headers=("VERDICT", "CODE", "ADDRESS", "MESSAGE"), disable_numparse=True), ""]
     for finding in verdict.findings if proofs else ():
         from planner.cli.render_proof import proof_text
 
-        title = f"{finding.kind} {finding.code}: {finding.address or 'the plan'} {finding.message}"
+        title = cell(f"{finding.kind} {finding.code}: {finding.address or 'the plan'} {finding.message}")
         lines.append(paint(title, "bold", "red" if finding.kind == "deny" else "yellow"))
         if finding.reason:
             lines.append(f"  overridden: {finding.reason}")
@@ -55,4 +56,4 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())
+    return cell(" ".join(text.split()))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from planner.cli.flags import Arguments, UsageError
+from planner.cli.streams import Output
 from planner.cli.summary import Counts
 from planner.cli.terminal import Terminal, wrap
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
@@ -270,7 +271,7 @@ def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
 
 
 def _made_view(arguments: Arguments, terminal: Terminal) -> View:
-    stream = open_json_into(arguments)
+    stream = open_json_into(arguments, terminal)
     if arguments.get("json"):
         if arguments.get("json-into"):
             raise UsageError("Conflicting options", "-json prints JSON lines and -json-into writes them: choose one.")
@@ -279,7 +280,7 @@ def _made_view(arguments: Arguments, terminal: Terminal) -> View:
     return view if stream is None else BothViews(view, JsonView(stream))
 
 
-def open_json_into(arguments: Arguments) -> TextIO | None:
+def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:
     """The file of -json-into, emptied; readable by its owner only when it is new. None without the flag. Raises
     UsageError when it cannot be written, or when -json is given too."""
     path = arguments.get("json-into")
@@ -292,7 +293,9 @@ def open_json_into(arguments: Arguments) -> TextIO | None:
     if arguments.get("json"):
         os.close(number)
         raise UsageError("Conflicting options", "JSON goes either to standard output or to a file, not to both.")
-    return open(number, "w", encoding="utf-8", errors="surrogateescape")
+    output = Output(open(number, "w", encoding="utf-8", errors="surrogateescape"), path)  # noqa: SIM115 -- closed at the end
+    terminal.outputs.append(output)
+    return cast(TextIO, output)
 
 
 def usage_error_lines(problem: UsageError, terminal: Terminal) -> int:

@@ -46,7 +46,7 @@ def deposed_key(address: str, taken: Iterable[str]) -> str:
     """A free deposed key, 8 hex digits. It is derived from the address, so that the same plan gives the same graph."""
     used, attempt = set(taken), 0
     while True:
-        key = hashlib.sha256(f"{address}#{attempt}".encode()).hexdigest()[:8]
+        key = hashlib.sha256(f"{address}#{attempt}".encode("utf-8", "surrogateescape")).hexdigest()[:8]
         if key not in used:
             return key
         attempt += 1

@@ -79,7 +79,7 @@ def settings_hash(type: str, settings: Mapping[str, Any]) -> int:
     It is the number that OpenTofu 1.12 computes (cty's hash of a tuple of the type and an object), so that a directory
     prepared by either program is prepared for the other."""
     members = "".join(f"{_quoted(settings[name])};" for name in sorted(settings))
-    return zlib.crc32(f"<{_quoted(type)};<{members}>;>".encode())
+    return zlib.crc32(f"<{_quoted(type)};<{members}>;>".encode("utf-8", "surrogateescape"))
 
 
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"} | {

@@ -10,8 +10,17 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+
+class _NoUtf8(dict[int, int]):
+    """What str.translate makes of each character."""
+
+    def __missing__(self, code: int) -> int:
+        return 0xFFFD if 0xD800 <= code < 0xE000 else code
+
+
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _LINES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
+_NO_UTF8 = _NoUtf8()
 _WIDE: Any = None
 
 
@@ -99,13 +108,16 @@ def _plain(value: Any) -> Any:
 
 
 def _fragments(value: Any) -> Any:
-    """The same value with whole numbers beyond 64 bits as ready-made text."""
+    """The same value with whole numbers beyond 64 bits as ready-made text, and U+FFFD for what UTF-8 has not: bytes of
+    names and variables that were no UTF-8 are such characters (PEP 383)."""
+    if value.__class__ is str:
+        return value.translate(_NO_UTF8)
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
         from planner.vocabulary.fast_json import orjson
 
         return orjson.Fragment(str(Decimal(value)))  # str() of an int has a limit
     if value.__class__ is dict:
-        return {k: _fragments(v) for k, v in value.items()}
+        return {_fragments(k): _fragments(v) for k, v in value.items()}
     if value.__class__ in (list, tuple):
         return [_fragments(v) for v in value]
     return value

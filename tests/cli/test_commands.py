@@ -369,7 +369,7 @@ def test_no_output(planner, played):
     assert planner("output", "-json").out == "{}\n"
     ran = planner("output")
     assert ran.code == 0
-    assert "Warning: No outputs found" in ran.out
+    assert "Warning: No outputs found" in ran.err
     assert planner("output", "-json", "x").code == 1
 
 

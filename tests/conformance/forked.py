@@ -23,10 +23,19 @@ class Forker:
         self.words_before = words_before
         self.process = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def execute(self, command: list[str], cwd: Path, env: dict[str, str], timeout: float) -> tuple[int, str, str]:
+    def execute(
+        self, command: list[str], cwd: Path, env: dict[str, str], timeout: float, stdout: str = ""
+    ) -> tuple[int, str, str]:
+        """Exit code and what was written. `stdout`: full, broken or missing, where nothing can be written."""
         with tempfile.TemporaryDirectory(prefix="forked-") as folder:
             out, err = os.path.join(folder, "out"), os.path.join(folder, "err")
-            request = {"words": command[self.words_before :], "cwd": str(cwd), "env": env, "out": out, "err": err}
+            request = {
+                "words": command[self.words_before :],
+                "cwd": str(cwd),
+                "env": env,
+                "out": stdout or out,
+                "err": err,
+            }
             assert self.process.stdin is not None
             assert self.process.stdout is not None
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -35,7 +44,10 @@ class Forker:
                 self.process.kill()
                 return -1, "", f"timed out after {timeout:g} s"
             code = int(self.process.stdout.readline())
-            texts = [Path(path).read_bytes().decode("utf-8", "replace") for path in (out, err)]
+            texts = [
+                Path(path).read_bytes().decode("utf-8", "replace") if os.path.exists(path) else ""
+                for path in (out, err)
+            ]
         return code, *texts
 
     def close(self) -> None:
@@ -71,9 +83,11 @@ def _command(request: dict[str, Any]) -> int:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     for number, name in ((1, "out"), (2, "err")):
-        file = os.open(request[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        file = _open(request[name])
         os.dup2(file, number)
         os.close(file)
+    if request["out"] == "missing":
+        os.close(1)
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])
@@ -85,6 +99,16 @@ def _command(request: dict[str, Any]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     return code
+
+
+def _open(path: str) -> int:
+    if path == "broken":
+        reading, writing = os.pipe()
+        os.close(reading)
+        return writing
+    return os.open(
+        {"full": "/dev/full", "missing": os.devnull}.get(path, path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600
+    )
 
 
 if __name__ == "__main__":

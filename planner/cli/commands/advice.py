@@ -40,7 +40,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         from planner.vocabulary.exact_json import dumps
 
         found = [{"code": code, "address": address, "message": message} for code, address, message in rows]
-        terminal.out(dumps({"format_version": "1.0", "advice": found}).decode())
+        terminal.data(dumps({"format_version": "1.0", "advice": found}).decode())
         return 0
     for code, address, message in rows:
         terminal.out(f"{address}: {code}\n  {message}")

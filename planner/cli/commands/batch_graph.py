@@ -26,7 +26,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["json"]:
         from planner.vocabulary.exact_json import dumps
 
-        terminal.out(dumps(document, escape_html=False).decode("utf-8"))
+        terminal.data(dumps(document, escape_html=False).decode("utf-8"))
     elif document["nodes"]:
-        terminal.out(graph_dot(document))
+        terminal.data(graph_dot(document))
     return finish([d for d in analysis.diagnostics if d.is_error], terminal) or int(has_errors(analysis.diagnostics))

@@ -43,7 +43,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         from planner.vocabulary.exact_json import dumps
 
         document = {**verdict.to_json(), "diagnostics": list(described(diagnostics))}
-        terminal.out(dumps(document, escape_html=False).decode())
+        terminal.data(dumps(document, escape_html=False).decode())
         return int(verdict.is_denied or has_errors(diagnostics))
     if findings:
         from planner.cli.render_rows import table

@@ -53,7 +53,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.cli.render_rows import csv_text, json_text, table
 
     if arguments["json"] or arguments["csv"]:
-        terminal.out((json_text if arguments["json"] else csv_text)(answers.columns, answers.rows))
+        terminal.data((json_text if arguments["json"] else csv_text)(answers.columns, answers.rows))
         return 0
     if not answers.columns:
         terminal.out("Yes." if answers.rows else "No.")

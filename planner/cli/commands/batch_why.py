@@ -35,7 +35,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["json"]:
         from planner.vocabulary.exact_json import dumps
 
-        terminal.out(dumps(proof, escape_html=False).decode("utf-8"))
+        terminal.data(dumps(proof, escape_html=False).decode("utf-8"))
     elif "proofs" in proof and proof["goal"][0] in ("edge", "waits_for") and not arguments["full"]:
         from planner.cli.render_why import why_text
 

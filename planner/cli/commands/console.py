@@ -71,7 +71,7 @@ def _json_lines(scope: Any, terminal: Terminal) -> int:
             reply: Any = {"error": True, "phase": "parse", "ranges": []}
         else:
             reply = answer(text, scope)
-        terminal.out(dumps(reply, escape_html=False).decode("utf-8"))
+        terminal.data(dumps(reply, escape_html=False).decode("utf-8"))
         terminal.stdout.flush()
     return 0
 

@@ -44,7 +44,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         from planner.vocabulary.exact_json import dumps
 
         document = {"format_version": "1.0", "cycles": [knot_json(knot) for knot in knots]}
-        terminal.out(dumps(document, escape_html=False).decode("utf-8"))
+        terminal.data(dumps(document, escape_html=False).decode("utf-8"))
         return finish([d for d in diagnostics if d.is_error], terminal) if has_errors(diagnostics) else 0
     if not knots:
         terminal.out("There are no cycles.")

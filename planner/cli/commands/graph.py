@@ -53,11 +53,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["json"]:
         from planner.vocabulary.exact_json import dumps
 
-        terminal.out(dumps(graph_json(graph)).decode("utf-8"))
+        terminal.data(dumps(graph_json(graph)).decode("utf-8"))
         return 0
     from planner.cli.dot import dot
 
-    terminal.out(dot(graph, arguments["draw-cycles"]))
+    terminal.data(dot(graph, arguments["draw-cycles"]))
     return 0
 
 

@@ -18,5 +18,5 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.language.functions import metadata
     from planner.vocabulary.exact_json import dumps
 
-    terminal.out(dumps(metadata(), escape_html=False).decode("utf-8"))
+    terminal.data(dumps(metadata(), escape_html=False).decode("utf-8"))
     return 0

@@ -36,18 +36,18 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     import planner.pipeline as pipeline
     from planner.cli.view import open_json_into
 
-    stream = open_json_into(arguments)
+    stream = open_json_into(arguments, terminal)
     outputs, diagnostics = pipeline.outputs(options(arguments))
     from planner.cli.render_diagnostics import show
 
+    show(diagnostics, terminal)
     if has_errors(diagnostics):
-        show(diagnostics, terminal)
         return 1
     if stream is not None:
         with stream:
             print(_json(outputs, name), file=stream)
     if arguments["json"]:
-        terminal.out(_json(outputs, name))
+        terminal.data(_json(outputs, name))
     elif name and outputs:
         if arguments["raw"]:
             terminal.stdout.write(raw(name, _named(outputs, name)))

@@ -57,7 +57,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     elif format == "junit":
         from planner.cli.verdicts_junit import junit
 
-        terminal.out(junit(verdict))
+        terminal.data(junit(verdict))
     else:
         from planner.vocabulary.exact_json import dumps
 
@@ -66,5 +66,5 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             from planner.cli.verdicts_sarif import sarif
 
             document = sarif(verdict)
-        terminal.out(dumps(document, escape_html=False).decode("utf-8"))
+        terminal.data(dumps(document, escape_html=False).decode("utf-8"))
     return max(finish(problems, terminal), int(verdict.is_denied))

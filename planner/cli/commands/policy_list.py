@@ -28,7 +28,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         from planner.vocabulary.exact_json import dumps
 
         found = [{"name": e.name, "summary": e.summary, "description": e.doc, "text": e.text} for e in entries]
-        terminal.out(dumps({"format_version": "1.0", "policies": found}, escape_html=False).decode("utf-8"))
+        terminal.data(dumps({"format_version": "1.0", "policies": found}, escape_html=False).decode("utf-8"))
     elif arguments.words:
         terminal.out(entries[0].text.rstrip("\n"))
     else:

@@ -27,5 +27,5 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     sources = {source for module in session.config.root.walk() for source in configured(module)}
     sources.update(recorded(session.state))
     schemas = {source: session.schemas.schema(source) for source in sorted(sources)}
-    terminal.out(dumps(schemas_json(schemas), escape_html=False).decode("utf-8"))
+    terminal.data(dumps(schemas_json(schemas), escape_html=False).decode("utf-8"))
     return finish(session.diagnostics, terminal)

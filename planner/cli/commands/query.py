@@ -83,7 +83,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if not any(arguments[name] for name in FORMATS):
         terminal.out(_text(answers))
         return finish(diagnostics, terminal)
-    terminal.out(_document(arguments, answers))
+    terminal.data(_document(arguments, answers))
     _warn(diagnostics, terminal)
     return 0
 

@@ -30,7 +30,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         from planner.cli.diagnostics_json import validate_json
         from planner.vocabulary.exact_json import dumps
 
-        terminal.out(dumps(validate_json(diagnostics), escape_html=False).decode("utf-8"))
+        terminal.data(dumps(validate_json(diagnostics), escape_html=False).decode("utf-8"))
         return int(has_errors(diagnostics))
     render_rules.show(diagnostics, terminal)
     if not has_errors(diagnostics):

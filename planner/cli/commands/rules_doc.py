@@ -23,9 +23,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     found = rulebook.entries_of(arguments.words[0]) if arguments.words else rulebook.entries()
     if arguments["json"]:
-        terminal.out(render_rules.document(predicates=[rulebook.entry_json(entry) for entry in found]))
+        terminal.data(render_rules.document(predicates=[rulebook.entry_json(entry) for entry in found]))
     elif arguments["markdown"]:
-        terminal.out(render_rules.markdown_index(found))
+        terminal.data(render_rules.markdown_index(found))
     elif arguments.words:
         terminal.out("\n\n".join(render_rules.entry_text(entry, terminal.paint) for entry in found))
     else:

@@ -24,5 +24,5 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.cli import render_rules
 
     graphs = rulebook.dependency_graphs(arguments.words[0] if arguments.words else None)
-    terminal.out(render_rules.graphs_json(graphs) if arguments["json"] else render_rules.graphs_dot(graphs))
+    terminal.data(render_rules.graphs_json(graphs) if arguments["json"] else render_rules.graphs_dot(graphs))
     return 0

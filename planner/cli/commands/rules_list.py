@@ -21,7 +21,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["json"]:
         from planner.cli.render_rules import document
 
-        terminal.out(document(rules=[rulebook.rule_json(name, rule) for name, rule in rulebook.rules()]))
+        terminal.data(document(rules=[rulebook.rule_json(name, rule) for name, rule in rulebook.rules()]))
         return 0
     paint = terminal.paint
     for _name, rule in rulebook.rules():

@@ -35,5 +35,5 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     database, diagnostics = rulebook.evaluation(settings, arguments["type"])
     if database is None or has_errors(diagnostics):
         return finish(diagnostics, terminal) or 1
-    terminal.out(render_rules.costs_json(database) if arguments["json"] else render_rules.costs_text(database))
+    terminal.data(render_rules.costs_json(database) if arguments["json"] else render_rules.costs_text(database))
     return finish([] if arguments["json"] else diagnostics, terminal)

@@ -24,7 +24,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     tested = rule_files.run_tests(arguments.words or rule_files.default_words(), arguments["program"])
     if arguments["json"]:
-        terminal.out(render_rules.tested_json(tested))
+        terminal.data(render_rules.tested_json(tested))
     else:
         terminal.out(render_rules.tested_text(tested, terminal.paint))
         render_rules.show(tested.diagnostics, terminal)

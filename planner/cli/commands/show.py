@@ -38,7 +38,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner import pipeline
     from planner.cli.view import open_json_into
 
-    stream = open_json_into(arguments)
+    stream = open_json_into(arguments, terminal)
     shown = pipeline.show(settings, path)
     if has_errors(shown.diagnostics):
         return finish(shown.diagnostics, terminal)
@@ -48,7 +48,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         document = pipeline.plan_json(shown) if shown.plan is not None else pipeline.state_json(shown)
         text = dumps(document).decode("utf-8")
         if stream is None:
-            terminal.out(text)
+            terminal.data(text)
             return 0
         with stream:
             print(text, file=stream)
@@ -76,9 +76,9 @@ def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
     from planner.shown_configuration import configuration_json, module_json
     from planner.vocabulary.exact_json import dumps
 
-    open_json_into(arguments)
+    open_json_into(arguments, terminal)
     made = module_json(arguments["module"]) if arguments["module"] else configuration_json(options(arguments))
     document, problems = made
     if document is not None:
-        terminal.out(dumps(document).decode("utf-8"))
+        terminal.data(dumps(document).decode("utf-8"))
     return finish([d for d in problems if d.is_error], terminal)

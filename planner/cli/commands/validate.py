@@ -26,7 +26,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner import pipeline
     from planner.cli.view import open_json_into
 
-    stream = open_json_into(arguments)
+    stream = open_json_into(arguments, terminal)
     found = pipeline.validate(settings)
     if stream is not None:
         with stream:
@@ -46,7 +46,7 @@ def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal) -> 
     """Print what was found and give the exit code."""
     failed = has_errors(diagnostics)
     if as_json:
-        terminal.out(document(diagnostics))
+        terminal.data(document(diagnostics))
         return int(failed)
     from planner.cli.render_diagnostics import show
 

@@ -35,7 +35,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             "planner_version": __version__,
             "compatible_with": {"product": "OpenTofu", "version": COMPATIBLE_VERSION},
         }
-        terminal.out(json.dumps(answer, indent=2, ensure_ascii=False))
+        terminal.data(json.dumps(answer, indent=2, ensure_ascii=False))
         return 0
     # Some clients treat a program by the name it gives here; the switch lets their users say which one they mean.
     name = os.environ.get("PLANNER_VERSION_NAME", "").split()

@@ -78,7 +78,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["json"]:
         from planner.vocabulary.exact_json import dumps
 
-        terminal.out(dumps(proof, escape_html=False).decode("utf-8"))
+        terminal.data(dumps(proof, escape_html=False).decode("utf-8"))
     else:
         terminal.out(_text(proof, arguments, terminal))
     return finish(diagnostics, terminal)

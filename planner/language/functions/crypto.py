@@ -26,37 +26,37 @@ def base64(digest: bytes) -> str:
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def md5(string: str) -> Value:
     """Gives the MD5 hash of a string, in hexadecimal digits."""
-    return hexadecimal(hashlib.md5(string.encode(), usedforsecurity=False).digest())
+    return hexadecimal(hashlib.md5(string.encode("utf-8", "surrogateescape"), usedforsecurity=False).digest())
 
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def sha1(string: str) -> Value:
     """Gives the SHA-1 hash of a string, in hexadecimal digits."""
-    return hexadecimal(hashlib.sha1(string.encode(), usedforsecurity=False).digest())
+    return hexadecimal(hashlib.sha1(string.encode("utf-8", "surrogateescape"), usedforsecurity=False).digest())
 
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def sha256(string: str) -> Value:
     """Gives the SHA-256 hash of a string, in hexadecimal digits."""
-    return hexadecimal(hashlib.sha256(string.encode()).digest())
+    return hexadecimal(hashlib.sha256(string.encode("utf-8", "surrogateescape")).digest())
 
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def sha512(string: str) -> Value:
     """Gives the SHA-512 hash of a string, in hexadecimal digits."""
-    return hexadecimal(hashlib.sha512(string.encode()).digest())
+    return hexadecimal(hashlib.sha512(string.encode("utf-8", "surrogateescape")).digest())
 
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def base64sha256(string: str) -> Value:
     """Gives the SHA-256 hash of a string, its bytes in Base64."""
-    return base64(hashlib.sha256(string.encode()).digest())
+    return base64(hashlib.sha256(string.encode("utf-8", "surrogateescape")).digest())
 
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def base64sha512(string: str) -> Value:
     """Gives the SHA-512 hash of a string, its bytes in Base64."""
-    return base64(hashlib.sha512(string.encode()).digest())
+    return base64(hashlib.sha512(string.encode("utf-8", "surrogateescape")).digest())
 
 
 @function(
@@ -73,7 +73,7 @@ def bcrypt(string: str, *cost: Value, context: CallContext) -> Value:
         raise FunctionError("It takes no more than two arguments.")
     if factor > 31:
         raise FunctionError("The cost must not be above 31.")
-    password = string.encode()
+    password = string.encode("utf-8", "surrogateescape")
     if len(password) > 72:
         raise FunctionError("The password must not have more than 72 bytes.")
     if context.trial:
@@ -111,7 +111,9 @@ def uuidv5(namespace: str, name: str) -> Value:
         space = bytes.fromhex(f"6ba7b81{well_known[namespace]:x}9dad11d180b400c04fd430c8")
     else:
         space = _parse_uuid(namespace)
-    digest = bytearray(hashlib.sha1(space + name.encode(), usedforsecurity=False).digest()[:16])
+    digest = bytearray(
+        hashlib.sha1(space + name.encode("utf-8", "surrogateescape"), usedforsecurity=False).digest()[:16]
+    )
     digest[6] = digest[6] & 0x0F | 0x50
     digest[8] = digest[8] & 0x3F | 0x80
     return _uuid_text(bytes(digest))
@@ -119,7 +121,7 @@ def uuidv5(namespace: str, name: str) -> Value:
 
 def _parse_uuid(written: str) -> bytes:
     """The bytes of a UUID: 32 digits, perhaps with hyphens, then perhaps in braces or after `urn:uuid:`."""
-    body, data = written, written.encode()
+    body, data = written, written.encode("utf-8", "surrogateescape")
     if len(data) == 45 and body[:9].lower() == "urn:uuid:":
         body = body[9:]
     elif len(data) == 38:
@@ -161,7 +163,7 @@ def _rsa_key(pem: str) -> Any:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-    data = pem.encode()
+    data = pem.encode("utf-8", "surrogateescape")
     try:
         if b"BEGIN OPENSSH PRIVATE KEY" in data:
             key: Any = serialization.load_ssh_private_key(data, None)

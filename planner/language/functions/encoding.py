@@ -59,7 +59,7 @@ def base64decode(string: Value) -> Value:
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def base64encode(string: str) -> Value:
     """Encodes a string, as bytes in UTF-8, in Base64."""
-    return base64_text(string.encode())
+    return base64_text(string.encode("utf-8", "surrogateescape"))
 
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
@@ -67,7 +67,7 @@ def base64gzip(string: str) -> Value:
     """Compresses a string with gzip and encodes the result in Base64."""
     import gzip
 
-    return base64_text(gzip.compress(string.encode(), mtime=0))
+    return base64_text(gzip.compress(string.encode("utf-8", "surrogateescape"), mtime=0))
 
 
 @function(Param("str", STRING, allow_marked=True), result=STRING, into=FUNCTIONS)
@@ -134,13 +134,16 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def urlencode(string: str) -> Value:
     """Encodes a string for the query part of a URL: other than letters, digits and - _ . ~ as %XX, a space as +."""
-    return "".join(chr(b) if b in _UNRESERVED else "+" if b == 32 else f"%{b:02X}" for b in string.encode())
+    return "".join(
+        chr(b) if b in _UNRESERVED else "+" if b == 32 else f"%{b:02X}"
+        for b in string.encode("utf-8", "surrogateescape")
+    )
 
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def urldecode(string: str) -> Value:
     """Decodes a string from the query part of a URL."""
-    first, *escaped = string.replace("+", " ").encode().split(b"%")
+    first, *escaped = string.replace("+", " ").encode("utf-8", "surrogateescape").split(b"%")
     out = bytearray(first)
     for part in escaped:
         if len(part) < 2 or any(b not in b"0123456789abcdefABCDEF" for b in part[:2]):

@@ -33,7 +33,7 @@ class Pattern:
         options.log_errors = False
         options.max_mem = _MEMORY
         try:
-            self._expression: Any = re2.compile(pattern.encode(), options)
+            self._expression: Any = re2.compile(pattern.encode("utf-8", "surrogateescape"), options)
         except re2.error as problem:
             reason = problem.args[0] if problem.args else "it cannot be read"
             reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
@@ -128,7 +128,7 @@ def _part(data: bytes, span: tuple[int, int]) -> str:
 def regex(pattern: str, string: str) -> Value:
     """Finds the first part of a string that a regular expression matches: the part itself or, when the expression has
     groups, a tuple of what they matched, or an object when they have names. It is an error when nothing matches."""
-    expression, data = compiled(pattern), string.encode()
+    expression, data = compiled(pattern), string.encode("utf-8", "surrogateescape")
     spans = expression.search(data)
     if spans is None:
         raise FunctionError("The regular expression matches no part of the string.")
@@ -143,7 +143,7 @@ def regex(pattern: str, string: str) -> Value:
 )
 def regexall(pattern: str, string: str, *, result_type: ListType) -> Value:
     """Lists all parts of a string that a regular expression matches, each as `regex` gives it."""
-    expression, data = compiled(pattern), string.encode()
+    expression, data = compiled(pattern), string.encode("utf-8", "surrogateescape")
     return List(result_type.element, tuple(_match_value(expression, data, s) for s in expression.search_all(data)))
 
 
@@ -163,7 +163,7 @@ def replace(string: str, substring: str, replacement: str) -> Value:
 
 def _replace_matches(pattern: Pattern, string: str, replacement: str) -> str:
     parts = _template(replacement, pattern)
-    data = string.encode()
+    data = string.encode("utf-8", "surrogateescape")
     out: list[str] = []
     done = position = 0
     while (spans := pattern.search(data, position)) is not None:

@@ -108,7 +108,7 @@ def startswith(string: Value, prefix: str) -> Value:
         known = string.refinement.prefix if string.refinement is not None else ""
         if not prefix or (known and known.startswith(prefix)):
             return True
-        if known and len(known.encode()) >= len(prefix.encode()):
+        if known and len(known.encode("utf-8", "surrogateescape")) >= len(prefix.encode("utf-8", "surrogateescape")):
             return False
         return unknown(BOOL)
     return string.startswith(prefix)

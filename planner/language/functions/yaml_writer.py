@@ -104,7 +104,7 @@ class _Writer:
         self.indent = 0 if outer < 0 else outer + _STEP
         for key in sorted(entries):
             self.indent_line()
-            if len(key.encode()) <= _SIMPLE_KEY and not any(c in _BREAKS for c in key):
+            if len(key.encode("utf-8", "surrogateescape")) <= _SIMPLE_KEY and not any(c in _BREAKS for c in key):
                 self.string(key, is_key=True)
                 self.indicator(":", False)
             else:

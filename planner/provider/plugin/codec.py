@@ -60,7 +60,7 @@ _INT64 = 1 << 63
 def encode(value: Value, wanted: Type) -> bytes:
     """The bytes of a value of a type. Raises CodecError for marked values and for values that are not of the type."""
     try:
-        return msgpack.packb(_out(value, wanted))  # type: ignore[no-any-return]
+        return msgpack.packb(_out(value, wanted), unicode_errors="surrogateescape")  # type: ignore[no-any-return]
     except (UnicodeEncodeError, RecursionError, OverflowError, ValueError) as problem:
         if isinstance(problem, CodecError):
             raise
@@ -127,12 +127,12 @@ def _unknown_out(value: Unknown) -> ExtType:
             out[5] = found.min_length
         if found.max_length is not None:
             out[6] = found.max_length
-    return ExtType(_REFINED, msgpack.packb(out)) if out else _UNKNOWN
+    return ExtType(_REFINED, msgpack.packb(out, unicode_errors="surrogateescape")) if out else _UNKNOWN
 
 
 def _short(prefix: str) -> str:
     """A long prefix cut where no combining character can follow: readers refuse long refinements."""
-    data = prefix.encode()
+    data = prefix.encode("utf-8", "surrogateescape")
     if len(data) <= _LONGEST_PREFIX:
         return prefix
     text = data[: _LONGEST_PREFIX - 1].decode(errors="ignore")
@@ -147,7 +147,9 @@ def _short(prefix: str) -> str:
 def decode(data: bytes, wanted: Type) -> Value:
     """The value of a type that bytes denote. Raises CodecError."""
     try:
-        return _in(msgpack.unpackb(data, ext_hook=ExtType, strict_map_key=False), wanted)
+        return _in(
+            msgpack.unpackb(data, ext_hook=ExtType, strict_map_key=False, unicode_errors="surrogateescape"), wanted
+        )
     except CodecError:
         raise
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as problem:
