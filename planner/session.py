@@ -53,8 +53,9 @@ class Options:
     """why they may"""
     needs_configuration: bool = False
     """a directory without configuration is refused, unless everything is to be destroyed"""
-    ask_variable: Callable[[str, str], str | None] | None = None
-    """asks for the value of a variable (name, description); None: nobody is there, or gave none"""
+    ask_variable: Callable[[str, str, bool], str | None] | None = None
+    """asks for the value of a variable (name, description, whether it is sensitive); None: nobody is there, or gave
+    none"""
     inputs: Mapping[str, Any] = field(factory=dict)
     """values of root variables that come from elsewhere, and may be unknown; they win over all others"""
     pending_states: Mapping[str, str] = field(factory=dict)
@@ -174,7 +175,8 @@ def load_values(session: Session) -> tuple[dict[str, RootVariable], list[Diagnos
     ask = session.options.ask_variable
     for name in sorted(declared) if ask is not None else ():
         if name not in given and declared[name].default is None:
-            answer = ask(name, declared[name].description or "") if ask is not None else None
+            variable = declared[name]
+            answer = ask(name, variable.description or "", variable.sensitive) if ask is not None else None
             if answer is not None:
                 given[name] = RawValue(name, "input", answer)
     return root_variables(declared, given)

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import Failure, error
 
 if TYPE_CHECKING:
-    from planner.session import Options
+    from planner.session import Options, Session
 
 QUESTIONS = {
-    "normal": ("Do you want to perform these actions?", "Everything described above will be done."),
+    "normal": ("Do you want to perform these actions{}?", "Everything described above will be done."),
     "destroy": (
-        "Do you really want to destroy all resources?",
+        "Do you really want to destroy all resources{}?",
         "Everything that is managed here will be destroyed, as shown above. There is no undo.",
     ),
     "refresh-only": (
-        "Would you like to update the state to reflect these detected changes?",
+        "Would you like to update the state{} to reflect these detected changes?",
         "Only the state is written; no real object is touched.",
     ),
 }
 
 
-def approved(mode: str, terminal: Terminal, may_ask: bool) -> bool:
-    """Ask whether a plan of this mode shall be applied; only the word `yes` approves. Raises Failure when nobody can
-    be asked."""
+def approved(mode: str, session: Session, terminal: Terminal, may_ask: bool) -> bool:
+    """Ask whether a plan of this mode shall be applied where the session works, which is said; only the word `yes`
+    approves. Raises Failure when nobody can be asked."""
+    from planner.state.local import DEFAULT_WORKSPACE
+
     question, remark = QUESTIONS[mode]
-    return ask(question, f"{remark}\nOnly 'yes' will be accepted to approve.", terminal, may_ask) == "yes"
+    inside = f' in workspace "{session.workspace}"' if session.workspace != DEFAULT_WORKSPACE else ""
+    if session.store is not None and session.backend is not None:
+        remark += f"\nWorkspace: {session.workspace}. State: {session.store.path} (backend {session.backend.type})."
+    return (
+        ask(question.format(inside), f"{remark}\nOnly 'yes' will be accepted to approve.", terminal, may_ask) == "yes"
+    )
 
 
-def ask(question: str, remark: str, terminal: Terminal, may_ask: bool) -> str:
-    """The answer to a question, without blanks around it. Raises Failure when nobody can be asked."""
+def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: bool = False) -> str:
+    """The answer to a question, without blanks around it; `hidden`: what is typed is not shown. Raises Failure when
+    nobody can be asked."""
     if not may_ask:
         raise Failure(
             error(
@@ -41,13 +51,13 @@ def ask(question: str, remark: str, terminal: Terminal, may_ask: bool) -> str:
             )
         )
     lines = "\n".join(f"  {line}" for line in remark.split("\n"))
-    terminal.stdout.write(
-        f"\n{terminal.paint(question, 'bold')}\n{lines}\n\n  {terminal.paint('Enter a value:', 'bold')} "
-    )
-    terminal.stdout.flush()
-    answer = _line(terminal)
-    if not terminal.interactive:
-        terminal.out()  # on a terminal the reader's own line break did this
+    terminal.out(f"\n{terminal.paint(question, 'bold')}\n{lines}\n")
+    with _unseen(terminal) if hidden and terminal.interactive else nullcontext():
+        terminal.stdout.write(f"  {terminal.paint('Enter a value:', 'bold')} ")
+        terminal.stdout.flush()
+        answer = _line(terminal)
+    if hidden or not terminal.interactive:
+        terminal.out()  # else the reader's own line break did this
     if not answer:
         raise Failure(
             error("cli.no_answer", "No answer", f'"{question}" was not answered: standard input is at its end.')
@@ -61,14 +71,30 @@ def asking(settings: Options, terminal: Terminal) -> Options:
         return settings
     from attrs import evolve
 
-    def ask_variable(name: str, description: str) -> str | None:
+    def ask_variable(name: str, description: str, sensitive: bool) -> str | None:
         remark = description or "It has no default, and no value was given."
         try:
-            return ask(f"var.{name}", remark, terminal, True)
+            return ask(f"var.{name}", remark, terminal, True, sensitive)
         except (Failure, OSError):  # no answer: the missing value is reported like any other
             return None
 
     return evolve(settings, ask_variable=ask_variable)
+
+
+@contextmanager
+def _unseen(terminal: Terminal) -> Iterator[None]:
+    """A terminal that does not show what is typed."""
+    import termios
+
+    number = terminal.stdin.fileno()
+    before = termios.tcgetattr(number)
+    silent = [*before]
+    silent[3] = before[3] & ~termios.ECHO
+    try:
+        termios.tcsetattr(number, termios.TCSADRAIN, silent)
+        yield
+    finally:
+        termios.tcsetattr(number, termios.TCSADRAIN, before)
 
 
 def _line(terminal: Terminal) -> str:

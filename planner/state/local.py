@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import evolve, frozen
 
@@ -281,6 +281,8 @@ def _problem(verb: str, path: str, e: OSError) -> Diagnostic:
 @frozen
 class LocalBackend:
     """`backend "local"`: the state of the default workspace in `path`, of any other in a folder of its own."""
+
+    type: ClassVar[str] = "local"
 
     path: str = DEFAULT_PATH
     workspace_directory: str = DEFAULT_WORKSPACE_DIRECTORY

@@ -80,5 +80,5 @@ def batch(root: Path, *words: str, answers: str = "") -> Ran:
     terminal = Terminal(io.StringIO(answers), io.StringIO(), io.StringIO(), colour=False)
     with inside(root):
         code = dispatch(["batch", *words], terminal)
-    assert isinstance(terminal.stdout, io.StringIO) and isinstance(terminal.stderr, io.StringIO)
-    return Ran(code, terminal.stdout.getvalue(), terminal.stderr.getvalue())
+    out, err = (output.getvalue() for output in terminal.outputs)
+    return Ran(code, out, err)

@@ -92,7 +92,7 @@ def _approve_and_carry_out(
         return 1
     destroys = planned.plan.mode == "destroy"
     must_ask = planned.plan.can_apply and not arguments["auto-approve"]
-    if must_ask and not approved(planned.plan.mode, terminal, may_ask(arguments)):
+    if must_ask and not approved(planned.plan.mode, planned.session, terminal, may_ask(arguments)):
         view.log("\nDestroy cancelled." if destroys else "\nApply cancelled.")
         return 1
     return carry_out(settings, planned, view, destroys)
