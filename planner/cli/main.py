@@ -166,7 +166,8 @@ def _load(command: str) -> ModuleType:
 def _failed(problem: Exception, terminal: Terminal) -> int:
     """An exception that reached the top: Failures say what they mean, anything else is our own mistake."""
     from planner.cli.render_diagnostics import show
-    from planner.vocabulary.diagnostic import Failure, error
+    from planner.vocabulary.defect import defect
+    from planner.vocabulary.diagnostic import Failure
 
     if isinstance(problem, Failure):
         if terminal.view is not None:
@@ -174,26 +175,11 @@ def _failed(problem: Exception, terminal: Terminal) -> int:
         else:
             show(problem.diagnostics, terminal)
         return 1
-    if isinstance(problem, RecursionError) and not os.environ.get("PLANNER_DEBUG"):
-        detail = "Something in the configuration or in the state is nested deeper than planner can follow."
-        show([error("cli.too_deep", "Nested too deeply", detail)], terminal)
-        return 1
-    if os.environ.get("PLANNER_DEBUG") or os.environ.get("TF_LOG"):
+    if os.environ.get("TF_LOG") and not os.environ.get("PLANNER_DEBUG"):
         import traceback
 
         terminal.err("".join(traceback.format_exception(problem)))
-    what = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
-    show(
-        [
-            error(
-                "cli.internal_error",
-                "Internal error",
-                f"{what}\n\nThis is a mistake in planner, not in your configuration: please report it. "
-                "Run again with PLANNER_DEBUG=1 to see where it happened.",
-            )
-        ],
-        terminal,
-    )
+    show([defect(problem)], terminal)
     return 1
 
 

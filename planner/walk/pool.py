@@ -88,8 +88,8 @@ def walk_pool(
     """Do all the work of the machine's nodes, at most `parallelism` pooled nodes at a time, and of each group no more
     than `limits` allow. `progress` is told how many nodes have reached their last state, and how many there are by now.
 
-    After a stop request nothing new starts and the running work is waited for, but not after a KeyboardInterrupt. An
-    exception in the work (a defect, not a diagnostic) is raised here once the running work has ended.
+    After a stop request nothing new starts and the running work is waited for, but not after a KeyboardInterrupt. One
+    that is raised in the work on another thread is raised here once the running work has ended.
     """
     pool = _Pool(work, max(1, parallelism))
     slots = Slots(limits or Limits())

@@ -46,8 +46,13 @@ def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = No
 
 
 def run_guarded(work: Work, node: str) -> WorkResult:
-    """The work's result; a `Failure` becomes its diagnostics."""
+    """The work's result; a `Failure` becomes its diagnostics, and so does a mistake of ours: what was done for other
+    nodes must not be lost for it."""
     try:
         return work.run(node)
     except Failure as failure:
         return WorkResult(tuple(failure.diagnostics))
+    except Exception as problem:
+        from planner.vocabulary.defect import defect
+
+        return WorkResult((defect(problem, node),))

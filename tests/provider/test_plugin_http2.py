@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from struct import pack, unpack
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.provider.plugin import hpack
+from planner.provider.plugin import hpack, http2
 from planner.provider.plugin.http2 import Answer, Connection, request_headers
 
 HEADERS = request_headers("/tfplugin6.Provider/PlanResourceChange", False)
@@ -241,6 +242,86 @@ def test_peers_that_break_off(start: Start, kind: int | None, flags: int, payloa
         connection.call(HEADERS, b"")
     assert not connection.is_usable
     connection.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags", "stream", "payload", "reason"),
+    [
+        (DATA, 8, 1, b"", "more padding than"),
+        (DATA, 8, 1, b"\x05abc", "more padding than"),
+        (HEADER, 4 | 8, 1, b"", "more padding than"),
+        (HEADER, 4 | 32, 1, b"abc", "end too early"),
+        (RESET, 0, 1, b"", "ends too early"),
+        (GOAWAY, 0, 0, b"abc", "ends too early"),
+        (WINDOW, 0, 1, b"\0", "ends too early"),
+        (WINDOW, 0, 0, b"\0\0\0", "ends too early"),
+        (WINDOW, 0, 0, b"\x7f\xff\xff\xff", "wider than"),
+        (WINDOW, 0, 1, b"\x7f\xff\xff\xff", "wider than"),
+        (SETTINGS, 0, 0, b"\0\4\0", "end too early"),
+        (SETTINGS, 0, 0, pack(">HI", 4, 1 << 31), "wider than"),
+        (HEADER, 0, 1, bytes(100), "go on wrongly"),
+    ],
+)
+def test_frames_that_are_none(start: Start, kind: int, flags: int, stream: int, payload: bytes, reason: str) -> None:
+    def act(peer: Peer) -> None:
+        peer.request()
+        peer.send(kind, flags, stream, payload)
+        with suppress(OSError):  # whoever has seen enough is gone
+            peer.send(DATA, 0, 1)
+
+    connection = start(act)
+    with pytest.raises(ConnectionError, match=reason):
+        connection.call(HEADERS, b"")
+    assert not connection.is_usable
+    connection.close()
+
+
+def test_headers_without_end(start: Start) -> None:
+    def act(peer: Peer) -> None:
+        stream, _ = peer.request()
+        for i in range(11):
+            with suppress(OSError):
+                peer.send(HEADER, 4, stream, hpack.encode(tuple((f"{i}-{j}", "") for j in range(1000))))
+
+    connection = start(act)
+    with pytest.raises(ConnectionError, match="more headers than"):
+        connection.call(HEADERS, b"")
+    connection.close()
+
+
+FRAMES = st.tuples(
+    st.sampled_from((*range(10), 99)), st.integers(0, 255), st.sampled_from((0, 1, 3)), st.binary(max_size=40)
+)
+GOOD = (
+    (HEADER, 4, 1, STATUS),
+    (DATA, 0, 1, pack(">BI", 0, 2) + b"ok"),
+    (HEADER, 5, 1, hpack.encode((("grpc-status", "0"),))),
+)
+
+
+@given(st.lists(FRAMES, max_size=6), st.integers(0, 3), st.binary(max_size=30), st.integers(0, 200))
+@settings(max_examples=300, deadline=None)
+def test_any_frames_end_in_an_answer_or_one_kind_of_error(
+    frames: list[tuple[int, int, int, bytes]], place: int, rest: bytes, cut: int
+) -> None:
+    """What a peer sends among the frames of a right answer, cut off somewhere or followed by anything."""
+    ours, theirs = socket.socketpair()
+    with theirs, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(http2, "_connect", lambda target, seconds: ours)
+        connection = Connection("unix:/nowhere")
+        sent = b"".join(
+            len(payload).to_bytes(3, "big") + bytes((kind, flags)) + pack(">I", stream) + payload
+            for kind, flags, stream, payload in (*GOOD[:place], *frames, *GOOD[place:])
+        )
+        theirs.sendall((sent + rest)[: -cut or None])
+        theirs.shutdown(socket.SHUT_WR)
+        try:
+            answer = connection.call(HEADERS, b"body")
+        except ConnectionError:
+            assert not connection.is_usable
+        else:
+            assert isinstance(answer, Answer)
+        connection.close()
 
 
 def test_messages_that_are_none_or_too_long(start: Start) -> None:

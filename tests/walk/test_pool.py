@@ -157,18 +157,24 @@ def test_who_listens_has_heard_of_a_stop_when_the_walk_ends() -> None:
         assert heard == ["stop"]
 
 
-def test_a_defect_in_the_work_is_raised_after_the_running_work_ended() -> None:
+@pytest.mark.parametrize("pooled", [{"a", "b"}, set()])
+@pytest.mark.parametrize("walk", [walk_pool, walk_sequentially])
+def test_a_defect_in_the_work_fails_its_node_alone(walk, pooled: set[str]) -> None:
+    """So that what was done for others is not lost for it."""
+
     class Work(Script):
         def run(self, node: str) -> WorkResult:
             if node == "a":
                 raise KeyError("defect")
-            time.sleep(0.05)
             return super().run(node)
 
-    work = Work(set(), {}, {"a", "b"})
-    with pytest.raises(KeyError, match="defect"):
-        walk_pool(Machine({"a": [], "b": [], "c": ["b"]}), work, parallelism=2)
-    assert work.ended == ["b"]
+    work = Work(set(), {}, pooled)
+    result = walk(Machine({"a": [], "b": [], "c": ["b"], "d": ["a"]}), work)
+    assert sorted(work.ended) == ["b", "c"]
+    assert list(result.skips) == ["d"]
+    (found,) = result.diagnostics
+    assert (found.code, found.address) == ("cli.internal_error", "a")
+    assert "KeyError: 'defect'" in found.detail
 
 
 def test_diagnostics_come_by_node_name_whatever_the_timing() -> None:

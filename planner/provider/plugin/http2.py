@@ -25,6 +25,7 @@ _MOST = (1 << 31) - 1
 _LEAST_WINDOW = 65_535
 _LONGEST_FRAME = 16_384  # what every peer takes
 _LONGEST_HEADERS = 1 << 20
+_MOST_FIELDS = 10_000
 _RECEIVE = 1 << 18
 _REFILL = 1 << 30
 
@@ -144,7 +145,7 @@ class Connection:
             kind, flags, stream, payload = self._read_frame()
             if kind == _GOAWAY:
                 reusable = False
-                if unpack_from(">I", payload)[0] & _MOST < self._stream:
+                if _word(payload) & _MOST < self._stream:
                     raise ConnectionError("the plugin takes no calls any more")
             elif stream != self._stream:
                 self._control(kind, flags, stream, payload)
@@ -158,10 +159,12 @@ class Connection:
                     return Answer(UNKNOWN, f"the answer is longer than {self._longest} bytes", b"")
             elif kind == _HEADERS:
                 fields.update(self._headers(flags, payload))
+                if len(fields) > _MOST_FIELDS:
+                    raise ValueError("more headers than any answer has")
             elif kind == _RESET:
-                raise ConnectionError(f"the plugin gave up the call (HTTP/2 error {unpack_from('>I', payload)[0]})")
+                raise ConnectionError(f"the plugin gave up the call (HTTP/2 error {_word(payload)})")
             elif kind == _WINDOW:
-                self._stream_window += unpack_from(">I", payload)[0] & _MOST
+                self._stream_window = _widened(self._stream_window, payload)
             if flags & _END_STREAM and kind in (_DATA, _HEADERS):
                 self.is_usable = reusable and not unsent
                 return _complete(fields, chunks)
@@ -203,16 +206,20 @@ class Connection:
     def _control(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
         """What is about the connection, or about calls of before."""
         if kind == _SETTINGS and not flags & _ACK:
-            for at in range(0, len(payload) - 5, 6):
+            if len(payload) % 6:
+                raise ValueError("settings that end too early")
+            for at in range(0, len(payload), 6):
                 name, value = unpack_from(">HI", payload, at)
                 if name == _INITIAL_WINDOW:
+                    if value > _MOST:
+                        raise ValueError("a window that is wider than allowed")
                     self._stream_window += value - self._first_window
                     self._first_window = value
             self._socket.sendall(_frame(_SETTINGS, _ACK, 0))
         elif kind == _PING and not flags & _ACK:
             self._socket.sendall(_frame(_PING, _ACK, 0, payload))
         elif kind == _WINDOW and not stream:
-            self._window += unpack_from(">I", payload)[0] & _MOST
+            self._window = _widened(self._window, payload)
         elif kind == _DATA:
             self._refill(len(payload))
 
@@ -226,6 +233,8 @@ class Connection:
     def _headers(self, flags: int, payload: bytes) -> dict[str, str]:
         payload = _unpadded(flags, payload)
         if flags & _PRIORITY:
+            if len(payload) < 5:
+                raise ValueError("headers that end too early")
             payload = payload[5:]
         while not flags & _END_HEADERS:
             kind, flags, stream, more = self._read_frame()
@@ -236,7 +245,25 @@ class Connection:
 
 
 def _unpadded(flags: int, payload: bytes) -> bytes:
-    return payload[1 : len(payload) - payload[0]] if flags & _PADDED else payload
+    if not flags & _PADDED:
+        return payload
+    if not payload or payload[0] >= len(payload):
+        raise ValueError("a frame with more padding than it has room for")
+    return payload[1 : len(payload) - payload[0]]
+
+
+def _word(payload: bytes) -> int:
+    """The number at the beginning of a frame that has one."""
+    if len(payload) < 4:
+        raise ValueError("a frame that ends too early")
+    return int.from_bytes(payload[:4], "big")
+
+
+def _widened(window: int, payload: bytes) -> int:
+    window += _word(payload) & _MOST
+    if window > _MOST:
+        raise ValueError("a window that is wider than allowed")
+    return window
 
 
 @lru_cache(100)
@@ -247,7 +274,7 @@ def _decoded(payload: bytes) -> dict[str, str]:
 
 def _complete(fields: dict[str, str], chunks: list[bytes]) -> Answer:
     code = fields.get("grpc-status")
-    if code is None or not code.isdecimal():
+    if code is None or not code.isdecimal() or len(code) > 9:
         status = fields.get(":status", "none")
         return Answer(UNKNOWN, f"it answered with the HTTP status {status} and without a status of gRPC", b"")
     if code != "0":

@@ -1,0 +1,23 @@
+"""Exceptions that nobody expected, as diagnostics: mistakes in planner itself, and what is nested too deeply for it."""
+
+from __future__ import annotations
+
+import os
+
+from planner.vocabulary.diagnostic import Diagnostic, error
+
+
+def defect(problem: Exception, address: str = "") -> Diagnostic:
+    """What to say of an exception; with PLANNER_DEBUG also where it happened. `address`: what was being worked on."""
+    debugging = os.environ.get("PLANNER_DEBUG")
+    if isinstance(problem, RecursionError) and not debugging:
+        detail = "Something in the configuration or in the state is nested deeper than planner can follow."
+        return error("cli.too_deep", "Nested too deeply", detail, address=address)
+    what = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+    advice = "Run again with PLANNER_DEBUG=1 to see where it happened."
+    if debugging:
+        import traceback
+
+        advice = "".join(traceback.format_exception(problem))
+    detail = f"{what}\n\nThis is a mistake in planner, not in your configuration: please report it. {advice}"
+    return error("cli.internal_error", "Internal error", detail, address=address)
