@@ -13,6 +13,7 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 if TYPE_CHECKING:
     from planner.config.variables import RawVariables, RootVariable
     from planner.plan.model import Plan
+    from planner.state.local import StateStore
     from planner.state.model import OutputState, State
 
 
@@ -28,6 +29,27 @@ class Shown:
 
 def stored_state(options: Options) -> Shown:
     """The state of the selected workspace. The configuration only says where it is kept."""
+    shown = _opened(options)
+    store = shown.session.store
+    if store is None:
+        return shown
+    state, problems = store.read()
+    return evolve(
+        shown,
+        session=evolve(shown.session, state=state),
+        state=state,
+        diagnostics=(*shown.diagnostics, *problems),
+    )
+
+
+def state_store(options: Options) -> tuple[StateStore | None, list[Diagnostic]]:
+    """Where the state of the selected workspace is kept."""
+    opened = _opened(options)
+    return opened.session.store, list(opened.diagnostics)
+
+
+def _opened(options: Options) -> Shown:
+    """The session with its store; nothing is read from that yet."""
     from planner.config.load import load_root
     from planner.state.workspace import current_workspace
 
@@ -43,12 +65,7 @@ def stored_state(options: Options) -> Shown:
             if config is None:
                 return Shown(session, diagnostics=(*problems, *found))
     backend, store, more = open_store(options, config, workspace, session.given)
-    problems = [*problems, *more]
-    state = None
-    if store is not None:
-        state, more = store.read()
-        problems += more
-    return Shown(evolve(session, backend=backend, store=store, state=state), None, state, tuple(problems))
+    return Shown(evolve(session, backend=backend, store=store), diagnostics=(*problems, *more))
 
 
 def _has_configuration(directory: str) -> bool:

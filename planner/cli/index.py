@@ -57,6 +57,7 @@ COMMANDS = {
     "state replace-provider": "Change the provider that objects in the state belong to",
     "state rm": "Forget objects without destroying them",
     "state show": "Show one resource instance of the state",
+    "state verify": "Check the state, its backup and its journal",
     "taint": "Mark an object for replacement",
     "test": "Run test files (not in this version)",
     "untaint": "Take that mark away",
@@ -104,8 +105,8 @@ ANSWERS = frozenset(
             "rules doc",
             "rules graph",
         ),
-        *("rules list", "rules stats", "show", "state list", "state pull", "state show", "version", "why"),
-        *("workspace list", "workspace show"),
+        *("rules list", "rules stats", "show", "state list", "state pull", "state show", "state verify", "version"),
+        *("why", "workspace list", "workspace show"),
     )
 )
 """commands that are asked for what they print: nothing else goes to their standard output"""

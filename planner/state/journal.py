@@ -4,17 +4,16 @@ A state file is replaced only when an apply ends. Until then each operation's st
 change, is appended to `STATE.journal`, on the disk before anything that depends on it starts. After a crash the journal
 is read together with the state: finished work counts, and what was under way is named.
 
-A line is a checksum (CRC-32, eight hex digits), a blank, and one JSON object: `begin` with the lineage and serial of
+Each line (planner.state.journal_lines) has sums and one JSON object: `begin` with the lineage and serial of
 the state it adds to, `start` and `end` of operations, `instance` with all objects of an instance as state files write
-them, and `saving` with the serial of the state file that is about to take the journal's place. A last line that is cut
-off was never promised to anybody and is left out; a damaged one is reported, and the others count.
+them, and at the end `saving` with the serial of the state file that is about to take the journal's place. A last line
+that is cut off was never promised to anybody and is left out; damaged and missing ones are reported, the others count.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -24,13 +23,13 @@ from attrs import field, frozen
 
 from planner.state.build import StateBuilder
 from planner.state.file import state_document
+from planner.state.journal_lines import Lines, line_of, read_lines, text_of
 from planner.state.model import InstanceKey, InstanceState, ResourceState, State
 from planner.state.reader import StateReader
 from planner.state.shape import MalformedError
 from planner.vocabulary.address import format_key, format_resource
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.disk import sync_directory, write_all
-from planner.vocabulary.exact_json import JsonError, dumps, loads
 
 SUFFIX = ".journal"
 DAMAGED = ".damaged"
@@ -58,8 +57,8 @@ class Change:
 @frozen(eq=False)
 class Recorded:
     """What a journal says. `in_flight`: operations that never ended. `saved`: (lineage, serial) of the state file that
-    took in everything, if that was about to be written. `damaged`: the numbers of lines that do not say what was
-    written."""
+    took in everything, if that was about to be written: then nothing came after it. `damage`: what is wrong with it.
+    `is_torn`: its last line was cut off while it was written, so nobody went on from there."""
 
     lineage: str
     serial: int
@@ -68,7 +67,8 @@ class Recorded:
     changes: list[Change] = field(factory=list)
     in_flight: list[Begun] = field(factory=list)
     saved: tuple[str, int] | None = None
-    damaged: tuple[int, ...] = ()
+    damage: tuple[str, ...] = ()
+    is_torn: bool = False
 
 
 class Journal:
@@ -89,7 +89,7 @@ class Journal:
         self.path, self.lineage, self.serial, self.operation = path, lineage, serial, operation
         self.unkept = False
         self._stored, self._begins_with = stored, begins_with
-        self._length = 0
+        self._length = self._chain = 0
         self._lock = threading.RLock()
         self._count = 0
         self._problem: OSError | None = None
@@ -144,12 +144,16 @@ class Journal:
             self._descriptor = -1
 
     def _append(self, *lines: dict[str, Any]) -> None:
-        whole = b"".join(map(_line, lines))
+        texts = [text_of(line) for line in lines]
         with self._lock:
             if self._descriptor < 0:
                 self._open()
             if self._problem is not None or self.unkept:
                 return
+            whole = b""
+            for text in texts:
+                line, self._chain = line_of(text, self._chain)
+                whole += line
             try:
                 write_all(self._descriptor, whole)
                 self._length += len(whole)
@@ -192,27 +196,20 @@ class Journal:
 
 def mark_saving(path: str, lineage: str, serial: int) -> None:
     """Add to the journal of a process that is gone that a state file with everything in it is about to be written. A
-    last line that is cut off goes. Raises OSError."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    last line that was cut off goes; whatever else stands there stays, on a line of its own. Raises OSError."""
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     try:
         with open(path, "rb") as file:
-            end = file.read().rfind(b"\n") + 1
-        os.ftruncate(descriptor, end)
-        os.lseek(descriptor, end, os.SEEK_SET)
-        write_all(descriptor, _line(_saving(lineage, serial)))
+            data = file.read()
+        lines = read_lines(data)
+        if lines.is_torn:
+            os.ftruncate(descriptor, lines.size)
+            data = data[: lines.size]
+        line, _ = line_of(text_of(_saving(lineage, serial)), lines.chain)
+        write_all(descriptor, line if data.endswith(b"\n") else b"\n" + line)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _line(entry: dict[str, Any]) -> bytes:
-    data = dumps(entry, escape_html=False)
-    return b"%08x %s\n" % (zlib.crc32(data), data)
-
-
-def _is_whole(line: bytes) -> bool:
-    checksum, _, text = line.partition(b" ")
-    return checksum == b"%08x" % zlib.crc32(text)
 
 
 def _instance(resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> dict[str, Any]:
@@ -257,47 +254,31 @@ def read_journal(path: str) -> tuple[Recorded | None, list[Diagnostic]]:
         return None, []
     except OSError as problem:
         return None, [error("state.journal", "Cannot read the journal", f"{path}: {problem.strerror or problem}.")]
-    entries, damaged = _entries(data)
-    if not entries:
-        return None, []  # the process ended before anything began
+    lines = read_lines(data)
     move = "Move it away if the state is right without it."
-    if damaged[:1] == (1,):
-        detail = f"The first line of {path}, which says what it belongs to, is damaged, and more follow. {move}"
+    if not lines.has_beginning:
+        detail = f"The first line of {path}, which says what it belongs to, is damaged or missing. {move}"
         return None, [error("state.journal", "Invalid journal", detail)]
+    if not lines.entries:
+        return None, []  # the process ended before anything began
     try:
-        found = _recorded(entries, path, damaged)
+        found = _recorded(lines, path)
     except (KeyError, TypeError, ValueError, AttributeError, MalformedError) as problem:
         detail = f"{path} does not say what a journal says ({problem}). {move}"
         return None, [error("state.journal", "Invalid journal", detail)]
-    if not damaged:
+    if not found.damage:
         return found, []
-    several = len(damaged) > 1
+    what = ", ".join(found.damage)
     detail = (
-        f"Line{'s' if several else ''} {', '.join(map(str, damaged))} of {path} {'are' if several else 'is'} damaged, "
-        f"so what was done then may be missing in the state: compare with the real objects, and import what is "
-        f"missing. Everything else in the journal counts. It is kept as {path}{DAMAGED} when the state is saved."
+        f"{what[0].upper()}{what[1:]} in {path}, so what was done then may be missing in the state: compare with the "
+        f"real objects, and import what is missing. Everything else in the journal counts. It is kept as "
+        f"{path}{DAMAGED} when the state is saved."
     )
     return found, [warning("state.journal_damaged", "The journal is damaged", detail)]
 
 
-def _entries(data: bytes) -> tuple[list[dict[str, Any]], tuple[int, ...]]:
-    """What the lines say that are as they were written, and the numbers of the others. What follows the last line
-    break is no line."""
-    found: list[dict[str, Any]] = []
-    damaged: list[int] = []
-    for number, line in enumerate(data.split(b"\n")[:-1], 1):
-        try:
-            entry = loads(line[9:]) if _is_whole(line) else None
-        except JsonError:
-            entry = None
-        if isinstance(entry, dict):
-            found.append(entry)
-        else:
-            damaged.append(number)
-    return found, tuple(damaged)
-
-
-def _recorded(entries: list[dict[str, Any]], path: str, damaged: tuple[int, ...]) -> Recorded:
+def _recorded(lines: Lines, path: str) -> Recorded:
+    entries = lines.entries
     begin = entries[0]["begin"]
     if begin["version"] != 1:
         raise MalformedError(f"its version is {begin['version']}; this planner reads version 1")
@@ -315,7 +296,7 @@ def _recorded(entries: list[dict[str, Any]], path: str, damaged: tuple[int, ...]
             saved = entry["saving"]["lineage"], entry["saving"]["serial"]
     order = [begun[number] for number in sorted(begun)]
     head = (begin["lineage"], begin["serial"], begin["operation"], begin["time"])
-    return Recorded(*head, changes, order, saved, damaged)
+    return Recorded(*head, changes, order, saved, lines.damage, lines.is_torn)
 
 
 def _change(entry: dict[str, Any], path: str) -> Change:
@@ -349,10 +330,15 @@ _DOUBTS = {
 def story(path: str, recorded: Recorded) -> list[Diagnostic]:
     """What has to be said about a journal that nobody finished."""
     count = len(recorded.changes)
+    how = "ended without warning before it could save the state"
+    if recorded.saved is not None:
+        how = "came to its end, but the state could not be saved"
     detail = (
-        f"The {recorded.operation} of {recorded.time} ended without warning before it could save the state. Its "
-        f"journal {path} has {count} change{'' if count == 1 else 's'}, which count as part of the state from now on."
+        f"The {recorded.operation} of {recorded.time} {how}. Its journal {path} has {count} "
+        f"change{'' if count == 1 else 's'}, which count as part of the state from now on."
     )
+    if recorded.is_torn:
+        detail += " Its last line was cut off while it was written: nothing had gone on from there."
     found = [warning("state.recovered", "An interrupted operation was recovered", detail)]
     for begun in recorded.in_flight:
         what = f"deposed object {begun.deposed} of {begun.address}" if begun.deposed else begun.address

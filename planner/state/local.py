@@ -15,6 +15,7 @@ from planner.state.file import read_state, same_content, write_state
 from planner.state.journal import DAMAGED, SUFFIX, Journal, Recorded, mark_saving, read_journal, replayed, story
 from planner.state.lock import FileLock, Stop
 from planner.state.model import State
+from planner.state.rescued import forget_rescued
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
 from planner.vocabulary.disk import replace_file, sync_directory, write_all
 
@@ -107,7 +108,7 @@ class StateStore:
         if recorded is None:
             return (None if has_errors(problems) else state), problems
         here = (state.lineage, state.serial) if state is not None else ("", 0)
-        self._journal_is_damaged = bool(recorded.damaged)
+        self._journal_is_damaged = bool(recorded.damage)
         if here == recorded.saved or (state is not None and _has_all(state, recorded)):
             return state, []  # cut off between saving the state and removing the journal
         if recorded.serial != here[1] or (here[0] and recorded.lineage != here[0]):
@@ -194,6 +195,8 @@ class StateStore:
         if self.journal is not None:
             self.journal.close()
             self.journal = None
+        else:
+            forget_rescued(self.current)
         try:
             if os.path.exists(self.journal_path):
                 if self._journal_is_damaged:

@@ -11,10 +11,9 @@ from attrs import evolve
 from planner.state.file import write_state
 from planner.state.local import StateStore
 from planner.state.model import State
+from planner.state.rescued import ERRORED
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.vocabulary.disk import replace_file
-
-ERRORED = "errored.tfstate"
 
 
 def rescue(store: StateStore, state: State) -> tuple[list[Diagnostic], bytes]:

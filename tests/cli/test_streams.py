@@ -138,7 +138,11 @@ def test_without_any_stream(here: Path, command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", sorted(index.ANSWERS - {"fmt", "batch policy", "batch query", "batch graph", "batch why", "rules stats"})
+    "command",
+    sorted(
+        index.ANSWERS
+        - {"fmt", "batch policy", "batch query", "batch graph", "batch why", "rules stats", "state verify"}
+    ),
 )
 def test_only_the_answer_is_printed_where_programs_read(here: Path, forker: Forker, command: str) -> None:
     """With a journal to recover and with warnings, standard output says the same as without either."""

@@ -1,0 +1,87 @@
+"""Whether what is kept of a state can be relied on: the file, its backup, the journal of an apply that was cut off."""
+
+from __future__ import annotations
+
+import os
+
+from attrs import frozen
+
+from planner.state.file import read_state
+from planner.state.journal import read_journal
+from planner.state.local import StateStore
+from planner.state.model import State
+from planner.state.rescued import ERRORED
+from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
+
+
+@frozen
+class Checked:
+    """A file that was looked at: what it is (state, backup, journal, rescued), its path, and what it holds in words."""
+
+    kind: str
+    path: str
+    content: str
+
+
+def verify(store: StateStore) -> tuple[list[Checked], list[Diagnostic]]:
+    """What there is, and everything that is wrong with it. Nothing is changed."""
+    checked: list[Checked] = []
+    problems: list[Diagnostic] = []
+    state = _file("state", store.read_path, checked, problems)
+    backup = _file("backup", store.backup_path, checked, problems) if store.backup_path else None
+    if state is not None and backup is not None:
+        problems += _relation(store, state, backup)
+    recorded, found = read_journal(store.journal_path)
+    problems += found
+    if recorded is not None:
+        content = f"{_count(len(recorded.changes), 'change')} to serial {recorded.serial}, {recorded.operation}"
+        content += f", {_count(len(recorded.in_flight), 'operation')} under way" if recorded.in_flight else ""
+        checked.append(Checked("journal", store.journal_path, content))
+        if not has_errors(problems):
+            problems += store.read()[1]
+    if os.path.exists(ERRORED):
+        _file("rescued", ERRORED, checked, problems)
+        detail = (
+            f"An apply could not save its state and left it in {ERRORED}. If it is newer than the state in its place, "
+            f"run `planner state push {ERRORED}`; then remove it."
+        )
+        problems.append(warning("state.rescued_left", "A rescued state is left", detail))
+    return checked, list(dict.fromkeys(problems))
+
+
+def _file(kind: str, path: str, checked: list[Checked], problems: list[Diagnostic]) -> State | None:
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        problems.append(error("state.read", f"Cannot read the {kind}", f"{path}: {problem.strerror or problem}."))
+        return None
+    state, found = read_state(data, path)
+    problems += found
+    if state is not None:
+        objects = sum((i.current is not None) + len(i.deposed) for _, i in state.instances())
+        content = f"serial {state.serial}, lineage {state.lineage}, {_count(objects, 'object')}"
+        checked.append(Checked(kind, path, content))
+    elif not data:
+        checked.append(Checked(kind, path, "empty"))
+    return state
+
+
+def _relation(store: StateStore, state: State, backup: State) -> list[Diagnostic]:
+    """The backup is what was there before the last change."""
+    if backup.lineage != state.lineage:
+        detail = f"{store.backup_path} has lineage {backup.lineage}, the state {state.lineage}: it is no backup of it."
+        return [warning("state.backup_foreign", "The backup is of another state", detail)]
+    if backup.serial > state.serial:
+        detail = (
+            f"{store.backup_path} has serial {backup.serial}, {store.read_path} has {state.serial}: the state may have "
+            "been replaced by an older one."
+        )
+        return [warning("state.backup_newer", "The backup is newer than the state", detail)]
+    return []
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
