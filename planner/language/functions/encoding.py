@@ -64,10 +64,10 @@ def base64encode(string: str) -> Value:
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def base64gzip(string: str) -> Value:
-    """Compresses a string with gzip and encodes the result in Base64."""
-    import gzip
+    """Compresses a string with gzip and encodes the result in Base64: the very bytes that OpenTofu makes."""
+    from planner.language.functions.deflate import gzip
 
-    return base64_text(gzip.compress(string.encode("utf-8", "surrogateescape"), mtime=0))
+    return base64_text(gzip(string.encode("utf-8", "surrogateescape")))
 
 
 @function(Param("str", STRING, allow_marked=True), result=STRING, into=FUNCTIONS)

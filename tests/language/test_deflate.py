@@ -1,0 +1,58 @@
+"""Compression to the bytes that Go's gzip makes (written at once, flushed, closed), whose digests were recorded."""
+
+from __future__ import annotations
+
+import gzip as reader
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.language.functions.deflate import gzip
+
+RECORDED: list[str] = json.loads((Path(__file__).parent / "data" / "gzip_digests.json").read_text())
+
+
+def texts() -> Iterator[bytes]:
+    """Texts of many kinds and sizes, always the same: of noise, of few letters, of words, repeated near and far."""
+    state = 12345
+
+    def number(below: int) -> int:
+        nonlocal state
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return (state >> 33) % below
+
+    def noise(size: int) -> bytes:
+        return bytes(number(256) for _ in range(size))
+
+    words = [bytes(97 + number(26) for _ in range(1 + number(9))) for _ in range(300)]
+    script = b"#!/bin/bash\nset -euo pipefail\napt-get install -y nginx\nsystemctl enable nginx\n"
+    for size in (*range(12), 20, 63, 130, 400, 1000):
+        yield noise(size)
+        yield (script * 20)[:size]
+    for size in (300, 5_000, 66_000):
+        yield bytes(97 + number(2) for _ in range(size))
+        yield b" ".join(words[number(300)] for _ in range(size // 5))
+        yield b"x" * size
+        yield (noise(33_000) * 3)[:size]
+        yield b"".join((script, b"%d" % number(10**6))[number(2)] for _ in range(size // 40))
+        yield bytes(min(255, number(16) * number(16) * number(2)) for _ in range(size))
+    yield b" ".join(words[number(300)] for _ in range(60_000))
+    yield noise(70_000) + script * 10 + noise(40_000)
+
+
+@pytest.mark.parametrize(("text", "digest"), list(zip(texts(), RECORDED, strict=True)), ids=range(len(RECORDED)))
+def test_the_bytes_are_those_of_go(text: bytes, digest: str) -> None:
+    assert hashlib.sha256(gzip(text)).hexdigest() == digest
+
+
+@given(
+    st.binary(max_size=600) | st.lists(st.sampled_from([b"ab", b"abcd", b"\0", b"xyz" * 30]), max_size=80).map(b"".join)
+)
+@settings(max_examples=60, deadline=None)
+def test_any_reader_reads_it(data: bytes) -> None:
+    assert reader.decompress(gzip(data)) == data
