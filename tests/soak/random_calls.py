@@ -8,7 +8,7 @@ from planner.language.functions import lookup, names
 from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type
 
 # These depend on the machine or the time, or their results are not comparable as text.
-LEFT_OUT = {"abspath", "bcrypt", "pathexpand", "plantimestamp", "timestamp", "uuid"}
+LEFT_OUT = {"abspath", "base64gzip", "bcrypt", "pathexpand", "plantimestamp", "timestamp", "uuid"}
 WORDS = [
     "", "a", "b", "hello", "Hello World", "x,y,z", "1", "-2", "3.5", "true", "false", "null", "héllo", "ÀÉ", "ß",
     "日本語", "👨‍👩‍👧", "  pad  ", "line1\nline2", "\r\n", "\t", "10.0.0.0/8", "192.168.1.0/24", "2001:db8::/32", "::1",
