@@ -26,6 +26,7 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:
     from planner.state.local import StateStore
+    from planner.state.lock import LockInfo
     from planner.state.model import InstanceState, ResourceState, State
 
 Moved: TypeAlias = tuple[str, str]
@@ -300,15 +301,21 @@ def state_replace_provider(
     return _edit(options, "state-replace-provider", change, dry_run)
 
 
-def force_unlock(options: Options, lock_id: str) -> list[Diagnostic]:
-    """Remove the lock of the state that has this id."""
-    from planner.state.lock import force_unlock
+def force_unlock(options: Options, lock_id: str, confirm: Callable[[LockInfo], bool]) -> tuple[bool, list[Diagnostic]]:
+    """Remove the lock of the state that has this id, and whether that was done: `confirm` is asked when there is such a
+    lock and nobody holds it any more."""
+    from planner.shown import state_store
+    from planner.state.lock import held_by, remove_info
 
-    shown = stored_state(options)
-    store = shown.session.store
+    store, problems = state_store(options)
     if store is None:
-        return list(shown.diagnostics)
-    return force_unlock(os.path.join(options.directory, store.path), lock_id)
+        return False, problems
+    path = os.path.join(options.directory, store.path)
+    holder, found = held_by(path, lock_id)
+    if holder is None or not confirm(holder):
+        return False, found
+    found = remove_info(path)
+    return not found, found
 
 
 # ---------------------------------------------------------------- pieces

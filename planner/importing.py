@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from attrs import evolve
 
 from planner import graphs, pipeline
-from planner.session import Options, Session, load_configuration, load_values, selection_problems
+from planner.session import Options, Session, load_configuration, load_values, open_store, selection_problems
 from planner.state.model import State
 from planner.vocabulary.address import AddressError, ResourceAddress, parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from planner.config.model import ImportDecl
 
 
-def import_object(options: Options, address: str, id: str) -> list[Diagnostic]:
+def import_object(options: Options, address: str, id: str, begins: Callable[[], object] = bool) -> list[Diagnostic]:
     """Read the object with this id and record it as the instance of an address. The configuration must declare it, and
-    the state must not have it yet."""
+    the state must not have it yet; `begins` is called when both are so."""
     session = load_configuration(options)
     session = evolve(session, diagnostics=(*session.diagnostics, *selection_problems(session)))
     if session.config is None or session.failed:
@@ -28,6 +29,9 @@ def import_object(options: Options, address: str, id: str) -> list[Diagnostic]:
         target = _target(session, address)
     except Failure as failure:
         return [*session.diagnostics, *failure.diagnostics]
+    found = _looked_up(session, target)
+    if has_errors(found):
+        return [*session.diagnostics, *found]
     variables, problems = load_values(session)
     session = pipeline.open_backend(evolve(session, variables=variables, diagnostics=(*session.diagnostics, *problems)))
     if session.failed or session.store is None:
@@ -38,8 +42,26 @@ def import_object(options: Options, address: str, id: str) -> list[Diagnostic]:
         session = pipeline.read_state(session)
         found = list(session.diagnostics)
         if not session.failed:
+            begins()
             found += _record(session, target, id)
     return [*found, *problems]
+
+
+def _looked_up(session: Session, target: ResourceAddress) -> list[Diagnostic]:
+    """Whether the state has no such object yet, as far as that can be seen before anybody is asked for variables."""
+    backend, store, problems = open_store(session.options, session.config, session.workspace, session.given)
+    if backend is None or store is None or has_errors(problems):
+        return []  # said later, by whoever opens it with all values
+    state, _ = store.read()
+    return _managed(target) if state is not None and _has(state, target) else []
+
+
+def _managed(target: ResourceAddress) -> list[Diagnostic]:
+    detail = (
+        f"The state already has an object for {target}. Forget it first (planner state rm) if another one should take "
+        "its place."
+    )
+    return [error("import.managed", "Resource already managed", detail, address=str(target))]
 
 
 def _target(session: Session, text: str) -> ResourceAddress:
@@ -72,11 +94,7 @@ def _record(session: Session, target: ResourceAddress, id: str) -> list[Diagnost
 
     assert session.config is not None and session.state is not None and session.store is not None
     if _has(session.state, target):
-        detail = (
-            f"The state already has an object for {target}. Forget it first (planner state rm) if another one should "
-            "take its place."
-        )
-        return [error("import.managed", "Resource already managed", detail, address=str(target))]
+        return _managed(target)
     root = evolve(session.config.root, imports=(_block(str(target), id),))
     session = evolve(
         session,

@@ -105,7 +105,7 @@ class Terminal:
             if not output.is_abandoned:
                 reason = getattr(output.problem, "strerror", None) or output.problem
                 self.err(f"\nError: Cannot write {output.name}\n\n{reason}. What was written there is not complete.")
-        return max(code, int(bool(lost))) if code != 2 or not lost else 1
+        return 1 if lost else code
 
     @property
     def width(self) -> int:

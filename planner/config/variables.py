@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from planner.config.model import VariableDecl
 from planner.config.reading import Piece, Problems, constant, piece
@@ -43,6 +43,19 @@ class RawValue:
         """Where it stands, for values from files."""
         return self.expr.span if self.expr else None
 
+    @property
+    def source(self) -> str:
+        """Who gave it, in words: an option, a variable of the environment, a line of a file."""
+        words = {
+            "environment": f"{_PREFIX}{self.name} of the environment",
+            "automatic file": f"{self.span}",
+            "named file": f"-var-file, {self.span}",
+            "command line": f"-var={self.name}=...",
+            "input": "an answer",
+            "plan": "the plan",
+        }
+        return words.get(self.origin, self.origin)
+
     def value(self, verbatim: bool, problems: Problems) -> Value | None:
         """The value before any conversion; None when the expression has none (reported). `verbatim`: text is the
         string itself."""
@@ -70,12 +83,13 @@ RawVariables = dict[str, RawValue]
 @frozen(eq=False)
 class RootVariable:
     """A root variable's final value: converted, defaulted, marked. `raw` is what was given (None: nothing), which is
-    what a saved plan records and compares."""
+    what a saved plan records and compares; `giver` says by whom, in words."""
 
     value: Value
     raw: Value | None
     origin: Origin
     span: Span | None
+    giver: str = ""
 
 
 # ---------------------------------------------------------------- collecting
@@ -199,7 +213,7 @@ def root_variables(
         raw = given.get(name)
         mine = Problems()
         value = raw.value(variable.verbatim, mine) if raw is not None else None
-        problems.extend(mine)
+        problems.extend(evolve(d, detail=f"{d.detail}\n\nIt was given by {raw.source}.") if raw else d for d in mine)
         if raw is None or value is None or mine.has_errors:
             if variable.default is None:
                 detail = f"The variable {name} has no default: give it a value with -var, -var-file or TF_VAR_{name}."
@@ -208,14 +222,15 @@ def root_variables(
             else:
                 values[name] = RootVariable(marked(variable.default, variable), None, "default", variable.span)
             continue
-        final = finalize(value, variable, raw.span, problems)
-        values[name] = RootVariable(marked(final, variable), value, raw.origin, raw.span)
+        final = finalize(value, variable, raw.span, problems, raw.source)
+        values[name] = RootVariable(marked(final, variable), value, raw.origin, raw.span, raw.source)
     problems.extend(undeclared_values(declared, given))
     return values, problems
 
 
-def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: Problems) -> Value:
-    """A given value converted to the variable's type, with defaults for null where null is not allowed."""
+def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: Problems, giver: str = "") -> Value:
+    """A given value converted to the variable's type, with defaults for null where null is not allowed. `giver`: who
+    gave it, where that is no line of the configuration."""
     from planner.language.convert import ConversionError
 
     _, marks = unmark_deep(value)
@@ -227,14 +242,14 @@ def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: 
     try:
         final = variable.constraint.convert(value)
     except ConversionError as bad:
-        source = f" given at {span}" if span else ""
+        source = f" given by {giver}" if giver else f" given at {span}" if span else ""
         detail = f"The value of var.{variable.name}{source} does not fit its type: {bad}."
         problems.error("variable_does_not_fit", "Invalid value for input variable", detail, variable.span)
         return Unknown(variable.constraint.type)
     if is_null(final) and not variable.nullable:
         if variable.default is not None:
             return variable.default
-        detail = f"var.{variable.name} may not be null."
+        detail = f"var.{variable.name} may not be null{f', which {giver} makes it' if giver else ''}."
         problems.error("null_variable", "Required variable not set", detail, span or variable.span)
         return Unknown(variable.constraint.type)
     return final

@@ -242,6 +242,11 @@ def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
         if before.lineage == current.lineage
         else "the stored state has another history (lineage)"
     )
+    from planner.plan.applied import was_applied
+
+    if before.lineage in ("", current.lineage) and was_applied(plan, current):
+        detail = f"The stored state (serial {current.serial}) has all that this plan announced. There is nothing to do."
+        return [error("plan_file.applied", "Saved plan was applied already", detail)]
     detail = f"The plan cannot be applied any more: {what}. Make the plan again."
     return [error("plan_file.stale", "Saved plan is stale", detail)]
 

@@ -27,7 +27,7 @@ def value_problems(config: Config, name: str, given: RootVariable | None) -> lis
     if given is None or given.raw is None:
         return []
     problems = Problems()
-    finalize(given.raw, config.root.variables[name], given.span, problems)
+    finalize(given.raw, config.root.variables[name], given.span, problems, given.giver)
     return list(problems)
 
 

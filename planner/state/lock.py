@@ -305,19 +305,25 @@ class FileLock:
         )
 
 
-def force_unlock(state_path: str, lock_id: str) -> list[Diagnostic]:
-    """Remove the lock info that a process left behind, if it is the one with this id and no process holds the lock."""
+def held_by(state_path: str, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
+    """The lock info that a process left behind, if it is the one with this id and no process holds the lock."""
     holder = read_lock_info(state_path)
     if holder is None:
-        return [error("state.not_locked", "The state is not locked", f"No lock is recorded for {state_path}.")]
+        return None, [error("state.not_locked", "The state is not locked", f"No lock is recorded for {state_path}.")]
     if holder.id != lock_id:
-        return [
-            error(
-                "state.lock_id",
-                "Wrong lock id",
-                f'The lock on {state_path} has the id "{holder.id}", not "{lock_id}".\n\n{holder.describe()}',
-            )
-        ]
+        detail = f'The lock on {state_path} has the id "{holder.id}", not "{lock_id}".\n\n{holder.describe()}'
+        return None, [error("state.lock_id", "Wrong lock id", detail)]
+    if FileLock(state_path).is_taken():
+        detail = (
+            f"The process that holds the lock on {state_path} is still at work, and a lock of the file system cannot "
+            f"be taken from it: wait for it, or end it.\n\n{holder.describe()}"
+        )
+        return None, [error("state.lock_alive", "The lock is held", detail)]
+    return holder, []
+
+
+def remove_info(state_path: str) -> list[Diagnostic]:
+    """Remove the lock info that a process left behind."""
     try:
         os.remove(info_path(state_path))
     except OSError as e:

@@ -62,7 +62,7 @@ class Played(types.SimpleNamespace):
 
     def __init__(self, **more):
         super().__init__(calls=[], planned=CHANGES, problems=(), state=STATE, counts=(1, 0, 0, 0, 0), **more)
-        self.session = types.SimpleNamespace(schemas=Schemas())
+        self.session = types.SimpleNamespace(schemas=Schemas(), workspace="default", store=None, backend=None)
 
     def note(self, name, *arguments):
         self.calls.append((name, arguments))

@@ -160,6 +160,7 @@ def test_start_imports_only_what_version_needs():
         "planner.cli.main",
         "planner.cli.index",
         "planner.cli.flags",
+        "planner.cli.streams",
         "planner.cli.terminal",
         "planner.cli.commands",
         "planner.cli.commands.version",

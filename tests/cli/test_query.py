@@ -263,7 +263,7 @@ def test_the_limit_of_paths_is_said(say: Any) -> None:
     assert code == 0
     assert {row[0] for row in json.loads(out)["rows"]} == {1, 2}
     assert "Only 2 of " in problems and "Warning: There are more paths" in problems
-    assert "Only 2 of " in say("allpaths", "root", "var.prefix", "-limit=2")[1]
+    assert "Only 2 of " in say("allpaths", "root", "var.prefix", "-limit=2")[2]
 
 
 # ---------------------------------------------------------------- formats

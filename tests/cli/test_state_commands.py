@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import time
 
 import pytest
+
+from planner.state.local import StateStore
 
 PROVIDER = 'provider["terraform.io/builtin/terraform"]'
 MAIN = 'resource "terraform_data" "a" {}\n'
@@ -233,6 +237,120 @@ def test_workspaces(planner, here):
     assert planner("workspace", "select", "default").out == ""
     assert planner("workspace", "delete", "dev").code == 0
     assert names(planner) == ["* default"]
+
+
+def test_a_copy_of_a_missing_state_creates_nothing(planner, here):
+    before = names(planner)
+    ran = planner("workspace", "new", "-state=missing.tfstate", "copy")
+    assert ran.code == 1
+    assert "no state file missing.tfstate" in ran.err
+    assert names(planner) == before
+    (here / "broken.tfstate").write_text("{")
+    assert planner("workspace", "new", "-state=broken.tfstate", "copy").code == 1
+    assert names(planner) == before
+
+
+def test_select_says_what_it_created(planner, here):
+    assert 'Created and switched to workspace "made"!' in planner("workspace", "select", "-or-create", "made").out
+    assert "Created" not in planner("workspace", "select", "-or-create", "default").out
+
+
+def test_what_is_left_of_a_deleted_workspace_is_named(planner, here):
+    assert planner("workspace", "new", "-state=terraform.tfstate", "copy").code == 0
+    assert planner("workspace", "select", "default").code == 0
+    refused = planner("workspace", "delete", "copy")
+    assert refused.code == 1
+    addresses = planner("state", "list").out.splitlines()
+    assert addresses
+    assert all(f"  - {address}" in refused.err for address in addresses)
+    forced = planner("workspace", "delete", "-force", "copy")
+    assert forced.code == 0
+    assert "Warning: Objects are left unmanaged" in forced.out
+    assert all(f"  - {address}" in forced.out for address in addresses)
+
+
+def test_data_sources_do_not_keep_a_workspace(planner, here):
+    (here / "main.tf").write_text(
+        'data "terraform_remote_state" "r" {\n  backend = "local"\n  config = { path = "r" }\n}'
+    )
+    (here / "r").write_text(
+        '{"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "x", "resources": []}'
+    )
+    assert planner("workspace", "new", "data").code == 0
+    assert planner("apply", "-auto-approve").code == 0
+    assert planner("workspace", "select", "default").code == 0
+    assert planner("workspace", "delete", "data").code == 0
+
+
+def test_a_workspace_in_use_is_not_deleted(planner, here):
+    assert planner("workspace", "new", "-state=terraform.tfstate", "used").code == 0
+    assert planner("workspace", "select", "default").code == 0
+    store = StateStore("terraform.tfstate.d/used/terraform.tfstate")
+    held = multiprocessing.get_context("fork").Process(target=_hold, args=(store, here))
+    held.start()
+    while not (here / "held").exists():
+        time.sleep(0.01)
+    ran = planner("workspace", "delete", "-force", "used")
+    held.terminate()
+    held.join()
+    assert ran.code == 1
+    assert "state lock" in ran.err
+
+
+def _hold(store: StateStore, here) -> None:
+    assert store.lock("apply") == []
+    (here / "held").touch()
+    time.sleep(60)
+
+
+def test_an_applied_plan_says_so(planner, here):
+    (here / "main.tf").write_text('resource "terraform_data" "n" { input = { a = [1, "x"] } }')
+    assert planner("plan", "-out=p").code == 0
+    assert planner("apply", "p").code == 0
+    again = planner("apply", "p")
+    assert again.code == 1
+    assert "Saved plan was applied already" in again.err
+    (here / "main.tf").write_text('resource "terraform_data" "n" { input = "other" }')
+    assert planner("apply", "-auto-approve").code == 0
+    assert "Saved plan is stale" in planner("apply", "p").err
+
+
+def test_import_looks_before_it_asks(planner, here):
+    (here / "main.tf").write_text('variable "v" {}\nresource "terraform_data" "n" { input = var.v }')
+    assert planner("apply", "-auto-approve", "-var=v=1").code == 0
+    ran = planner("import", "terraform_data.n", "id", stdin="value\n")
+    assert ran.code == 1
+    assert "already has an object for terraform_data.n" in " ".join(ran.err.split())
+    assert "Enter a value" not in ran.out
+    assert planner("state", "rm", "terraform_data.n").code == 0
+    assert "Enter a value" in planner("import", "terraform_data.n", "id", stdin="value\n").out
+
+
+def test_unlocking_looks_before_it_asks(planner, here):
+    ran = planner("force-unlock", "no-such-lock", stdin="yes\n")
+    assert ran.code == 1
+    assert "not locked" in ran.err
+    assert "Enter a value" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("given", "who"),
+    [
+        (("-var=n=x",), "given by -var=n=..."),
+        (("-var-file=v.tfvars",), "given by -var-file, v.tfvars:1"),
+        ((), "given by terraform.tfvars:1"),
+        (("environment",), "given by TF_VAR_n of the environment"),
+    ],
+)
+def test_a_wrong_value_says_who_gave_it(planner, here, monkeypatch, given, who):
+    (here / "main.tf").write_text('variable "n" { type = number }')
+    (here / "v.tfvars").write_text('n = "x"')
+    if given == ("environment",):
+        monkeypatch.setenv("TF_VAR_n", "x")
+        given = ()
+    elif not given:
+        (here / "terraform.tfvars").write_text('n = "x"')
+    assert who in " ".join(planner("plan", *given).err.split())
 
 
 def test_workspaces_refused(planner, here):

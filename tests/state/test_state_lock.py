@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from planner.state.local import StateStore
-from planner.state.lock import force_unlock, info_path, read_lock_info
+from planner.state.lock import held_by, info_path, read_lock_info, remove_info
 from planner.state.model import State
 from planner.walk.stop import StopSignal
 
@@ -136,13 +136,16 @@ def test_a_dead_holder_holds_nothing(path: Path) -> None:
 
 
 def test_force_unlock(path: Path) -> None:
-    assert [d.code for d in force_unlock(str(path), "x")] == ["state.not_locked"]
+    assert [d.code for d in held_by(str(path), "x")[1]] == ["state.not_locked"]
     with holding(path):
-        pass
+        holder = read_lock_info(str(path))
+        assert holder is not None
+        assert [d.code for d in held_by(str(path), holder.id)[1]] == ["state.lock_alive"]
     holder = read_lock_info(str(path))
     assert holder is not None
-    assert [d.code for d in force_unlock(str(path), "x")] == ["state.lock_id"]
-    assert force_unlock(str(path), holder.id) == []
+    assert [d.code for d in held_by(str(path), "x")[1]] == ["state.lock_id"]
+    assert held_by(str(path), holder.id) == (holder, [])
+    assert remove_info(str(path)) == []
     assert not Path(info_path(str(path))).exists()
 
 

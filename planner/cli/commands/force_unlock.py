@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from planner.cli.approval import ask
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, JSON_LINES, VARIABLES, may_ask, options
 from planner.cli.terminal import Terminal
 from planner.cli.view import open_plain_view, usage_error_lines
-from planner.vocabulary.diagnostic import has_errors
+
+if TYPE_CHECKING:
+    from planner.state.lock import LockInfo
 
 USAGE = "[options] LOCK_ID"
 HELP = "Removes the lock of the state that has this id. Only do this when its holder is surely gone."
@@ -23,12 +27,17 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     view = open_plain_view(arguments, terminal)
     settings = options(arguments)
-    if not arguments["force"]:
+
+    def confirm(holder: LockInfo) -> bool:
+        if arguments["force"]:
+            return True
         remark = "Whoever still holds it would no longer be protected. Only 'yes' will be accepted to confirm."
-        if ask("Do you really want to remove the lock?", remark, terminal, may_ask(arguments)) != "yes":
-            view.say("force-unlock cancelled.")
-            return 1
-    diagnostics = force_unlock(settings, arguments.words[0])
-    if not has_errors(diagnostics):
+        remark = f"{holder.describe()}\n\n{remark}"
+        return ask("Do you really want to remove the lock?", remark, terminal, may_ask(arguments)) == "yes"
+
+    unlocked, diagnostics = force_unlock(settings, arguments.words[0], confirm)
+    if unlocked:
         view.say("The state has been successfully unlocked.")
-    return view.finish(diagnostics)
+    elif not diagnostics:
+        view.say("force-unlock cancelled.")
+    return max(view.finish(diagnostics), int(not unlocked))

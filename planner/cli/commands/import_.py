@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.cli.approval import asking
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, JSON_LINES, STATE, VARIABLES, options
 from planner.cli.terminal import Terminal
@@ -30,10 +31,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.importing import import_object
 
     address, id = arguments.words
-    settings = options(arguments, directory=arguments["config"] or ".")
+    settings = asking(options(arguments, directory=arguments["config"] or "."), terminal)
     view = open_view(arguments, terminal)
-    view.log(f'{address}: Importing from ID "{id}"...')
-    diagnostics = import_object(settings, address, id)
+    said = f'{address}: Importing from ID "{id}"...'
+    diagnostics = import_object(settings, address, id, lambda: view.log(said))
     view.diagnostics(diagnostics)
     if has_errors(diagnostics):
         return 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
-from planner.cli.view import open_plain_view, usage_error_lines
+from planner.cli.view import View, open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] NAME"
@@ -25,7 +25,14 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     view = open_plain_view(arguments, terminal)
     diagnostics = workspace_new(options(arguments), name)
     if not has_errors(diagnostics):
-        title = f'Created and switched to workspace "{name}"'
-        remark = "Its state is empty: a plan does not see the objects of other workspaces."
-        view.say(f"{terminal.paint(f'{title}!', 'bold', 'green')}\n\n{remark}", f"{title}. {remark}")
+        say_created(view, terminal, name, begins_with=arguments["state"])
     return view.finish(diagnostics)
+
+
+def say_created(view: View, terminal: Terminal, name: str, begins_with: str = "") -> None:
+    """That there is a new workspace, which is selected."""
+    title = f'Created and switched to workspace "{name}"'
+    remark = "Its state is empty: a plan does not see the objects of other workspaces."
+    if begins_with:
+        remark = f"Its state begins as a copy of {begins_with}."
+    view.say(f"{terminal.paint(f'{title}!', 'bold', 'green')}\n\n{remark}", f"{title}. {remark}")

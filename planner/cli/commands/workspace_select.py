@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.cli.commands.workspace_new import say_created
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
@@ -23,8 +24,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workspaces import workspace_select
 
     view = open_plain_view(arguments, terminal)
-    changed, diagnostics = workspace_select(options(arguments), name, create=arguments["or-create"])
-    if changed and not has_errors(diagnostics):
+    selected, diagnostics = workspace_select(options(arguments), name, create=arguments["or-create"])
+    if has_errors(diagnostics):
+        return view.finish(diagnostics)
+    if selected == "created":
+        say_created(view, terminal, name)
+    elif selected == "switched":
         text = f'Switched to workspace "{name}"'
         view.say(terminal.paint(f"{text}.", "green"), text)
     return view.finish(diagnostics)
