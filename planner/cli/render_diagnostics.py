@@ -124,7 +124,7 @@ def consolidate(diagnostics: list[Diagnostic], severity: str) -> list[Diagnostic
     groups: dict[str, list[Diagnostic]] = {}
     out: list[Diagnostic | str] = []
     for d in diagnostics:
-        if d.severity != severity or d.subject is None:
+        if d.severity != severity or d.subject is None or d.is_check:
             out.append(d)
             continue
         if d.summary not in groups:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import Literal, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from planner.config.model import CheckRule, Config, Expr
 from planner.language.convert import ConversionError, convert
@@ -55,7 +55,8 @@ def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity
         if kind == "assertion":
             detail = "The condition depends on values that are only known after apply; it is checked again then."
             title = f"{_TITLES[kind]} known after apply"
-            problems.append(warning("plan.assertion_unknown", title, detail, span, values=operands(rule, scope)))
+            values = operands(rule, scope)
+            problems.append(warning("plan.assertion_unknown", title, detail, span, values=values, is_check=True))
         return RuleResult("unknown", "", tuple(problems))
     held = _truth(value, span, "Invalid condition result", problems)
     if held is None:
@@ -64,7 +65,8 @@ def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity
         return RuleResult("pass", "", tuple(problems))
     detail = message or "This condition does not hold, and its error message is not usable either."
     title = f"{_TITLES[kind]} failed"
-    problems.append(Diagnostic(severity, "plan.condition_failed", title, detail, span, values=operands(rule, scope)))
+    failed = Diagnostic(severity, "plan.condition_failed", title, detail, span, values=operands(rule, scope))
+    problems.append(evolve(failed, is_check=kind == "assertion"))
     return RuleResult("fail", message, tuple(problems))
 
 

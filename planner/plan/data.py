@@ -151,4 +151,4 @@ def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, found: li
     else:
         result = RuleResult("pass")
     walk.checks.report("check", config_address, address, "data", 0, result)
-    return [warning(d.code, d.summary, d.detail, d.subject, address=d.address) for d in found]
+    return [warning(d.code, d.summary, d.detail, d.subject, address=d.address, is_check=True) for d in found]

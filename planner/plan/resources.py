@@ -38,6 +38,12 @@ class InstanceTask:
     run: InstanceWork
 
 
+def _declared(decl: ResourceDecl, modules: Iterable[ModuleInstance]) -> list[str]:
+    """The addresses of all instances that the configuration has."""
+    expansions = ((module, module.resource(decl.key).expansion) for module in modules)
+    return [module.instance_address(decl, key) for module, made in expansions if made for key in made.instances]
+
+
 class ResourceVertices:
     """The work on vertices about resources of a plan walk."""
 
@@ -78,8 +84,7 @@ class ResourceVertices:
             if resource.module not in declared:
                 for key in resource.instances:
                     self._add_orphan(node, resource, key, decl, None, tasks, problems)
-        addresses = [t.instance.address for t in tasks if not t.instance.is_orphan]
-        self.walk.checks.announce("resource", config_address, addresses)
+        self.walk.checks.announce("resource", config_address, _declared(decl, modules))  # also what is out of scope
         return self._start(tasks, problems, self.walk.own_references.get(config_address, ()))
 
     def _start(

@@ -20,7 +20,7 @@ class Diagnostic:
     """One problem. `code` is stable and short (`config.duplicate_resource`); `summary` is a title without a full stop;
     `detail` says what, why and what to do; `subject` is the span the caret points at; `context` the wider block shown;
     `address` the object concerned; `values` are lines like `var.x is 5` about expression operands;
-    `called` is the function whose call failed."""
+    `called` is the function whose call failed; `is_check`: a check block says so, which never stands for others."""
 
     severity: Severity
     code: str
@@ -31,6 +31,7 @@ class Diagnostic:
     address: str | None = None
     values: tuple[tuple[str, str], ...] = ()
     called: str = ""
+    is_check: bool = False
 
     @property
     def is_error(self) -> bool:

@@ -87,11 +87,14 @@ def _approve_and_carry_out(
     if settings.policies and planned.plan is not None and not any(d.is_error for d in problems):
         planned, found = judge(planned, view)
         problems += found
+    failed = planned.plan is None or any(d.is_error for d in problems)
+    must_ask = planned.plan is not None and planned.plan.can_apply and not arguments["auto-approve"]
+    if not failed and not must_ask:
+        problems = [d for d in problems if not d.is_check]  # applying checks again, and nobody decides in between
     view.diagnostics(problems)
-    if planned.plan is None or any(d.is_error for d in problems):
+    if planned.plan is None or failed:
         return 1
     destroys = planned.plan.mode == "destroy"
-    must_ask = planned.plan.can_apply and not arguments["auto-approve"]
     if must_ask and not approved(planned.plan.mode, planned.session, terminal, may_ask(arguments)):
         view.log("\nDestroy cancelled." if destroys else "\nApply cancelled.")
         return 1
