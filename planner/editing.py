@@ -41,7 +41,7 @@ def state_pull(options: Options) -> tuple[bytes, list[Diagnostic]]:
     from planner.state.file import write_state
 
     shown = stored_state(options)
-    return (b"" if shown.state is None else write_state(shown.state)), list(shown.diagnostics)
+    return (b"" if shown.state is None else write_state(shown.state, compact=True)), list(shown.diagnostics)
 
 
 def state_push(options: Options, data: bytes, force: bool = False) -> list[Diagnostic]:

@@ -202,6 +202,8 @@ class ModuleCall:
     """local, registry or remote"""
     source_is_constant: bool = True
     """whether the source is written out rather than computed"""
+    written_source: str = ""
+    """the source as it is written, before it is put in its usual form"""
 
 
 @frozen(eq=False)

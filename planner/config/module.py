@@ -287,7 +287,7 @@ def _resolve(unresolved: UnresolvedCall, scope: StaticScope, problems: Problems)
         title = "Invalid registry module source address" if version_given else "Invalid module source address"
         problems.error("invalid_module_source", title, str(bad), expr.span)
         return call
-    return evolve(call, source=source.text, source_kind=source.kind)
+    return evolve(call, source=source.text, source_kind=source.kind, written_source=text)
 
 
 def _instances(provider: ProviderDecl, scope: StaticScope, problems: Problems) -> dict[str, Value] | None:

@@ -120,7 +120,7 @@ class _Writer:
                 if name in child.variables
             }
         )
-        out = _without_empty({"source": call.source, "expressions": expressions})
+        out = _without_empty({"source": call.written_source, "expressions": expressions})
         out.update(_repetition(call.count, call.for_each))
         out["module"] = self.module(child)
         if call.version:
@@ -224,7 +224,7 @@ class _ModuleWriter(_Writer):
         return out
 
     def uninstalled(self, call: ModuleCall) -> dict[str, Any]:
-        out = _without_empty({"source": call.source, "version_constraint": call.version or ""})
+        out = _without_empty({"source": call.written_source, "version_constraint": call.version or ""})
         if call.depends_on:
             out["depends_on"] = _named(call.depends_on)
         return out

@@ -104,7 +104,7 @@ def _add_module(found: ProviderConfigurations, module: ModuleConfig) -> None:
         name = source.rsplit("/", 1)[-1]
         key = provider_key(name, address)
         if key not in found.entries:
-            found.entries[key] = entry(name, source, parent=inherited(name, source))
+            found.entries[key] = ProviderEntry(name, source, "", "", address, parent=inherited(name, source))
     for name in sorted(module.calls):
         child = module.children.get(name)
         if child is not None:

@@ -30,6 +30,7 @@ SCHEMA = ProviderSchema(
     resources={terraform_data.NAME: terraform_data.SCHEMA},
     data_sources={remote_state.NAME: remote_state.SCHEMA},
     functions={f.name: f for f in FUNCTIONS},
+    is_configurable=False,
 )
 
 

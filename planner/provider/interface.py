@@ -49,6 +49,8 @@ class ProviderSchema:
     meta: BlockSchema | None = None
     """what modules may tell the provider in provider_meta blocks"""
     version: int = 0
+    is_configurable: bool = True
+    """whether there is a schema of its provider blocks at all"""
 
     def resource(self, mode: str, type: str) -> ResourceSchema | None:
         """What there is under a name, None for nothing. Only managed objects have versions: others are made anew."""

@@ -13,16 +13,14 @@ from planner.provider.interface import ProviderSchema, ResourceSchema
 
 def schemas_json(schemas: Mapping[str, ProviderSchema]) -> dict[str, Any]:
     """The document for providers by address."""
-    return {
-        "format_version": "1.0",
-        "provider_schemas": {source: provider_json(schemas[source]) for source in sorted(schemas)},
-    }
+    found = {source: provider_json(schemas[source]) for source in sorted(schemas)}
+    return {"format_version": "1.0", **_present("provider_schemas", found)}
 
 
 def provider_json(schema: ProviderSchema) -> dict[str, Any]:
     """All that one provider offers; what it has nothing of is left out."""
     provider: dict[str, Any] = {"version": schema.version}
-    if schema.provider.attributes or schema.provider.blocks:
+    if schema.is_configurable:
         provider["block"] = block_json(schema.provider)
     return {
         "provider": provider,

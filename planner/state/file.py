@@ -83,10 +83,10 @@ def _version_problem(root: Any, where: str) -> str | None:
 # ---------------------------------------------------------------- writing
 
 
-def write_state(state: State) -> bytes:
-    """The bytes of a state file, indented, ending with a line break."""
+def write_state(state: State, compact: bool = False) -> bytes:
+    """The bytes of a state file, indented unless `compact`, ending with a line break."""
     with collector_paused():
-        return dumps(state_document(state), indent=True) + b"\n"
+        return dumps(state_document(state), indent=not compact) + b"\n"
 
 
 def state_document(state: State) -> dict[str, Any]:

@@ -38,10 +38,6 @@ check "one" {
   }
 }
 check "two" {
-  data "terraform_remote_state" "r" {
-    backend = "local"
-    config  = { path = "missing" }
-  }
   assert {
     condition     = terraform_data.a[0].output == "y"
     error_message = "the third"

@@ -70,15 +70,15 @@ def apply(arguments: Arguments, terminal: Terminal, mode: str) -> int:
         return carry_out(settings, saved, view, destroyed=False)
     planned = pipeline.plan(settings, view.hooks, to_apply=True)
     try:
-        return _approve_and_carry_out(settings, planned, view, arguments, terminal)
+        return _approve_and_carry_out(settings, planned, view, arguments, terminal, destroyed=mode == "destroy")
     finally:
         view.diagnostics(pipeline.release(planned))
 
 
 def _approve_and_carry_out(
-    settings: Options, planned: Planned, view: View, arguments: Arguments, terminal: Terminal
+    settings: Options, planned: Planned, view: View, arguments: Arguments, terminal: Terminal, destroyed: bool
 ) -> int:
-    """Show the plan, ask, and apply it."""
+    """Show the plan, ask, and apply it. `destroyed`: the command is destroy, which ends in its own words."""
     from planner.cli.schema_lookup import SchemaLookup
 
     if planned.plan is not None:
@@ -98,7 +98,7 @@ def _approve_and_carry_out(
     if must_ask and not approved(planned.plan.mode, planned.session, terminal, may_ask(arguments)):
         view.log("\nDestroy cancelled." if destroys else "\nApply cancelled.")
         return 1
-    return carry_out(settings, planned, view, destroys)
+    return carry_out(settings, planned, view, destroyed)
 
 
 def carry_out(settings: Options, planned: Planned, view: View, destroyed: bool) -> int:

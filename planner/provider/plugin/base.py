@@ -136,6 +136,7 @@ class PluginBase:
             if answer.HasField("provider_meta")
             else None,
             answer.provider.version,
+            answer.HasField("provider"),
         )
 
     def _call_function(self, name: str, arguments: list[tuple[Value, Type]], result: Type) -> Value:

@@ -65,10 +65,11 @@ class Client:
         except OSError as problem:
             if self._ended:
                 raise PluginError(f"It was ended before it answered the call {name}.") from None
-            why = problem.strerror or str(problem) or "the connection broke"
             how = self._process.how_it_ended()
+            if self._attached or self._process.is_running:
+                how = f"{problem.strerror or str(problem) or 'the connection broke'}; {how}"
             raise PluginError(
-                f"It broke off while it answered the call {name}: {why}; {how}.{self._process.last_output()}"
+                f"It broke off while it answered the call {name}: {how}.{self._process.last_output()}"
             ) from None
         if answer.code == OK:
             return answer.body

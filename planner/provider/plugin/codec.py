@@ -147,9 +147,7 @@ def _short(prefix: str) -> str:
 def decode(data: bytes, wanted: Type) -> Value:
     """The value of a type that bytes denote. Raises CodecError."""
     try:
-        return _in(
-            msgpack.unpackb(data, ext_hook=ExtType, strict_map_key=False, unicode_errors="surrogateescape"), wanted
-        )
+        return _in(msgpack.unpackb(data, ext_hook=ExtType, strict_map_key=False), wanted)
     except CodecError:
         raise
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as problem:
