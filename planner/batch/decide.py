@@ -12,7 +12,7 @@ from planner.batch.rules import batch_program
 from planner.datalog.evaluate import evaluate
 from planner.datalog.fact_base import FactBuilder
 
-_WANT = ("skipped", "runs", "reused", "pending", "outcome", "appliable", "retried")
+_WANT = ("skipped", "runs", "reused", "pending", "outcome", "appliable", "retried", "spares_tainted")
 _UNIT = "unit"
 
 
@@ -27,6 +27,7 @@ class Decision:
     outcome: str = ""
     appliable: bool = False
     retried: bool = False
+    spares_tainted: bool = False
 
 
 def decide(
@@ -50,6 +51,7 @@ def decide(
         shape.outcome,
         shape.appliable,
         shape.retried,
+        shape.spares_tainted,
     )
 
 
@@ -78,4 +80,5 @@ def _decide(command: str, outcomes: frozenset[str], same_inputs: bool, result: s
         str(outcome_rows[0][1]) if outcome_rows else "",
         bool(found["appliable"]),
         bool(found["retried"]),
+        bool(found["spares_tainted"]),
     )

@@ -137,6 +137,8 @@ class Request:
     facts: tuple[str, ...] = ()
     text: bool = False
     """whether the plan is wanted as text"""
+    spares_tainted: bool = False
+    """a plan that replaces tainted objects is not applied: nobody has seen it"""
 
 
 @frozen

@@ -1,7 +1,7 @@
 """Running units in their order: who comes next is in the relations, what happens to it the rules decide (decide.py).
 
-A unit begins when all that come before it have ended. Among those that may begin, the first by name does. Processes
-that die take with them what they had in work: that is run once more, alone, so that it is clear who ends them.
+A unit begins when all that come before it have ended. Among those that may begin, the first by name does. What a
+process that dies had in work may be run once more; nothing else is touched by that.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from planner.batch.record import Record
 
 POLL = 0.2
 """seconds between looks at whether somebody wants to stop"""
-MOST_MEMORY = 1 << 30
-"""bytes that a process may have had before its pool is replaced by a fresh one"""
 
 HARMLESS = ("plan", "validate")
 """commands that change nothing: their units may stand ready behind those in work, so that no process waits for one"""
@@ -70,7 +68,6 @@ class Schedule:
         self.open: dict[str, int] = {}
         self.after: dict[str, list[str]] = {}
         self.peak = 0
-        self.is_tired = False
         self.has_run = False
         self.is_told = False
 
@@ -127,10 +124,6 @@ class Schedule:
                 self._submit(unit, request)
 
     def _has_room(self) -> bool:
-        if not self.running:
-            return True
-        if self.is_tired or any(unit in self.deaths for unit in (*self.running.values(), self.ready[0])):
-            return False  # a pool that is to be replaced, or somebody who has to be alone
         return len(self.running) < self.workers * (2 if self.command in HARMLESS else 1)
 
     def _submit(self, unit: str, request: Request) -> None:
@@ -139,8 +132,6 @@ class Schedule:
         self.record.sync()  # what is in work is known after any crash
         self.listener.began(unit, attempt)
         self.has_run = True
-        if self.is_tired:
-            self._close()
         try:
             if self.executor is None:
                 self.executor = self.open_executor()
@@ -164,37 +155,28 @@ class Schedule:
             self.listener.stopping(sorted(self.running.values()))
             if self.executor is not None:
                 self.executor.stop()
-        dead = []
         for future in sorted(finished, key=lambda f: self.running[f]):
             unit = self.running.pop(future)
             problem = future.exception()
             if problem is None:
                 result = future.result()
-                self.is_tired = self.is_tired or result.memory > MOST_MEMORY
                 self.peak = max(self.peak, result.memory)
                 self._finish(unit, result)
             elif is_death(problem):
-                dead.append(unit)
+                self._bury(unit)
             else:
                 self._finish(unit, _broken(unit, problem))
-        if dead:
-            self._bury(dead)
 
-    def _bury(self, dead: list[str]) -> None:
-        """A process died: everything that was in its pool is gone with it."""
-        dead += self.running.values()
-        self.running.clear()
-        if self.executor is not None:
-            self.executor.retire()
-        self._close()
-        for unit in sorted(dead):
-            self.deaths[unit] = self.deaths.get(unit, 0) + 1
-            self.record.add("died", unit=unit, attempt=self.deaths[unit])
-            decision = decide(self.command, self._outcomes(unit), result="died", died=self.deaths[unit])
-            if decision.retried and not self.is_stopped():
-                heappush(self.ready, unit)
-            else:
-                self._finish(unit, Result(unit, "died", diagnostics=(_died(unit, self.deaths[unit]),)))
+    def _bury(self, unit: str) -> None:
+        """The process that ran a unit is gone."""
+        self.deaths[unit] = self.deaths.get(unit, 0) + 1
+        self.record.add("died", unit=unit, attempt=self.deaths[unit])
+        decision = decide(self.command, self._outcomes(unit), result="died", died=self.deaths[unit])
+        if decision.retried and not self.is_stopped():
+            self.requests[unit] = evolve(self.requests[unit], spares_tainted=decision.spares_tainted)
+            heappush(self.ready, unit)
+        else:
+            self._finish(unit, Result(unit, "died", diagnostics=(_died(unit, self.deaths[unit]),)))
 
     def _finish(self, unit: str, result: Result) -> None:
         outcomes = self._outcomes(unit)
@@ -216,7 +198,7 @@ class Schedule:
                 heappush(self.ready, other)
 
     def _close(self) -> None:
-        executor, self.executor, self.is_tired = self.executor, None, False
+        executor, self.executor = self.executor, None
         if executor is not None:
             executor.shutdown(wait=True, cancel_futures=True)
 

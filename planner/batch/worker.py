@@ -340,12 +340,27 @@ def _apply(request: Request, options: Options) -> Result:
             return _failed(request, planned.diagnostics, terminal)
         if not plan.can_apply:
             return evolve(_of_plan(request, planned, plan), text=terminal.stdout.getvalue())
+        tainted = [c.address for c in plan.changes if c.reason == "replace_because_tainted"]
+        if tainted and request.spares_tainted:
+            return _spared(request, planned, plan, tainted)
         applied = pipeline.apply(options, planned, hooks)
     finally:
         problems += pipeline.release(planned)
     done = _applied(request, applied, terminal, problems)
     short = _of_plan(evolve(request, facts=()), planned, plan)
     return evolve(done, changes=short.changes, outputs=short.outputs)
+
+
+def _spared(request: Request, planned: Planned, plan: Plan, tainted: list[str]) -> Result:
+    """What is said instead of replacing objects that a process was making when it died."""
+    names = "".join(f"\n  - {address}" for address in tainted)
+    detail = (
+        f"A process died while it made these objects of {request.unit}, so they are tainted, and applying would "
+        f"destroy them and make them anew:{names}\n\nNothing more was done. Look at them; then apply again to replace "
+        "them, or keep them with `planner untaint`."
+    )
+    said = error("batch.tainted", "Tainted objects are not replaced unasked", detail)
+    return Result(request.unit, "tainted", diagnostics=described([*planned.diagnostics, said]))
 
 
 def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagnostic] | None = None) -> Result:

@@ -72,34 +72,55 @@ def killer(condition: str) -> str:
     )
 
 
+def ender(version: int, condition: str = "") -> str:
+    """A resource whose destruction, when the version changes, ends the process that runs it, on a condition."""
+    return (
+        f'resource "terraform_data" "ender" {{\n  triggers_replace = {version}\n  provisioner "local-exec" {{\n'
+        f'    when    = destroy\n    command = "{condition} kill -9 $PPID; sleep 1"\n    quiet   = true\n  }}\n}}\n'
+    )
+
+
 def test_a_process_that_dies_is_made_up_for(tmp_path: Path) -> None:
+    chain(tmp_path, "a", "b")
+    for version in (1, 2):
+        more = ender(version, "test -e ../flag && exit 0; touch ../flag;")
+        write(tmp_path, {"b/main.tf": unit({"up": "a"}, more=more)})
+        if version == 1:
+            assert batch(tmp_path, "apply", "-auto-approve").code == 0
+    ran = batch(tmp_path, "apply", "-auto-approve", "-executor=processes", "-json")
+    assert (ran.code, ran.outcomes) == (0, {"a": "unchanged", "b": "applied"})
+    found = ran.unit("b")
+    assert found["attempts"] == 2
+    assert found["diagnostics"][0]["summary"] == "A process died"
+
+
+def test_what_was_being_made_is_not_replaced_unasked(tmp_path: Path) -> None:
     chain(tmp_path, "a", "b")
     write(tmp_path, {"b/main.tf": unit({"up": "a"}, more=killer("test -e ../flag && exit 0; touch ../flag;"))})
     ran = batch(tmp_path, "apply", "-auto-approve", "-executor=processes", "-json")
-    assert (ran.code, ran.outcomes) == (0, {"a": "applied", "b": "applied"})
-    found = ran.unit("b")
-    assert found["attempts"] == 2
-    said = [d["summary"] for d in found["diagnostics"]]
-    assert said[0] == "A process died" and len(said) > 1  # what was in work, from the journal
-    assert "killer" in json.dumps(found["diagnostics"][1:])
+    assert (ran.code, ran.outcomes) == (1, {"a": "applied", "b": "died"})
+    said = json.dumps(ran.unit("b")["diagnostics"])
+    assert "Tainted objects are not replaced unasked" in said and "terraform_data.killer" in said
+    assert batch(tmp_path, "apply", "-auto-approve", "-json").outcomes["b"] == "applied"  # now it was asked for
 
 
 def test_who_always_kills_is_reported_and_nobody_else(tmp_path: Path) -> None:
+    """Those in work beside it go on: each is run once, and what it made stays as it is."""
     chain(tmp_path, "a", "b", "c")
-    write(tmp_path, {"b/main.tf": unit({"up": "a"}, more=killer(""))})
-    write(tmp_path, {f"other{i}/main.tf": unit() for i in range(4)})
+    slow = 'resource "terraform_data" "slow" {\n  provisioner "local-exec" {\n    command = "sleep 1.5"\n  }\n}\n'
+    write(tmp_path, {"b/main.tf": unit({"up": "a"}, more=ender(1))})
+    assert batch(tmp_path, "apply", "-auto-approve", "deps(b)").code == 0
+    write(tmp_path, {"b/main.tf": unit({"up": "a"}, more=ender(2))})
+    write(tmp_path, {f"other{i}/main.tf": unit(more=slow) for i in range(2)})
     ran = batch(tmp_path, "apply", "-auto-approve", "-executor=processes", "-workers=3", "-json")
     assert ran.code == 1
-    others = [f"other{i}" for i in range(4)]
-    ended = ran.outcomes
-    for name in others:  # who was in work beside it may have been done just before its process died, too
-        assert ended.pop(name) == "applied" or (ran.unit(name)["attempts"], ran.unit(name)["outcome"]) == (
-            2,
-            "unchanged",
-        )
-    assert ended == {"a": "applied", "b": "died", "c": "skipped"}
+    others = [f"other{i}" for i in range(2)]
+    assert ran.outcomes == {"a": "unchanged", "b": "died", "c": "skipped", **dict.fromkeys(others, "applied")}
+    assert [ran.unit(name)["attempts"] for name in others] == [1, 1]
+    for name in others:
+        state = json.loads((tmp_path / name / "terraform.tfstate").read_text())
+        assert "tainted" not in json.dumps(state)
     assert "ended without an answer, 2 times" in ran.unit("b")["diagnostics"][0]["detail"]
-    write(tmp_path, {"b/main.tf": unit({"up": "a"})})
+    write(tmp_path, {"b/main.tf": unit({"up": "a"}, more=ender(1))})
     resumed = batch(tmp_path, "resume", "-json").outcomes
-    assert [resumed[name] for name in "abc"] == ["applied"] * 3
-    assert {resumed[name] for name in others} <= {"applied", "unchanged"}
+    assert {resumed[name] for name in (*others, "c")} == {"applied"}
