@@ -23,6 +23,7 @@ WANT = (
     "takes_itself",
     "missing_output",
     "shared_state",
+    "orphaned",
     "selected",
     "changed",
     "run_order",
@@ -103,10 +104,11 @@ def analyse(
     command: str = "plan",
     own: Files = (),
     want: Iterable[str] = (),
+    known: Mapping[str, str] = {},
 ) -> Analysis:
     """Derive the order of a fleet and what is selected. Raises Failure for a selection that makes no sense and for
-    broken rules."""
-    facts = fleet_facts(fleet, surveys)
+    broken rules. `known`: the states of units that earlier commands knew."""
+    facts = fleet_facts(fleet, surveys, known)
     facts.add("command", command)
     program = batch_program(own)
     if select(facts, fleet, selection) or "reads_file" in want or own:
@@ -141,6 +143,13 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
     for unit, other, state in database.sorted("shared_state"):
         detail = f"{unit} and {other} would both write {state}. Give one of them a backend or workspace of its own."
         yield error("batch.shared_state", "Two units write one state", detail)
+    for unit, state in database.sorted("orphaned"):
+        detail = (
+            f"{unit} is not a unit of this fleet any more, but its state {state} still has objects, which nobody plans "
+            "or destroys. Bring the unit back (or name its folder) and destroy it, or forget the objects with "
+            "`planner state rm`."
+        )
+        yield warning("batch.orphaned", "A unit is gone and its objects are not", detail)
     for (unit,) in database.sorted("takes_itself"):
         detail = f"{unit} would need its own outputs before it can be planned."
         yield error("batch.self", "A unit waits for itself", detail)

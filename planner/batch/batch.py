@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -14,6 +15,9 @@ from planner.batch.model import Fleet, Request, Survey
 from planner.batch.rules import Files
 from planner.batch.selectors import Selection
 from planner.vocabulary.diagnostic import Failure, error, has_errors
+
+if TYPE_CHECKING:
+    from planner.batch.hold import Hold
 
 CHUNK = 25
 """units that one task surveys"""
@@ -74,6 +78,16 @@ class Batch:
         self.texts: dict[str, str] = {}
         self.made: dict[str, Survey] = {}
         self.pool: Workplace | None = None
+        self.held: Hold | None = None
+
+    def hold(self) -> None:
+        """Keep other batches off the fleet until `close`, unless both only look at it. Raises Failure."""
+        from planner.batch.hold import take
+        from planner.batch.schedule import HARMLESS
+
+        if self.options.lock:
+            alone = self.command not in HARMLESS
+            self.held = take(self.fleet.root, self.command, alone, self.options.lock_timeout)
 
     def warm_up(self) -> None:
         from planner.batch.executors import warm_up
@@ -100,15 +114,20 @@ class Batch:
         if known is not None:
             return from_plain(known, self.fleet, self.command, self.own)
         surveys = {name: self.made.get(name) or survey_of(text) for name, text in self.texts.items()}
-        found = analyse(self.fleet, surveys, selection, self.command, self.own, want)
+        found = analyse(self.fleet, surveys, selection, self.command, self.own, want, self.left())
         if key and not (found.diagnostics or self.fleet.diagnostics):
             self.cache.keep_analysis(self.command, key, to_plain(found))
         return found
 
+    def left(self) -> dict[str, str]:
+        """The state files of units that earlier commands knew, and that the fleet does not have."""
+        return self.cache.known_states(self.fleet.units)
+
     def _analysis_key(self) -> str:
         """What the analysis of a whole fleet rests on."""
         said = blake2b(digest_size=16)
-        for text in (self.fleet.text, self.fleet.root, *self.fleet.units, *self.texts.values()):
+        states = (state for _, state in self.fleet.left)
+        for text in (self.fleet.text, self.fleet.root, *self.fleet.units, *self.texts.values(), *states):
             said.update(b"\0" + text.encode("utf-8", "surrogatepass"))
         return said.hexdigest()
 
@@ -161,11 +180,17 @@ class Batch:
             raise
         self.pool = executor
         if not self.keeps_pool:
-            self.close()
+            self._give_back()
         return surveys
 
     def close(self) -> None:
-        """Give back the processes that nothing took over."""
+        """Give back the processes that nothing took over, and the fleet."""
+        self._give_back()
+        if self.held is not None:
+            self.held.release()
+        self.held = None
+
+    def _give_back(self) -> None:
         kept, self.pool = self.pool, None
         if kept is not None:
             kept.shutdown(wait=True)

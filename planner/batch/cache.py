@@ -8,6 +8,7 @@ states, the outputs of upstream units, lock files, folders of providers, rule fi
 from __future__ import annotations
 
 import os
+from collections.abc import Container
 from hashlib import blake2b
 from typing import Any
 
@@ -20,7 +21,7 @@ from planner.vocabulary.fast_json import orjson
 
 FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses"
 """what is known of folders, of units, and of the whole fleet by commands"""
-_FORMAT = "3"
+_FORMAT = "4"
 """changes with what stands in the files"""
 
 
@@ -89,6 +90,12 @@ class Cache:
         if reads:
             self.kept.put(SURVEYS, request.unit, {"key": _key(request), "survey": text}, reads)
         return text
+
+    def known_states(self, others: Container[str]) -> dict[str, str]:
+        """The state files of all units but `others` that commands have known, whatever has become of them."""
+        surveys = self.kept.entries[SURVEYS]
+        found = {unit: survey_of(known["survey"]).state for unit, known in surveys.items() if unit not in others}
+        return {unit: state for unit, state in found.items() if os.path.isabs(state)}
 
     # ---------------------------------------------------------------- analyses
 
@@ -196,6 +203,7 @@ def _result(data: dict[str, Any]) -> Result:
         tuple(data["diagnostics"]),
         text=data.get("text", ""),
         plan_file=data["plan_file"],
+        asks_plugins=data["asks_plugins"],
         facts=data.get("facts", {}),
     )
 

@@ -107,9 +107,11 @@ def resume(
     options: BatchOptions = cattrs.structure(asked["options"], BatchOptions)
     options = evolve(options, lock_timeout=max(options.lock_timeout, PATIENCE), is_brief=False)
     batch = Batch(options, command)
+    batch.hold()
     analysis = batch.analysis()
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
     if has_errors(problems):
+        batch.close()
         return Report(command, analysis, diagnostics=problems)
     in_flight = record.in_flight()
     kept = {

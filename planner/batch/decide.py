@@ -12,7 +12,7 @@ from planner.batch.rules import batch_program
 from planner.datalog.evaluate import evaluate
 from planner.datalog.fact_base import FactBuilder
 
-_WANT = ("skipped", "runs", "reused", "pending", "outcome", "appliable", "retried", "spares_tainted")
+_WANT = ("skipped", "runs", "reused", "pending", "outcome", "appliable", "retried", "spares_tainted", "decided_by")
 _UNIT = "unit"
 
 
@@ -28,6 +28,7 @@ class Decision:
     appliable: bool = False
     retried: bool = False
     spares_tainted: bool = False
+    because: str = ""
 
 
 def decide(
@@ -36,10 +37,11 @@ def decide(
     same_inputs: bool = False,
     result: str = "",
     died: int = 0,
+    asks_plugins: bool = False,
 ) -> Decision:
     """What becomes of a unit. `before`: the outcomes of the units that come before it; `result`: how its own run ended,
     "" before that; `died`: how often a process died that ran it."""
-    shape = _decide(command, frozenset(before.values()), same_inputs, result, died)
+    shape = _decide(command, frozenset(before.values()), same_inputs, result, died, asks_plugins)
     if not shape.skipped and not shape.pending:
         return shape
     names = sorted(before)
@@ -52,11 +54,14 @@ def decide(
         shape.appliable,
         shape.retried,
         shape.spares_tainted,
+        next((n for n in names if before[n] == shape.because), ""),
     )
 
 
 @cache
-def _decide(command: str, outcomes: frozenset[str], same_inputs: bool, result: str, died: int) -> Decision:
+def _decide(
+    command: str, outcomes: frozenset[str], same_inputs: bool, result: str, died: int, asks_plugins: bool
+) -> Decision:
     facts = FactBuilder()
     facts.add("command", command)
     facts.add("about", _UNIT)
@@ -64,6 +69,8 @@ def _decide(command: str, outcomes: frozenset[str], same_inputs: bool, result: s
         facts.add("earlier", _UNIT, outcome, outcome)  # another unit is called like its outcome here
     if same_inputs:
         facts.add("same_inputs", _UNIT)
+    if asks_plugins:
+        facts.add("asks_plugins", _UNIT)
     if result:
         facts.add("result", _UNIT, result)
     if died:
@@ -81,4 +88,5 @@ def _decide(command: str, outcomes: frozenset[str], same_inputs: bool, result: s
         bool(found["appliable"]),
         bool(found["retried"]),
         bool(found["spares_tainted"]),
+        next((str(row[1]) for row in found.sorted("decided_by")), ""),
     )

@@ -13,6 +13,7 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 MARKERS = (".planner-unit",)
 """files that make a folder with configuration a unit, though no block in it says so"""
+STATE = "terraform.tfstate"
 _ROOT_BLOCK = re.compile(rb"^\s*(terraform|language)\s*\{", re.MULTILINE)
 _ROOT_SETTING = re.compile(rb"\b(backend|cloud|required_[a-z]+)\b|\bencryption\b")
 _JSON_BLOCK = re.compile(rb'"terraform"\s*:')
@@ -33,9 +34,11 @@ class Memory(Protocol):
 
 def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], Memory]) -> tuple[Fleet, list[str]]:
     """The fleet that a command is about, and the words that name something else: units. Folders and patterns of folders
-    say where to look; without any it is the working directory. A fleet's file there decides; `file` names another.
-    `memory` gives what is known of the folders of a fleet, by its root."""
+    are units if they have configuration, and say where to look for others; without any it is the working directory. A
+    fleet's file there decides; `file` names another. `memory` gives what is known of the folders of a fleet, by its
+    root."""
     from planner.batch.batch_file import NAME, read_batch_file
+    from planner.config.directory import is_module
 
     words = list(words)
     if file:
@@ -52,17 +55,24 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], Memory])
     root = os.getcwd()
     names: set[str] = set()
     known = memory(root)
+    left: list[str] = []
     for folder in folders or ["."]:
-        names.update(os.path.relpath(os.path.join(folder, found), root) for found in root_modules(folder, known))
+        if folders and is_module(folder):  # it was named, so it is one, whatever its blocks say
+            names.add(os.path.relpath(folder, root))
+        names.update(
+            os.path.relpath(os.path.join(folder, found), root) for found in root_modules(folder, known, left=left)
+        )
     units = {name: Unit(name, name) for name in sorted(names)}
     problems: tuple[Diagnostic, ...] = ()
     if not units:
         detail = (
-            "A unit is a folder with a backend, cloud or required_ setting in a terraform block, or with a file "
-            f"{MARKERS[0]}; or it is named in a file {NAME}."
+            "A unit is a folder with configuration that is named, or one with a backend, cloud or required_ setting in "
+            f"a terraform block, or with a file {MARKERS[0]}; or it is named in a file {NAME}."
         )
         problems = (error("batch.no_units", f"No units below {', '.join(folders) or root}", detail),)
-    return Fleet(root, units, "", problems), others
+    looked = tuple(os.path.relpath(folder, root) for folder in folders) or (".",)
+    states = tuple((os.path.relpath(folder, root), os.path.join(os.path.realpath(folder), STATE)) for folder in left)
+    return Fleet(root, units, "", problems, looked=looked, left=states), others
 
 
 def _folders(words: list[str]) -> tuple[list[str], list[str]]:
@@ -104,9 +114,9 @@ def _below(fleet: Fleet, words: list[str]) -> tuple[Fleet, list[str]]:
     return fleet, others
 
 
-def root_modules(folder: str, memory: Memory, pattern: str = "**") -> list[str]:
+def root_modules(folder: str, memory: Memory, pattern: str = "**", left: list[str] | None = None) -> list[str]:
     """The root modules below a folder, by their paths as seen from it, sorted. A pattern other than `**` names folders;
-    those are root modules if they have any configuration."""
+    those are root modules if they have any configuration. `left` gets the others that have a state."""
     from planner.config.directory import is_module
 
     if pattern != "**":
@@ -122,6 +132,8 @@ def root_modules(folder: str, memory: Memory, pattern: str = "**") -> list[str]:
         is_root, below = memory.folder(path) or _look_into(path, memory)
         if is_root:
             modules.append(name or ".")
+        elif left is not None and os.path.exists(os.path.join(path, STATE)):
+            left.append(path)
         waiting += [f"{name}/{inner}" if name else inner for inner in below]
     return sorted(modules)
 

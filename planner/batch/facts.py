@@ -11,9 +11,16 @@ from planner.datalog.fact_base import FactBuilder
 from planner.facts.sources import source_json
 
 
-def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey]) -> FactBuilder:
-    """What is known before anything is planned, each fact with the place that says so."""
+def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str, str] = {}) -> FactBuilder:
+    """What is known before anything is planned, each fact with the place that says so. `before`: the states of units
+    that earlier commands knew."""
     facts = FactBuilder()
+    for name, state in sorted({**before, **dict(fleet.left)}.items()):
+        if name not in fleet.units:
+            if any(folder == "." or f"{name}/".startswith(f"{folder}/") for folder in fleet.looked):
+                facts.add("gone", name)
+            if has_objects(state):
+                facts.add("left_state", name, os.path.realpath(state))
     taken = {other for unit in fleet.units.values() for given in unit.inputs for other, _, _ in given.mentions}
     for name in sorted(taken & surveys.keys()):
         outputs = surveys[name].outputs
@@ -43,6 +50,18 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey]) -> FactBuilder:
             else:
                 facts.add("reads_some_state", name, read.object, source=read.place)
     return facts
+
+
+def has_objects(path: str) -> bool:
+    """Whether a state file has managed objects."""
+    from planner.state.file import read_state
+
+    try:
+        with open(path, "rb") as file:
+            state, _ = read_state(file.read(), path)
+    except OSError:
+        return False
+    return state is not None and any(resource.mode == "managed" for resource in state.resources.values())
 
 
 def file_facts(facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey]) -> None:

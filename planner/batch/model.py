@@ -74,13 +74,16 @@ class Unit:
 @frozen(eq=False)
 class Fleet:
     """The units below a root folder, sorted by name. `file` is the fleet's file, if there is one, and `text` what was
-    read in it."""
+    read in it. `looked` are the folders in which units were looked for, `left` (folder, state file) of those that have
+    a state and are no unit."""
 
     root: str
     units: dict[str, Unit]
     file: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
     text: str = ""
+    looked: tuple[str, ...] = (".",)
+    left: tuple[tuple[str, str], ...] = ()
 
 
 @frozen
@@ -158,6 +161,8 @@ class Result:
     memory: int = 0
     text: str = ""
     plan_file: str = ""
+    asks_plugins: bool = False
+    """whether it rests on what plugins said"""
     facts: dict[str, list[list[Any]]] = field(factory=dict)
     reads: Reads = field(factory=list, eq=False)
 

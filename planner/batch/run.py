@@ -190,6 +190,7 @@ def begin(
     """Find and analyse a fleet and begin the record of a run; no Run when something is wrong. Raises Failure."""
     started = time.monotonic()
     batch = Batch(options, command, keeps_pool=True)
+    batch.hold()
     analysis = batch.analysis(asks=bool(facts))
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
     report = Report(command, analysis, diagnostics=problems, seconds=time.monotonic() - started)

@@ -106,17 +106,16 @@ class Schedule:
             outcomes = self._outcomes(unit)
             decision = decide(self.command, outcomes)
             if decision.skipped:
-                self._end(Done(unit, decision.outcome, decision.skipped[0]))
+                self._end(Done(unit, decision.outcome, decision.because))
                 continue
             request = self.requests.get(unit)
             if request is None:
                 request = self.requests[unit] = self.prepare(unit, decision)
             known = self.known(unit, request)
             if known is not None:
-                decision = decide(self.command, outcomes, True, known.result)
+                decision = decide(self.command, outcomes, True, known.result, asks_plugins=known.asks_plugins)
                 if decision.reused:
-                    because = decision.pending[0] if decision.pending else ""
-                    self._end(Done(unit, decision.outcome, because, True, known))
+                    self._end(Done(unit, decision.outcome, decision.because, True, known))
                     continue
             if self.is_stopped():
                 self._finish(unit, Result(unit, "stopped"))
@@ -181,9 +180,8 @@ class Schedule:
     def _finish(self, unit: str, result: Result) -> None:
         outcomes = self._outcomes(unit)
         decision = decide(self.command, outcomes, result=result.result, died=self.deaths.get(unit, 0))
-        because = decision.pending[0] if decision.pending else ""
         attempts = self.deaths.get(unit, 0) + (result.result != "died")
-        self._end(Done(unit, decision.outcome, because, False, result, attempts))
+        self._end(Done(unit, decision.outcome, decision.because, False, result, attempts))
 
     def _end(self, done: Done) -> None:
         self.done[done.unit] = done

@@ -7,15 +7,19 @@ from typing import Any
 
 from planner.batch.described import described
 from planner.batch.model import Place, RemoteRead, Survey
+from planner.config.for_each import for_each_items
 from planner.config.load import load_tree
-from planner.config.model import Config, Expr, ModuleConfig, VariableDecl
+from planner.config.model import Config, Expr, ModuleCall, ModuleConfig, ResourceDecl, VariableDecl
 from planner.config.reading import Problems, expr_of
 from planner.config.static import Given, StaticScope
 from planner.config.variables import given_values
+from planner.language.convert import ConversionError, convert
+from planner.language.types import NUMBER
 from planner.language.values import Value, unmark_deep
 from planner.provider import remote_state
 from planner.session import Session
-from planner.syntax.body import BodySchema
+from planner.syntax.body import BodySchema, Content
+from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import has_errors
 from planner.vocabulary.span import Span
 
@@ -73,26 +77,66 @@ def _module(
         if module.provider_source(decl.provider_name) != _PROVIDER:
             continue
         content, _ = decl.body.partial_content(_REMOTE)
-        values: dict[str, Value] = {}
-        for name, attribute in content.attributes.items():
-            problems = Problems()
-            value = _static(scope, expr_of(attribute, problems), problems)
-            if value is not None:
-                values[name] = value
-        state = ""
-        if values.keys() == content.attributes.keys() and {"backend", "config"} <= values.keys() | {"config"}:
-            from planner.language.types import DYNAMIC
-            from planner.language.values import Null
-
-            state = remote_state.source({"config": Null(DYNAMIC), "workspace": Null(DYNAMIC), **values}) or ""
         at = content.attributes.get("config")
-        span = at.span if at is not None else decl.span
+        place = _place(at.span if at is not None else decl.span, folder)
         address = f"{path}.{key}" if path else key
-        found.append(RemoteRead(address, state, _place(span, folder)))
+        for instance, inner in _instances(decl, scope):
+            found.append(RemoteRead(f"{address}{instance}", _state(content, inner), place))
     for name in sorted(module.children):
         child = module.children[name]
-        inner = f"{path}.module.{name}" if path else f"module.{name}"
-        _module(child, inner, _given(child, scope), session, folder, found)
+        address = f"{path}.module.{name}" if path else f"module.{name}"
+        assert child.call is not None
+        for instance, outer in _instances(child.call, scope):
+            _module(child, f"{address}{instance}", _given(child, outer), session, folder, found)
+
+
+def _state(content: Content, scope: StaticScope) -> str:
+    """The state that a data source reads; "" when that cannot be said without planning."""
+    from planner.language.types import DYNAMIC
+    from planner.language.values import Null
+
+    values: dict[str, Value] = {}
+    for name, attribute in content.attributes.items():
+        problems = Problems()
+        value = _static(scope, expr_of(attribute, problems), problems)
+        if value is None:
+            return ""
+        values[name] = value
+    if "backend" not in values:
+        return ""
+    return remote_state.source({"config": Null(DYNAMIC), "workspace": Null(DYNAMIC), **values}) or ""
+
+
+def _instances(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list[tuple[str, StaticScope]]:
+    """The keys of the instances of a block as they stand in addresses, each with the scope of its expressions. A block
+    whose instances are not known without planning stands for all of them."""
+    problems = Problems()
+    for expr in (decl.enabled, decl.count, decl.for_each):
+        if expr is None:
+            continue
+        value = _static(scope, expr, problems)
+        if value is None:
+            return [("", scope)]
+        if expr is decl.for_each:
+            items = for_each_items(value, expr, problems)
+            return (
+                []
+                if items is None
+                else [
+                    (format_key(key), scope.repeated({"each": {"key": key, "value": item}}))
+                    for key, item in items.items()
+                ]
+            )
+        if expr is decl.enabled:
+            return [("", scope)] if value is True else []
+        try:
+            count = convert(value, NUMBER)
+        except ConversionError:
+            return [("", scope)]
+        if not isinstance(count, int) or count < 0:
+            return [("", scope)]
+        return [(format_key(index), scope.repeated({"count": {"index": index}})) for index in range(count)]
+    return [("", scope)]
 
 
 def _place(span: Span, folder: str) -> Place:

@@ -309,7 +309,18 @@ def _of_plan(request: Request, planned: Planned, plan: Plan) -> Result:
         described(list(planned.diagnostics)),
         text=_text(planned, plan) if request.text else "",
         facts=_facts(request, planned, plan) if request.facts else {},
+        asks_plugins=_asks_plugins(planned, plan),
     )
+
+
+def _asks_plugins(planned: Planned, plan: Plan) -> bool:
+    """Whether any provider but the builtin one has to do with a plan."""
+    from planner.session import provider_addresses
+    from planner.vocabulary.provider_address import BUILTIN
+
+    config = planned.session.config
+    used = provider_addresses(config, required=False) if config is not None else set()
+    return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in plan.prior_state.resources.values())
 
 
 def _is_shown(change: ResourceChange) -> bool:

@@ -8,7 +8,8 @@ the use to the cause can be followed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from copy import copy
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -24,6 +25,8 @@ from planner.vocabulary.span import Span
 if TYPE_CHECKING:
     from planner.language.functions import CallContext
 
+Repetition = Mapping[str, Mapping[str, Value]]
+"""each and count in one instance: their attributes by name"""
 Given = Callable[[VariableDecl, Problems], "Value | None"]
 """The raw value of a module's variable: what the caller passes, or the default; None when there is none (reported)."""
 
@@ -56,6 +59,13 @@ class StaticScope:
         self.root_directory = root_directory
         self.workspace = workspace
         self.context = context
+        self.repetition: Repetition = {}
+
+    def repeated(self, repetition: Repetition) -> StaticScope:
+        """The same where `each` or `count` have these values."""
+        found = copy(self)
+        found.repetition = repetition
+        return found
 
     def evaluate(self, expr: Expr, name: str, span: Span, problems: Problems) -> Value | None:
         """The value of an expression of this module; None when it has none (reported). `name` and `span` say what it
@@ -128,7 +138,7 @@ class StaticScope:
         return None if has_errors(diagnostics) else value
 
     def _check_static(self, ref: Ref, expr: Expr, top: Subject, problems: Problems) -> None:
-        if ref.kind in ("local", "var", "path", "terraform"):
+        if ref.kind in ("local", "var", "path", "terraform") or ref.name in self.repetition.get(ref.kind, ()):
             return
         where = Span(expr.source, ref.start, ref.end)
         what = "A module output" if ref.kind == "output" else ref.name
@@ -161,6 +171,8 @@ class StaticScope:
                 detail = f'"path" has no attribute {ref.name}.{did_you_mean(ref.name, paths)}'
                 problems.error("invalid_path_attribute", 'Invalid "path" attribute', detail, where)
             value = paths.get(ref.name, UNKNOWN)
+        elif ref.kind in self.repetition:
+            value = self.repetition[ref.kind][ref.name]
         elif ref.name == "workspace":
             value = self.workspace
         else:

@@ -69,18 +69,23 @@ class LockInfo:
 
 def new_lock_info(operation: str, path: str, info: str = "") -> LockInfo:
     """A lock info for this process and moment."""
-    import getpass
-    import socket
     import uuid
     from datetime import UTC, datetime
+
+    created = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    return LockInfo(str(uuid.uuid4()), operation, info, myself(), COMPATIBLE_VERSION, created, path)
+
+
+def myself() -> str:
+    """Who runs this process: USER@HOST."""
+    import getpass
+    import socket
 
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
         user = ""
-    created = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    who = f"{user}@{socket.gethostname()}"
-    return LockInfo(str(uuid.uuid4()), operation, info, who, COMPATIBLE_VERSION, created, path)
+    return f"{user}@{socket.gethostname()}"
 
 
 def info_path(state_path: str) -> str:
@@ -300,8 +305,8 @@ class FileLock:
         return error(
             "state.locked",
             "Error acquiring the state lock",
-            f"Another process holds the lock on {self.path}. Wait until it is done, allow waiting with -lock-timeout, "
-            f"or, when you are sure that nothing runs any more, release the lock with force-unlock.{who}",
+            f"Another process holds the lock on {self.path}. Wait until it is done, or allow waiting with "
+            f"-lock-timeout.{who}",
         )
 
 
