@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from attrs import field, frozen
 
 from planner.language.values import Value
-from planner.syntax.body import Body
+from planner.syntax.body import Body, BodySchema
 from planner.syntax.nodes import Attribute, Block, Expression, Traversal, Variable
 from planner.vocabulary.address import ResourceAddress
-from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:
@@ -225,6 +225,11 @@ class ProviderDecl:
     def key(self) -> str:
         return f"{self.name}.{self.alias}" if self.alias else self.name
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing: in a called module the old way to say that a configuration is expected."""
+        return self.version is None and not has_errors(self.body.content(BodySchema()).diagnostics)
+
 
 @frozen(eq=False)
 class RequiredProvider:
@@ -328,6 +333,13 @@ class ModuleConfig:
         if local_name == "terraform":
             return "terraform.io/builtin/terraform"
         return f"registry.opentofu.org/hashicorp/{local_name}"
+
+    def provider_block(self, source: str, alias: str) -> ProviderDecl | None:
+        """The block that configures a provider (by its full address) here, under an alias ("": the default one)."""
+        for block in self.providers.values():
+            if (block.alias or "") == alias and self.provider_source(block.name) == source:
+                return block
+        return None
 
     def walk(self) -> Iterator[ModuleConfig]:
         """This module and all below it, parents first, siblings by name."""

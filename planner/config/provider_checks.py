@@ -11,12 +11,8 @@ from planner.config.model import Expr, ModuleCall, ModuleConfig, ProviderRef
 from planner.config.reading import Problems
 from planner.config.sources import SourceError, default_provider, is_default_provider, provider_display, provider_part
 from planner.config.syntax_equality import same_expression
-from planner.syntax.body import BodySchema
 from planner.syntax.references import variables
-from planner.vocabulary.diagnostic import has_errors
 from planner.vocabulary.span import Span
-
-_EMPTY = BodySchema()
 
 
 def check_provider_configurations(root: ModuleConfig, problems: Problems) -> None:
@@ -33,9 +29,7 @@ class _Module:
         self.empty: dict[str, Span] = {}
         self.repeated: dict[str, Expr | None] = {}
         for key, provider in module.providers.items():
-            content = provider.body.content(_EMPTY)
-            filled = has_errors(content.diagnostics) or provider.version is not None
-            (self.configured if filled else self.empty)[key] = provider.span
+            (self.empty if provider.is_empty else self.configured)[key] = provider.span
             self.repeated[key] = provider.for_each
         self.names: dict[str, str] = {}
         self.aliases: dict[str, str] = {}

@@ -155,6 +155,8 @@ def _provider_blocks(facts: FactBuilder, module: ModuleConfig, address: str, sch
         provider = module.provider_source(block.name)
         configuration = configuration_address(address, provider, block.alias)
         facts.add("provider_block", configuration, address, provider, block.alias or "", source=block.span)
+        if block.is_empty:
+            facts.add("empty_provider_block", configuration, source=block.span)
         schema = schemas.provider_schema(provider)
         if schema is not None:
             _references(facts, "reference", configuration, address, mentions.in_body(block.body, schema), module)
@@ -183,6 +185,8 @@ def _passes_provider(facts: FactBuilder, module: ModuleConfig, address: str, con
         span = outer.span or inner.span or call.span
         row = (_provider(module, inner), inner.alias or "", _provider(parent, outer), outer.alias or "")
         facts.add("passes_provider", address, *row, source=span)
+        mine = row[:2]
+        facts.add("handed_over", configuration_address(address, *mine), address, *mine, source=span)
         default_configuration(facts, _provider(parent, outer), span)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Lock
 
-from planner.config.model import ModuleConfig, ProviderDecl, ProviderRef, ResourceDecl
+from planner.config.model import ProviderDecl, ProviderRef, ResourceDecl
 from planner.language.convert import ConversionError, convert
 from planner.language.decode import decode_block
 from planner.language.evaluate import try_evaluate
@@ -107,12 +107,7 @@ class ConfiguredProviders:
     def _find(self, address: str) -> tuple[ProviderConfiguration, ProviderDecl | None, ModuleInstance]:
         configuration = parse_provider_configuration(address)
         config = self.context.config.root.descendant(configuration.module)
-        block = None
-        if config is not None:
-            for candidate in config.providers.values():
-                same = config.provider_source(candidate.name) == configuration.source
-                if same and (candidate.alias or "") == configuration.alias:
-                    block = candidate
+        block = config.provider_block(configuration.source, configuration.alias) if config is not None else None
         modules = self.context.instances(configuration.module)
         return configuration, block, modules[0] if modules else self.context.root
 
@@ -127,20 +122,16 @@ class ConfiguredProviders:
         """The key with which a calling module hands a configuration down, None when nobody gives one."""
         here: ModuleInstance | None = module
         while here is not None and here.config.call is not None and here.parent is not None:
-            if _declares(here.config, ref):
+            passed = [outer for inner, outer in here.config.call.providers if str(inner) == str(ref)]
+            block = here.config.providers.get(str(ref))
+            if block is not None and not (passed and block.is_empty):
                 return None
-            for inner, outer in here.config.call.providers:
-                if (inner.name, inner.alias) == (ref.name, ref.alias):
-                    if outer.key is not None:
-                        return provider_key(outer, here.parent.with_repetition(here.repetition), address)
-                    ref = outer
-                    break
+            for outer in passed:
+                if outer.key is not None:
+                    return provider_key(outer, here.parent.with_repetition(here.repetition), address)
+                ref = outer
             here = here.parent
         return None
-
-
-def _declares(config: ModuleConfig, ref: ProviderRef) -> bool:
-    return str(ref) in config.providers
 
 
 def provider_key(ref: ProviderRef, scope: ModuleScope, address: str) -> InstanceKey:

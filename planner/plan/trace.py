@@ -32,6 +32,7 @@ from planner.syntax.chains import Chain, chains
 from planner.syntax.references import variables
 from planner.vocabulary.address import AddressError, format_resource, join, parse_module
 from planner.vocabulary.diagnostic import Failure
+from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.vocabulary.span import Span
 
 
@@ -203,17 +204,14 @@ class Trace:
 
     def _provider(self, place: Place, change: ResourceChange) -> None:
         """The configuration of the instance's provider, where something in it is not known."""
-        decl = place.module.config.resources[place.name]
+        used = parse_provider_configuration(change.provider)
         module: ModuleInstance | None = place.module
-        alias = decl.provider.alias if decl.provider else None
-        key = f"{decl.provider_name}.{alias}" if alias else decl.provider_name
-        while module is not None and key not in module.config.providers:
+        while module is not None and module.config.path != used.module:
             module = module.parent
-        if module is None:
+        block = module.config.provider_block(used.source, used.alias) if module is not None else None
+        if module is None or block is None:
             return
-        block = module.config.providers[key]
-        address = configuration_address("", module.config.provider_source(block.name), block.alias)
-        configuration = Place(module, "provider", address)
+        configuration = Place(module, "provider", configuration_address("", used.source, used.alias))
         for node in variables(block.body):
             ref = parse_reference(node)
             target = self.places.of_reference(ref, module, None) if isinstance(ref, Ref) else None

@@ -186,6 +186,8 @@ class Provider:
 
     def ConfigureProvider(self, request: Any, context: Any) -> Any:  # noqa: N802
         config = read(request.config, "provider")
+        with (WORLD / "configured").open("a") as log:  # one line for each call
+            log.write(json.dumps(to_json(config, TYPES["provider"])) + "\n")
         if isinstance(config["prefix"], str):
             PREFIX["value"] = config["prefix"]
         bad = [problem("Cannot sign in", "fail")] if config["fail"] == "configure" else []
