@@ -34,6 +34,7 @@ WANTED = (
     "needs_no_configuration",
     "uses_provider",
     "new_deposed",
+    "given_up",
 )
 """the relations that a walk needs of the rules"""
 

@@ -54,9 +54,29 @@ def prove_wait(graph: Graph, dependent: str, dependency: str) -> tuple[dict[str,
         proof = proof_json(found, graph.database.facts, source_json)
     if proof is not None:
         return proof, []
+    if direct in graph.database["given_up"]:
+        return None, [_given_up(graph, dependent, dependency)]
     _, reasons = why_not(graph, "edge", direct)
     detail = f"{dependent} can start before {dependency} is done: there is no chain of edges between them.\n{reasons}"
     return None, [error("graph.no_wait", "Nothing to explain", detail)]
+
+
+def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
+    """That an order was given up, and for the sake of which others."""
+    import shlex
+
+    from planner.syntax.rule_syntax import quote
+
+    lines = [f"{dependency} should be done before {dependent}, but that order was given up, as it would close a cycle."]
+    way = shortest_way(graph, dependency, dependent)[::-1] if dependency in graph.nodes else []
+    if way:
+        lines += [
+            "These stand instead:",
+            *(f"  {a} needs {b}" for a, b in zip(way, [*way[1:], dependent], strict=True)),
+        ]
+    fact = shlex.quote(f"given_up({quote(dependent)}, {quote(dependency)})")
+    lines.append(f"Where it came from: planner why {fact}")
+    return error("graph.given_up", "An order that was given up", "\n".join(lines))
 
 
 def shortest_way(graph: Graph, start: str, end: str) -> list[str]:

@@ -106,3 +106,21 @@ def test_a_long_chain() -> None:
     edges = {(i, i + 1) for i in range(5000)} | {(i, i + 2) for i in range(4999)}
     rules = RULES.split("/// path")[0] + "/// r\n.native r(a: number, b: number) = reduction(edge)\n.output r, node\n"
     assert derived(rules, {"edge": edges})["r"] == {(i, i + 1) for i in range(5000)}
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_closing_takes_one_row_after_the_other(seed: int) -> None:
+    random = Random(seed)
+    size = random.randint(2, 8)
+    pairs = [(a, b) for a in range(size) for b in range(size)]
+    edges = {(a, b) for a, b in pairs if a > b and random.random() < 0.3}
+    if random.random() < 0.2:
+        edges |= set(random.sample(pairs, 2))  # what is given may have cycles of its own
+    wished = set(random.sample(pairs, random.randint(0, size)))
+    standing, closing = set(edges), set()
+    for a, b in sorted(wished):
+        if a == b or (b, a) in native.closure(standing, {}):
+            closing.add((a, b))
+        else:
+            standing.add((a, b))
+    assert set(native.closing(edges, wished, {})) == closing

@@ -187,7 +187,9 @@ class Provider:
     def ConfigureProvider(self, request: Any, context: Any) -> Any:  # noqa: N802
         config = read(request.config, "provider")
         with (WORLD / "configured").open("a") as log:  # one line for each call
-            log.write(json.dumps(to_json(config, TYPES["provider"])) + "\n")
+            prefix = config["prefix"]
+            told = "(unknown)" if isinstance(prefix, Unknown) else to_json(prefix, STRING)
+            log.write(json.dumps(told) + "\n")
         if isinstance(config["prefix"], str):
             PREFIX["value"] = config["prefix"]
         bad = [problem("Cannot sign in", "fail")] if config["fail"] == "configure" else []

@@ -29,14 +29,19 @@ PINS = {
     "tf": ("tf==1.2.0",),
     "pyvider": ("pyvider==0.8.1", "pyvider-cty==0.6.3", "pyvider-rpcplugin==0.5.5", "provide-foundation==0.4.10"),
 }
-SOURCES = {"test": SOURCE, "tf": "example.com/test/tf", "pyvider": "example.com/test/pyvider"}
-"""local name of each provider -> source address"""
+SOURCES = {
+    "test": SOURCE,
+    "other": "example.com/test/other",
+    "tf": "example.com/test/tf",
+    "pyvider": "example.com/test/pyvider",
+}
+"""local name of each provider -> source address; `other` is `test` once more"""
 
 
-def write_plugin(folder: Path, protocol: int = 6) -> Path:
+def write_plugin(folder: Path, protocol: int = 6, name: str = "test") -> Path:
     """A program that runs the plugin: a script, as its Python and its path are only known here."""
     folder.mkdir(parents=True, exist_ok=True)
-    program = folder / "terraform-provider-test"
+    program = folder / f"terraform-provider-{name}"
     program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" "{SERVER}" {protocol}\n')
     program.chmod(0o755)
     return program
@@ -68,7 +73,7 @@ def write_made_with(package: str, folder: Path) -> Path:
 
 def write(name: str, folder: Path, protocol: int = 6) -> Path:
     """A program that runs the plugin of the provider with a name in SOURCES."""
-    return write_plugin(folder, protocol) if name == "test" else write_made_with(name, folder)
+    return write_plugin(folder, protocol, name) if name in ("test", "other") else write_made_with(name, folder)
 
 
 def write_settings(folder: Path, programs: Mapping[str, Path]) -> Path:

@@ -60,4 +60,4 @@ def test_calls_of_configure(name: str, tmp_path: Path, monkeypatch: pytest.Monke
         out = io.StringIO()
         assert main.dispatch(words, Terminal(io.StringIO(), out, out)) == 0, out.getvalue()
     asked = [json.loads(line) for line in (world / "configured").read_text().splitlines()]
-    assert sorted((call["prefix"] for call in asked), key=str) == prefixes
+    assert sorted(asked, key=str) == prefixes
