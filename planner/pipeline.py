@@ -182,8 +182,8 @@ def validate_loaded(session: Session, graph: Graph | None = None) -> list[Diagno
         graph = graph or build("validate", unlimited, State())
     except Failure as failure:
         return [*problems, *failure.diagnostics]
-    provisioner_schema = SchemaTable(session.schemas).provisioner_schema
-    return problems + list(validate_walk(graph, session.config, session.schemas, session.workspace, provisioner_schema))
+    provisioners = SchemaTable(session.schemas)
+    return problems + list(validate_walk(graph, session.config, session.schemas, session.workspace, provisioners))
 
 
 # ---------------------------------------------------------------- plan

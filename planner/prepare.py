@@ -15,6 +15,7 @@ from planner.session import (
     open_store,
     override_warnings,
     provider_addresses,
+    provider_constraints,
 )
 from planner.state.local import DEFAULT_WORKSPACE
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
@@ -99,9 +100,12 @@ def init(
         sources = {resource.provider for resource in state.resources.values()} if state is not None else set()
         if all(BUILTIN in source for source in sources):  # nothing to install, so nothing of it is loaded
             say("\nInitializing provider plugins...")
-            if addresses or sources:
+            from planner.provider.registry import versions_of_builtin
+
+            impossible = versions_of_builtin(provider_constraints(session.config))
+            if (addresses or sources) and not impossible:
                 say(f"- {BUILTIN} is part of this program")
-            return problems
+            return problems + impossible
     from planner.installing import Choices, init_providers
 
     choices = Choices(upgrade, tuple(plugin_dirs), lockfile)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from planner.config.model import Config
     from planner.config.variables import RawVariables, RootVariable
     from planner.language.schema import BlockSchema
+    from planner.language.values import Value
     from planner.plan.schemas import Schemas
+    from planner.provider.interface import AttributeDiagnostic
     from planner.provider.locate import Located
     from planner.state.local import LocalBackend, StateStore
     from planner.state.model import State
@@ -112,10 +114,23 @@ class SchemaTable:
         except Failure:
             return None
 
+    def provider_functions(self, provider: str) -> Collection[str] | None:
+        from planner.vocabulary.diagnostic import Failure
+
+        try:
+            return self.schemas.schema(provider).functions
+        except Failure:
+            return None
+
     def provisioner_schema(self, type: str) -> BlockSchema | None:
         from planner.apply.provisioners import provisioner_schema
 
         return provisioner_schema(type)
+
+    def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
+        from planner.apply.provisioners import validate_provisioner
+
+        return validate_provisioner(type, config)
 
 
 def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
@@ -268,11 +283,15 @@ def provider_addresses(config: Config, required: bool = True) -> set[str]:
 
 def missing_providers(session: Session) -> list[Diagnostic]:
     """Why providers that the configuration uses cannot be had."""
+    from planner.provider.registry import versions_of_builtin
     from planner.vocabulary.diagnostic import Failure
+    from planner.vocabulary.provider_address import is_builtin
 
     assert session.config is not None
-    found: list[Diagnostic] = []
-    for source in sorted(provider_addresses(session.config, required=False)):
+    found = versions_of_builtin(provider_constraints(session.config))
+    used = provider_addresses(session.config, required=False)
+    used |= {source for source in provider_addresses(session.config) if is_builtin(source)}
+    for source in sorted(used):
         try:
             session.schemas.provider(source)
         except Failure as failure:

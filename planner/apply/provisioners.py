@@ -77,11 +77,13 @@ def provisioner_schema(type: str) -> BlockSchema | None:
     )
 
 
-def validate_provisioner(type: str, config: Value) -> list[AttributeDiagnostic]:
-    """Problems of a decoded, unmarked configuration; unknown values are none."""
+def validate_provisioner(type: str, config: Value | None) -> list[AttributeDiagnostic]:
+    """Problems of a decoded, unmarked configuration; unknown values are none. None: those of any configuration."""
     problem = unsupported(type)
     if problem is not None:
         return [problem]
+    if config is None:
+        return []
     command = config["command"]
     if command.__class__ is not Unknown and not _text(command):
         return [_error("Nothing to run", 'The argument "command" must be a string that is not empty.')]

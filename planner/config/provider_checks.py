@@ -18,6 +18,16 @@ from planner.vocabulary.span import Span
 def check_provider_configurations(root: ModuleConfig, problems: Problems) -> None:
     """All checks, for every module of the tree."""
     _check_module(root, None, None, None, problems)
+    for block in root.imports:
+        declared = root.resources.get(str(block.target)) if block.target is not None else None
+        if declared is None or block.provider is None or str(block.provider) == str(declared.provider):
+            continue
+        detail = (
+            f"An object is imported through the provider that its resource block names, and {declared.key} does not "
+            f"name {block.provider}. In an import block the argument is for configuration that is to be generated."
+        )
+        title = "Invalid import provider argument"
+        problems.error("import_provider_differs", title, detail, block.provider.span or block.span)
 
 
 class _Module:

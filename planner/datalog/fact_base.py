@@ -101,6 +101,10 @@ class FactBuilder:
         sources = self._sources[predicate]
         sources.update([(row, source) for row in rows if row not in sources])
 
+    def rows(self, predicate: str) -> Iterable[Row]:
+        """The facts of a predicate so far."""
+        return self._relations.get(predicate) or self._base._relations.get(predicate, _NOTHING)
+
     def _own(self, predicate: str) -> Rows:
         base = self._base
         relation = self._relations[predicate] = dict(base._relations.get(predicate, _NOTHING))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from sys import intern  # an address is in many facts: rows of one object each are found and compared faster
 from typing import Protocol
 
@@ -22,6 +22,7 @@ class SchemaLookup(Protocol):
 
     def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None: ...
     def provider_schema(self, provider: str) -> BlockSchema | None: ...
+    def provider_functions(self, provider: str) -> Collection[str] | None: ...
     def provisioner_schema(self, type: str) -> BlockSchema | None: ...
 
 
@@ -42,10 +43,13 @@ def from_config(facts: FactBuilder, config: Config, schemas: SchemaLookup, impor
         _resources(facts, module, address, schemas)
         _checks(facts, module, address)
         _provider_blocks(facts, module, address, schemas)
+        _expects_provider(facts, module, address)
         _requires_provider(facts, module, address)
         _passes_provider(facts, module, address, config)
     if imports:
         _imports(facts, config)
+    for provider in sorted({row[2] for row in facts.rows("calls_named")} - {""}):
+        _provider_functions(facts, provider, schemas)
 
 
 def _references(
@@ -71,12 +75,22 @@ def _references(
 def _function_call(
     facts: FactBuilder, predicate: str, object: str, module: str, node: Call, source: Source, within: ModuleConfig
 ) -> None:
-    _, name, *alias, _ = node.name.split("::") if node.name.count("::") in (2, 3) else ("", "", "")
-    if name in within.required_providers:
-        provider = within.provider_source(name)
-        span = Span(source, node.start, node.end)
-        facts.add(predicate, object, module, provider, alias[0] if alias else "", source=span)
-        default_configuration(facts, provider, span)
+    span = Span(source, node.start, node.end)
+    _, name, *alias, function = node.name.split("::") if node.name.count("::") in (2, 3) else ("",) * 3
+    provider = within.provider_source(name) if name in within.required_providers else ""
+    facts.add("calls_named", object, node.name, provider, function, source=span)
+    if not provider:
+        return
+    facts.add(predicate, object, module, provider, alias[0] if alias else "", source=span)
+    default_configuration(facts, provider, span)
+
+
+def _provider_functions(facts: FactBuilder, provider: str, schemas: SchemaLookup) -> None:
+    functions = schemas.provider_functions(provider)
+    if functions is not None:
+        facts.add("functions_known", provider)
+        for name in functions:
+            facts.add("provider_function", provider, name)
 
 
 def _module_call(facts: FactBuilder, config: Config, module: ModuleConfig, address: str) -> None:
@@ -165,6 +179,13 @@ def _provider_blocks(facts: FactBuilder, module: ModuleConfig, address: str, sch
 
 def default_configuration(facts: FactBuilder, provider: str, source: object) -> None:
     facts.add("default_configuration", provider, configuration_address("", provider, None), source=source)
+
+
+def _expects_provider(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
+    for required in module.required_providers.values():
+        for expected in required.configuration_aliases:
+            row = (address, required.source, expected.alias or "")
+            facts.add("expects_provider", configuration_address(*row), *row, source=required.span)
 
 
 def _requires_provider(facts: FactBuilder, module: ModuleConfig, address: str) -> None:

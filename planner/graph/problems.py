@@ -13,7 +13,7 @@ from planner.vocabulary.span import Span
 
 def graph_problems(graph: Graph) -> list[Diagnostic]:
     """All of them, sorted."""
-    others = [*missing_providers(graph), *unknown_orders(graph)]
+    others = [*missing_providers(graph), *missing_functions(graph), *unknown_orders(graph)]
     if not graph.database["in_cycle"]:
         return others
     from planner.graph.cycles import cycle_problems
@@ -36,6 +36,40 @@ def missing_providers(graph: Graph) -> list[Diagnostic]:
     for (object,) in sorted(graph.database["provider_unresolved"]):
         detail = f"{object} asks for a provider configuration that neither its module nor any calling module has."
         found.append(error("graph.provider_unresolved", "Provider configuration not present", detail, address=object))
+    return found
+
+
+_LACKS = {
+    "form": (
+        "Unable to parse provider function",
+        "{name} is no function of a provider: those are called as provider::NAME::FUNCTION, or with an alias as "
+        "provider::NAME::ALIAS::FUNCTION.",
+    ),
+    "provider": (
+        "Unknown function provider",
+        "{name} cannot be called: the module has no provider of that name in required_providers.",
+    ),
+    "function": ("Function not found in provider", "The provider {provider} has no function {function}.{hint}"),
+}
+
+
+def missing_functions(graph: Graph) -> list[Diagnostic]:
+    """Calls of providers' functions that stand for nothing."""
+    facts = graph.database.facts
+    lacks = {(row[0], row[1]): row[2] for row in graph.database["calls_nothing"]}
+    found = []
+    for row in facts.sorted("calls_named") if lacks else ():
+        object, name, provider, function = row
+        lack = lacks.get((object, name))
+        if lack is None:
+            continue
+        known = sorted(of for by, of in facts.relation("provider_function") if by == provider)
+        hint = did_you_mean(function, known) if lack == "function" else ""
+        title, detail = _LACKS[lack]
+        detail = detail.format(name=name, provider=provider, function=function, hint=hint)
+        where = facts.source("calls_named", row)
+        span = where if isinstance(where, Span) else None
+        found.append(error(f"graph.no_{lack}_called", title, detail, span, address=object))
     return found
 
 

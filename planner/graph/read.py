@@ -35,6 +35,7 @@ WANTED = (
     "uses_provider",
     "new_deposed",
     "given_up",
+    "calls_nothing",
 )
 """the relations that a walk needs of the rules"""
 

@@ -16,9 +16,10 @@ from planner.install.placing import Placer, link
 from planner.install.problem import InstallError
 from planner.install.sources import Source
 from planner.provider.lock_file import Lock, Locks, lock, lockable
+from planner.provider.registry import versions_of_builtin
 from planner.provider.version_sets import Wanted
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
-from planner.vocabulary.provider_address import BUILTIN, DEFAULT_HOST
+from planner.vocabulary.provider_address import BUILTIN, DEFAULT_HOST, is_builtin
 
 WORKERS = 4
 """how many packages are downloaded at once"""
@@ -66,7 +67,7 @@ class Installer:
         """Install every provider that is wanted. With `upgrade`, selections are made anew. Never raises; with errors
         among the diagnostics, the locks are those of what could be installed."""
         problems: list[Diagnostic] = []
-        builtin = [a for a in sorted(wanted) if a.startswith("terraform.io/builtin/")]
+        builtin = [a for a in sorted(wanted) if is_builtin(a)]
         for address in builtin:
             problems += self._builtin(address, wanted[address])
         asked = [a for a in sorted(wanted) if lockable(a) and a not in self.unmanaged]
@@ -110,9 +111,10 @@ class Installer:
         if address == BUILTIN and not wanted.texts:
             self.say(f"- {display(address)} is part of this program")
             return []
-        reason = "it comes with this program and has no versions" if address == BUILTIN else "there is no such provider"
-        title = "Invalid dependency on built-in provider"
-        return [error("install.builtin", title, f"{display(address)} cannot be selected like this: {reason}.")]
+        if address == BUILTIN:
+            return versions_of_builtin({address: wanted.texts})
+        detail = f"{display(address)} cannot be selected like this: there is no such provider."
+        return [error("install.builtin", "Invalid dependency on built-in provider", detail)]
 
     # ------------------------------------------------------------ which version
 

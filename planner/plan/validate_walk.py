@@ -7,6 +7,7 @@ good. Bodies are read through their schemas and shown to their providers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from planner.config.connection import connection_schema
 from planner.config.joined_body import OverriddenBody
@@ -44,7 +45,7 @@ from planner.plan.scope import ModuleScope
 from planner.plan.static_references import traversal_problems
 from planner.plan.triggers import watched
 from planner.plan.variables import check_validations, deprecated_argument, evaluate_local
-from planner.provider.interface import ResourceSchema
+from planner.provider.interface import AttributeDiagnostic, ResourceSchema
 from planner.syntax.nodes import GetAttr, GetIndex, Traversal
 from planner.vocabulary.address import join, parse_module
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
@@ -54,8 +55,17 @@ from planner.walk.machine import Machine
 from planner.walk.sequential import walk_sequentially
 from planner.walk.work import NOTHING, WorkResult
 
-ProvisionerSchema = Callable[[str], BlockSchema | None]
-"""provisioner type -> schema of its block, None for an unknown type"""
+
+class Provisioners(Protocol):
+    """What is known of provisioners."""
+
+    def provisioner_schema(self, type: str) -> BlockSchema | None:
+        """None for an unknown type."""
+        ...
+
+    def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
+        """What is wrong with a configuration; None: with any of this type."""
+        ...
 
 
 def validate_walk(
@@ -63,10 +73,10 @@ def validate_walk(
     config: Config,
     schemas: Schemas,
     workspace: str = "default",
-    provisioner_schema: ProvisionerSchema | None = None,
+    provisioners: Provisioners | None = None,
 ) -> list[Diagnostic]:
-    """Everything that is wrong, vertex by vertex. `provisioner_schema`: without it provisioners are not looked at."""
-    walk = ValidateWalk(graph, config, schemas, workspace, provisioner_schema)
+    """Everything that is wrong, vertex by vertex. `provisioners`: without them they are not looked at."""
+    walk = ValidateWalk(graph, config, schemas, workspace, provisioners)
     found = list(walk_sequentially(Machine(graph.reduced or graph.edges), walk).diagnostics)
     walk.context.take_apart()
     return found
@@ -81,10 +91,10 @@ class ValidateWalk:
         config: Config,
         schemas: Schemas,
         workspace: str,
-        provisioner_schema: ProvisionerSchema | None,
+        provisioners: Provisioners | None,
     ) -> None:
         self.graph, self.config, self.schemas = graph, config, schemas
-        self.provisioner_schema = provisioner_schema
+        self.provisioners = provisioners
         self.context = EvaluationContext(config, "validate", schemas, workspace=workspace)
         self.providers = ConfiguredProviders(self.context)
         self._arguments: dict[tuple[ModulePath, str], Value] = {}
@@ -266,13 +276,20 @@ class ValidateWalk:
         return problems
 
     def _provisioner(self, module: ModuleInstance, decl: ResourceDecl, it: Provisioner) -> list[Diagnostic]:
-        schema = self.provisioner_schema(it.type) if self.provisioner_schema is not None else None
-        if schema is None:
+        if self.provisioners is None:
             return []
+        address = join(module.text, decl.key)
+        schema = self.provisioners.provisioner_schema(it.type)
+        useless = self.provisioners.provisioner_problems(it.type, None)
+        if schema is None or useless:
+            return in_body(useless, it.body, address)
         repetition = unknown_repetition(decl)
         self_value = Unknown(self.schemas.object_type(module.config, decl))
         scope = module.scope.inside(repetition, self_value)
-        problems = decode_block(it.body, schema, scope)[1]
+        config, problems = decode_block(it.body, schema, scope)
+        if not has_errors(problems):
+            found = self.provisioners.provisioner_problems(it.type, unmark_deep(config)[0])
+            problems = problems + in_body(found, it.body, address)
         if decl.connection is None:
             connection = it.connection
         else:

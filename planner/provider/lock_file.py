@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 from planner.config.version_constraints import Version, normal_constraints, parse_constraints
 from planner.provider.settings_syntax import SettingsError, read_settings
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
-from planner.vocabulary.provider_address import DEFAULT_HOST, provider_source
+from planner.vocabulary.provider_address import DEFAULT_HOST, is_builtin, provider_source
 
 NAME = ".terraform.lock.hcl"
 _HEADER = """# This file is maintained automatically by "tofu init".
@@ -45,7 +45,7 @@ def lock(address: str, version: Version, constraints: str, hashes: Iterable[str]
 
 def lockable(address: str) -> bool:
     """Whether a provider has versions to select: builtin ones come with this program."""
-    return not address.startswith("terraform.io/builtin/") and "/-/" not in address
+    return not is_builtin(address) and "/-/" not in address
 
 
 def read_locks(directory: str) -> tuple[dict[str, Lock], list[Diagnostic]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from planner.provider.interface import Provider
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.vocabulary.provider_address import BUILTIN
+from planner.vocabulary.provider_address import BUILTIN, is_builtin
 
 if TYPE_CHECKING:
     from planner.provider.locate import Located
@@ -28,7 +28,7 @@ def start_provider(address: str, locate: Callable[[str], Located] | None = None)
         running = attachments(os.environ).get(address)
         if running is not None:
             return PluginProvider(address, (), attachment=running)
-    if locate is None or address.startswith("terraform.io/builtin/"):
+    if locate is None or is_builtin(address):
         raise Failure(unavailable(address))
     from planner.provider.plugin.provider import PluginProvider
 
@@ -38,8 +38,16 @@ def start_provider(address: str, locate: Callable[[str], Located] | None = None)
 
 def unavailable(address: str) -> Diagnostic:
     """Why a provider cannot be had at all."""
-    if address.startswith("terraform.io/builtin/"):
+    if is_builtin(address):
         detail = f"There is no builtin provider {address}; the only one is {BUILTIN}."
         return error("provider.unknown_builtin", "Provider not found", detail)
     detail = f"{address} runs as a plugin, and where that is depends on a directory, which there is none of here."
     return error("provider.not_found", "Provider not found", detail)
+
+
+def versions_of_builtin(constraints: Mapping[str, object]) -> list[Diagnostic]:
+    """That somebody constrains the versions of what has none; by provider address."""
+    if not constraints.get(BUILTIN):
+        return []
+    detail = f"{BUILTIN} cannot be selected like this: it comes with this program and has no versions."
+    return [error("install.builtin", "Invalid dependency on built-in provider", detail)]

@@ -15,6 +15,11 @@ DEFAULT_HOST = "registry.opentofu.org"
 BUILTIN = "terraform.io/builtin/terraform"
 
 
+def is_builtin(source: str) -> bool:
+    """Whether a provider's full address says that it comes with the program; there may be none of that name."""
+    return source.startswith("terraform.io/builtin/")
+
+
 @frozen
 class ProviderConfiguration:
     """A provider configuration: the names of the module calls down to its module, the provider's full source address,

@@ -124,7 +124,7 @@ def validate_folder(folder: Path) -> list[Diagnostic]:
     problems += graph_problems(graph)
     if has_errors(problems):
         return problems
-    return problems + validate_walk(graph, config, schemas, "default", SchemaTable(schemas).provisioner_schema)
+    return problems + validate_walk(graph, config, schemas, "default", SchemaTable(schemas))
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:

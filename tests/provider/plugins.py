@@ -29,12 +29,7 @@ PINS = {
     "tf": ("tf==1.2.0",),
     "pyvider": ("pyvider==0.8.1", "pyvider-cty==0.6.3", "pyvider-rpcplugin==0.5.5", "provide-foundation==0.4.10"),
 }
-SOURCES = {
-    "test": SOURCE,
-    "other": "example.com/test/other",
-    "tf": "example.com/test/tf",
-    "pyvider": "example.com/test/pyvider",
-}
+SOURCES = {name: f"example.com/test/{name}" for name in ("test", "other", "tf", "pyvider")}
 """local name of each provider -> source address; `other` is `test` once more"""
 
 

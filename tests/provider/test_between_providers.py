@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,7 @@ def test_the_order_that_was_given_up_can_be_asked_for(run: Run) -> None:
     said = run("why", "-plan=plan", *nodes, code=1)
     assert "An order that was given up" in said
     chain = ["test_thing.pod[0] (destroy)", 'provider["example.com/test/other"]', "test_thing.cluster", nodes[0]]
-    for dependent, dependency in zip(chain, chain[1:], strict=False):
+    for dependent, dependency in pairwise(chain):
         assert f"  {dependent} needs {dependency}\n" in said
     asked = f'given_up("{nodes[0]}", "{nodes[1]}")'
     assert "was created after test_thing.cluster" in run("why", "-plan=plan", asked)

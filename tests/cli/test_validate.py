@@ -1,0 +1,106 @@
+"""What is refused before anything is made: by validate, and by plan before it begins."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import Ran
+
+BUILTIN = 'terraform {\n  required_providers {\n    terraform = { source = "terraform.io/builtin/terraform" }\n  }\n}\n'
+ALIASES = BUILTIN.replace('terraform" }', 'terraform", configuration_aliases = [terraform.west] }')
+DATA = 'resource "terraform_data" "a" {\n  BODY\n}\n'
+WEST = 'provider "terraform" {\n  alias = "west"\n}\n'
+IMPORT = 'import {\n  to       = terraform_data.a\n  id       = "x"\n  provider = terraform\n}\n'
+UNSUPPORTED, NO_FUNCTION = "Provisioner not supported", "Function not found in provider"
+DIFFERENT, NO_BUILTIN = "Invalid import provider argument", "Invalid dependency on built-in provider"
+
+
+def data(body: str) -> str:
+    return DATA.replace("BODY", body)
+
+
+REFUSED: dict[str, tuple[str, list[str]]] = {
+    "an unknown provisioner": (data('provisioner "nope" {}'), [UNSUPPORTED]),
+    "a provisioner that is not supported": (data('provisioner "file" {}'), [UNSUPPORTED]),
+    "another one, in full": (data('provisioner "remote-exec" { inline = ["true"] }'), [UNSUPPORTED]),
+    "two resources": (
+        data('provisioner "nope" {}') + data('provisioner "local-exec" {}').replace('"a"', '"b"'),
+        [UNSUPPORTED, "Missing required argument"],
+    ),
+    "a command that is none": (data('provisioner "local-exec" { command = "" }'), ["Nothing to run"]),
+    "an import through another provider": (WEST + data("provider = terraform.west") + IMPORT, [DIFFERENT]),
+    "an import through a provider where the resource names none": (data("") + IMPORT, [DIFFERENT]),
+    "a version of the builtin provider": (BUILTIN.replace('rm" }', 'rm", version = ">= 1" }'), [NO_BUILTIN]),
+    "a builtin provider that is none": (BUILTIN.replace('builtin/terraform"', 'builtin/nope"'), ["Provider not found"]),
+    "no such function": (BUILTIN + "locals { a = try(provider::terraform::nope(1), 2) }\n", [NO_FUNCTION]),
+    "no such function in a branch": (
+        BUILTIN + data("input = [for x in [1] : false ? provider::terraform::nope(x) : 1]"),
+        [NO_FUNCTION],
+    ),
+    "a function of a provider that is not required": (
+        'output "a" { value = can(provider::terraform::encode_expr(1)) }\n',
+        ["Unknown function provider"],
+    ),
+    "a name that is none of a function": (
+        BUILTIN + 'output "a" { value = can(provider::terraform(1)) }\n',
+        ["Unable to parse provider function"],
+    ),
+}
+VALID: dict[str, str] = {
+    "a module that expects a provider from its caller": ALIASES + data("provider = terraform.west"),
+    "one that also writes the configuration": ALIASES + WEST + data("provider = terraform.west"),
+    "an import through the provider that the resource names": data("provider = terraform") + IMPORT,
+    "an import where only the resource names a provider": (
+        WEST + data("provider = terraform.west") + IMPORT.replace("  provider = terraform\n", "")
+    ),
+    "a command that is not known yet": 'variable "x" {}\n' + data('provisioner "local-exec" { command = var.x }'),
+    "an unknown function that is no provider's": "locals { a = can(nope()) }\n",
+    "a function that is there": BUILTIN + "locals { a = try(provider::terraform::encode_expr(1), 2) }\n",
+}
+
+
+@pytest.fixture
+def titles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]) -> Callable[[str], list[str]]:
+    """The errors of a configuration, and whether plan gives the same."""
+    monkeypatch.chdir(tmp_path)
+
+    def titles(text: str) -> list[str]:
+        Path("main.tf").write_text(text)
+        said = json.loads(planner("validate", "-json").out)
+        assert said["valid"] == (not said["error_count"])
+        return [d["summary"] for d in said["diagnostics"] if d["severity"] == "error"]
+
+    return titles
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_syntax_tells_is_refused_at_once(
+    name: str, titles: Callable[[str], list[str]], planner: Callable[..., Ran]
+) -> None:
+    text, expected = REFUSED[name]
+    assert sorted(titles(text)) == sorted(expected)
+    planned = planner("plan")
+    assert planned.code == 1 and all(title in planned.err for title in expected)
+
+
+def test_init_refuses_versions_of_the_builtin_provider(
+    titles: Callable[[str], list[str]], planner: Callable[..., Ran]
+) -> None:
+    titles(REFUSED["a version of the builtin provider"][0])
+    assert NO_BUILTIN in planner("init").err
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_what_is_valid(name: str, titles: Callable[[str], list[str]]) -> None:
+    assert titles(VALID[name]) == []
+
+
+def test_a_module_to_be_called_cannot_be_planned_by_itself(
+    titles: Callable[[str], list[str]], planner: Callable[..., Ran]
+) -> None:
+    assert titles(VALID["a module that expects a provider from its caller"]) == []
+    assert "Provider configuration not present" in planner("plan").err
