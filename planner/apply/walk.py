@@ -277,7 +277,7 @@ class ApplyWalk(ConfigurationWalk):
         problems: list[Diagnostic] = []
         for module in self.context.instances(path) if decl is not None else ():
             try:
-                self._expand(module, decl)
+                problems += self._expand(module, decl)
                 self._record(node, module, decl)
             except Failure as failure:
                 problems += failure.diagnostics
@@ -319,10 +319,11 @@ class ApplyWalk(ConfigurationWalk):
             repetition=repetition,
         )
 
-    def _expand(self, module: ModuleInstance, decl: ResourceDecl | None) -> None:
+    def _expand(self, module: ModuleInstance, decl: ResourceDecl | None) -> tuple[Diagnostic, ...]:
         assert decl is not None
         what = str(ResourceAddress(module.address, decl.mode, decl.type, decl.name))
-        module.resource(decl.key).expansion = expand(decl, module.scope, what)
+        expansion = module.resource(decl.key).expansion = expand(decl, module.scope, what)
+        return expansion.warnings
 
     def _record(self, node: Node, module: ModuleInstance, decl: ResourceDecl | None) -> None:
         """From now on the state knows the resource, even if none of its instances comes into being."""

@@ -11,6 +11,7 @@ from planner.cli.streams import Output
 from planner.cli.summary import Counts
 from planner.cli.terminal import Terminal, wrap
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.shell import file
 from planner.walk.hooks import HookGroup, Hooks
 
 if TYPE_CHECKING:
@@ -100,10 +101,8 @@ class HumanView(View):
             terminal.out(wrap(text, width))
         terminal.out()
         if path:
-            from planner.cli.literals import quoted
-
             terminal.out(f"Saved the plan to: {path}")
-            terminal.out(f"\nTo perform exactly these actions, run:\n    planner apply {quoted(path)}")
+            terminal.out(f"\nTo perform exactly these actions, run:\n    planner apply {file(path)}")
             return
         text = (
             "Note: The plan was not saved with -out, so applying later may do something else when anything changes "

@@ -63,17 +63,17 @@ def prove_wait(graph: Graph, dependent: str, dependency: str) -> tuple[dict[str,
 
 def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
     """That an order was given up, and for the sake of which others."""
-    import shlex
     from itertools import pairwise
 
     from planner.syntax.rule_syntax import quote
+    from planner.vocabulary.shell import word
 
     lines = [f"{dependency} should be done before {dependent}, but that order was given up, as it would close a cycle."]
     way = shortest_way(graph, dependency, dependent)[::-1] if dependency in graph.nodes else []
     if way:
         lines.append("These stand instead:")
         lines += [f"  {a} needs {b}" for a, b in pairwise([*way, dependent])]
-    fact = shlex.quote(f"given_up({quote(dependent)}, {quote(dependency)})")
+    fact = word(f"given_up({quote(dependent)}, {quote(dependency)})")
     lines.append(f"Where it came from: planner why {fact}")
     return error("graph.given_up", "An order that was given up", "\n".join(lines))
 

@@ -105,7 +105,9 @@ class ConfigurationWalk:
         for parent in self.context.instances(tuple(above)):
             try:
                 address = str(parent.address.child(name))
-                self.context.expand_module(parent, name, expand(parent.config.calls[name], parent.scope, address))
+                expansion = expand(parent.config.calls[name], parent.scope, address)
+                self.context.expand_module(parent, name, expansion)
+                problems += expansion.warnings
             except Failure as failure:
                 problems += failure.diagnostics
         return problems

@@ -46,6 +46,10 @@ class ObjectSource(Protocol):
         """The instances that have a current object; None when nothing at all is known of the resource."""
         ...
 
+    def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
+        """The instances that only have a deposed object: the one that was to take its place was never made."""
+        ...
+
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
         """The object of one of them, marked."""
         ...
@@ -56,6 +60,9 @@ class NoObjects:
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
         return None
+
+    def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
+        return ()
 
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
         raise KeyError(key)
@@ -124,19 +131,29 @@ class ResourceObjects:
         known = self.context.objects.keys(self.module, self.decl)
         if known is None and self.expansion is None and not self._objects:
             return self._nothing_known()
-        keys = {key for key in (*(known or ()), *self._objects) if key not in self._removed}
+        keys = {key for key in (*(known or ()), *self._objects, *self._between()) if key not in self._removed}
         if self.argument == "count":
             return self._tuple(keys)
         if self.argument == "for_each":
-            return {key: self.instance(key) for key in sorted(k for k in keys if isinstance(k, str))}
+            return {key: self._seen(key) for key in sorted(k for k in keys if isinstance(k, str))}
         if None in keys:
-            return self.instance(None)
+            return self._seen(None)
         return Null(self.type) if self.argument == "enabled" else Unknown(self.type)
 
     def _tuple(self, keys: Collection[InstanceKey]) -> Value:
         length = max((k + 1 for k in keys if isinstance(k, int)), default=0)
         missing = Unknown(self.type) if len(keys) < length else None
-        return tuple(self.instance(i) if i in keys else missing for i in range(length))
+        return tuple(self._seen(i) if i in keys else missing for i in range(length))
+
+    def _between(self) -> list[InstanceKey]:
+        """The instances without an object that this walk may leave out, though they are declared as far as it knows."""
+        found = self.context.objects.between(self.module, self.decl)
+        return [key for key in found if self.expansion is None or key in self.expansion.instances]
+
+    def _seen(self, key: InstanceKey) -> Value:
+        """The object of an instance; unknown until there is one."""
+        found = self.instance(key)
+        return Unknown(self.type) if found is None else found
 
     def _nothing_known(self) -> Value:
         if self.context.operation in ("plan", "apply"):

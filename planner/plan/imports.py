@@ -63,7 +63,7 @@ class Imports:
             if decl.target is not None and str(decl.target) == config_address:
                 try:
                     for repetition in self._repetitions(decl):
-                        self._resolve(decl, repetition)
+                        problems += self._resolve(decl, repetition)
                 except Failure as failure:
                     problems += failure.diagnostics
         return problems
@@ -86,7 +86,7 @@ class Imports:
         items = for_each_items(decl.for_each, self.context.root.scope, "", allow_tuple=True)
         return [Repetition(each_key=key, each_value=value) for key, value in items]
 
-    def _resolve(self, decl: ImportDecl, repetition: Repetition) -> None:
+    def _resolve(self, decl: ImportDecl, repetition: Repetition) -> list[Diagnostic]:
         scope = self.context.root.with_repetition(repetition)
         steps = _steps(decl.to, decl.to.node, scope)
         try:
@@ -95,27 +95,40 @@ class Imports:
             raise Failure(error("plan.import_address", bad.summary, bad.detail, decl.to.span)) from None
         assert isinstance(address, ResourceAddress)
         identifier, identity = "", None
+        remarks: list[Diagnostic] = []
         if decl.id is not None:
-            identifier = import_id(decl.id, scope)
+            identifier = import_id(decl.id, scope, remarks=remarks)
         elif decl.identity is not None:
-            identity = import_identity(decl.identity, scope, identity_type(self.context, address.config, decl.identity))
+            wanted = identity_type(self.context, address.config, decl.identity)
+            identity = import_identity(decl.identity, scope, wanted, remarks=remarks)
         with self._lock:
             known = self._targets.get(str(address))
             if known is not None:
                 detail = f"There is an import block for {address} at {known.decl.span} already."
                 raise Failure(error("plan.duplicate_import", "Duplicate import configuration", detail, known.decl.span))
             self._targets[str(address)] = ImportTarget(address, identifier, decl, identity)
+        return remarks
 
 
-def import_id(expr: Expr, scope: ModuleScope, allow_unknown: bool = False) -> str:
-    """The id of an import block; "" when it is unknown and that is allowed. Raises Failure."""
-    found = _evaluated(expr, scope, STRING, "id", allow_unknown)
+def import_id(
+    expr: Expr, scope: ModuleScope, allow_unknown: bool = False, remarks: list[Diagnostic] | None = None
+) -> str:
+    """The id of an import block; "" when it is unknown and that is allowed. Adds warnings to `remarks`. Raises
+    Failure."""
+    found = _evaluated(expr, scope, STRING, "id", allow_unknown, remarks)
     return "" if found is None else str(found)
 
 
-def import_identity(expr: Expr, scope: ModuleScope, wanted: Type, allow_unknown: bool = False) -> Value:
-    """The identity in an import block; None when it is unknown and that is allowed. Raises Failure."""
-    return _evaluated(expr, scope, wanted, "identity", allow_unknown)
+def import_identity(
+    expr: Expr,
+    scope: ModuleScope,
+    wanted: Type,
+    allow_unknown: bool = False,
+    remarks: list[Diagnostic] | None = None,
+) -> Value:
+    """The identity in an import block; None when it is unknown and that is allowed. Adds warnings to `remarks`. Raises
+    Failure."""
+    return _evaluated(expr, scope, wanted, "identity", allow_unknown, remarks)
 
 
 def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Expr) -> Type:
@@ -137,11 +150,20 @@ def import_text(identity: Value) -> str:
     return "" if identity is None else dumps(to_json(identity, type_of(identity))).decode()
 
 
-def _evaluated(expr: Expr, scope: ModuleScope, wanted: Type, what: str, allow_unknown: bool) -> Value:
+def _evaluated(
+    expr: Expr,
+    scope: ModuleScope,
+    wanted: Type,
+    what: str,
+    allow_unknown: bool,
+    remarks: list[Diagnostic] | None,
+) -> Value:
     """The value of an argument of an import block; None when it is unknown and that is allowed. Raises Failure."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems):
         raise Failure(problems)
+    if remarks is not None:
+        remarks += problems
     try:
         value = convert(value, wanted)
     except ConversionError as bad:

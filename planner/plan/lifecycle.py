@@ -13,6 +13,7 @@ from planner.plan.decide import Decision, Facts, decide
 from planner.plan.instance import Instance
 from planner.syntax.references import variables
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.shell import option
 from planner.vocabulary.span import Span
 
 
@@ -45,7 +46,7 @@ def decided(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Di
     if decision.destroy_prevented:
         detail = (
             f"The plan would destroy {it.address}, but prevent_destroy is true. Change that if the object may go, or "
-            f"leave the resource out of this plan with -exclude={it.resource_address}."
+            f"leave the resource out of this plan with {option('exclude', it.resource_address)}."
         )
         problems.append(error("plan.destroy_prevented", "Resource instance cannot be destroyed", detail, decl.span))
     return decision, problems
@@ -73,6 +74,8 @@ def _prevents_destroy(
     if has_errors(found):
         problems += found
         return False
+    if destroys:
+        problems += found
     value, marks = unmark(value)
     reason = ""
     try:
@@ -84,7 +87,7 @@ def _prevents_destroy(
     elif EPHEMERAL in marks:
         reason = "it is ephemeral, but plan and apply must agree about it"
     elif not reason and destroys and value.__class__ is Unknown:
-        reason = f"it is only known after apply. Leave the resource out of this plan with -exclude={address}"
+        reason = f"it is only known after apply. Leave the resource out of this plan with {option('exclude', address)}"
     elif not reason and destroys and value.__class__ is Null:
         reason = "it is null; write false to allow that the object is destroyed"
     if reason:

@@ -215,6 +215,10 @@ class StateObjects:
         found = self.state.resources.get(_address(module, resource))
         return None if found is None else [k for k, i in found.instances.items() if i.current is not None]
 
+    def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
+        found = self.state.resources.get(_address(module, resource))
+        return () if found is None else [k for k, i in found.instances.items() if i.current is None]
+
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
         address = _address(module, resource)
         record = self.state.resources[address].instances[key].current

@@ -58,6 +58,10 @@ class PlannedObjects:
         kept = {key for key in recorded or () if key not in changes}
         return kept | {key for key, change in changes.items() if change.after.__class__ is not Null}
 
+    def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
+        changes = self._changes.get(_address(module, resource), {})
+        return [key for key in self._state.between(module, resource) if key not in changes]
+
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
         change = self._changes.get(_address(module, resource), {}).get(key)
         return self._state.object(module, resource, key) if change is None else change.after

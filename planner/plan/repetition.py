@@ -31,6 +31,7 @@ from planner.language.values import (
 )
 from planner.vocabulary.address import InstanceKey
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.shell import option
 
 Argument: TypeAlias = Literal["none", "count", "for_each", "enabled"]
 
@@ -54,10 +55,12 @@ UNKNOWN_REPETITION = Repetition(Unknown(NUMBER), Unknown(STRING), UNKNOWN)
 
 @frozen(eq=False)
 class Expansion:
-    """The instances of a block, by key in order, each with its repetition values."""
+    """The instances of a block, by key in order, each with its repetition values, and what is to be said about the
+    argument that decides about them."""
 
     argument: Argument
     instances: dict[InstanceKey, Repetition] = field(factory=dict)
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 SINGLE = Expansion("none", {None: NO_REPETITION})
@@ -97,12 +100,14 @@ def expand(block: Repeatable, scope: Scope, what: str) -> Expansion:
         if count.__class__ is Unknown:
             problems = [*problems, _unknown("count", block.count, scope, what)]
         _raise(problems)
-        return Expansion("count", {i: Repetition(count_index=i) for i in range(count)})
+        return Expansion("count", {i: Repetition(count_index=i) for i in range(count)}, tuple(problems))
     if block.enabled is not None:
-        return Expansion("enabled", {None: NO_REPETITION} if _enabled(block.enabled, scope) else {})
+        enabled, problems = _enabled(block.enabled, scope)
+        return Expansion("enabled", {None: NO_REPETITION} if enabled else {}, tuple(problems))
     if block.for_each is not None:
-        items = for_each_items(block.for_each, scope, what)
-        return Expansion("for_each", {str(k): Repetition(each_key=k, each_value=v) for k, v in items})
+        items, problems = _items(block.for_each, scope, what)
+        instances: dict[InstanceKey, Repetition] = {str(k): Repetition(each_key=k, each_value=v) for k, v in items}
+        return Expansion("for_each", instances, tuple(problems))
     return SINGLE
 
 
@@ -119,14 +124,20 @@ def repetition_problems(block: Repeatable, scope: Scope) -> list[Diagnostic]:
 
 def for_each_items(expr: Expr, scope: Scope, what: str, allow_tuple: bool = False) -> list[tuple[Value, Value]]:
     """Keys and values of a for_each argument, in order; of a set the items are both. Raises Failure."""
+    return _items(expr, scope, what, allow_tuple)[0]
+
+
+def _items(
+    expr: Expr, scope: Scope, what: str, allow_tuple: bool = False
+) -> tuple[list[tuple[Value, Value]], list[Diagnostic]]:
     value, problems = _for_each(expr, scope, allow_tuple, what)
     _raise(problems)
     if value.__class__ is tuple:
-        return list(enumerate(value))
+        return list(enumerate(value)), problems
     if value.__class__ is Set:
-        return [(item, item) for item in value.items]
+        return [(item, item) for item in value.items], problems
     items: dict[str, Value] = value.items if value.__class__ is Map else value
-    return [(key, items[key]) for key in sorted(items)]
+    return [(key, items[key]) for key in sorted(items)], problems
 
 
 # ---------------------------------------------------------------- the three arguments
@@ -159,7 +170,7 @@ def _count(expr: Expr, scope: Scope) -> tuple[Value, list[Diagnostic]]:
     return value, problems
 
 
-def _enabled(expr: Expr, scope: Scope) -> bool:
+def _enabled(expr: Expr, scope: Scope) -> tuple[bool, list[Diagnostic]]:
     from planner.language.convert import ConversionError, convert
     from planner.language.types import BOOL
 
@@ -176,7 +187,7 @@ def _enabled(expr: Expr, scope: Scope) -> bool:
         problems.append(_unknown("enabled", expr, scope, ""))
     _raise(problems)
     try:
-        return convert(value, BOOL) is True
+        return convert(value, BOOL) is True, problems
     except ConversionError as bad:
         raise Failure(_invalid("enabled", expr, scope, str(bad))) from None
 
@@ -242,7 +253,7 @@ def _unknown(argument: str, expr: Expr, scope: Scope, what: str) -> Diagnostic:
         f"It depends on values that are only known after apply, so the instances cannot be planned. Let {known} depend "
         "on what is known before"
     )
-    detail += f", or plan everything else first with -exclude={what}." if what else "."
+    detail += f", or plan everything else first with {option('exclude', what)}." if what else "."
     values = operand_values(expr.node, scope, expr.source, unknown=True)
     return error(f"plan.unknown_{argument}", f"Invalid {argument} argument", detail, expr.span, values=values)
 

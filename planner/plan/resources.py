@@ -22,6 +22,7 @@ from planner.state.model import InstanceKey, ResourceState
 from planner.vocabulary.address import ResourceAddress, join, parse_address, parse_module, parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.provider_address import parse_provider_configuration
+from planner.vocabulary.shell import option
 from planner.walk.work import WorkResult
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class ResourceVertices:
         for module in modules:
             try:
                 what = str(ResourceAddress(module.address, decl.mode, decl.type, decl.name))
-                module.resource(decl.key).expansion = expand(decl, module.scope, what)
+                expansion = module.resource(decl.key).expansion = expand(decl, module.scope, what)
+                problems += expansion.warnings
             except Failure as failure:
                 problems += failure.diagnostics
         if has_errors(problems):
@@ -280,7 +282,9 @@ class ResourceVertices:
             expansion = module.resource(decl.key).expansion
             if expansion is None or list(expansion.instances) == [None]:
                 continue
-            lines = "".join(f"\n  -replace={module.instance_address(decl, key)}" for key in expansion.instances)
+            lines = "".join(
+                f"\n  {option('replace', module.instance_address(decl, key))}" for key in expansion.instances
+            )
             hint = f" Name an instance:{lines}" if lines else " The resource has no instances."
             detail = f"-replace={address} matches nothing, because every instance has a key.{hint}"
             summary = "Incompletely-matched force-replace resource instance"

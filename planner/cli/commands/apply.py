@@ -81,8 +81,9 @@ def _approve_and_carry_out(
     """Show the plan, ask, and apply it. `destroyed`: the command is destroy, which ends in its own words."""
     from planner.cli.schema_lookup import SchemaLookup
 
-    if planned.plan is not None:
-        view.plan(planned.plan, SchemaLookup(planned.session.schemas).resource_schema)
+    plan = planned.plan
+    if plan is not None and (plan.changes or plan.outputs or not any(d.is_error for d in planned.diagnostics)):
+        view.plan(plan, SchemaLookup(planned.session.schemas).resource_schema)
     problems = list(dict.fromkeys(planned.diagnostics))
     if settings.policies and planned.plan is not None and not any(d.is_error for d in problems):
         planned, found = judge(planned, view)
