@@ -100,11 +100,13 @@ def init_providers(
         wanted = requirements(session, state)
         before, problems = read_locks(directory)
         before, more = upgraded(before)
-        problems += [*more, *_similar(wanted)]
+        problems += [*more, *_similar(wanted), *_legacy(wanted)]
         net = connections()
         source = _source(net, directory, choices.plugin_dirs)
     except Failure as failure:
         return failure.diagnostics
+    if has_errors(problems):
+        return problems
     say("\nInitializing provider plugins...")
     installer = _installer(net, source, Path(directory), say, progress)
     outcome = installer.install(before, wanted, choices.upgrade)
@@ -169,11 +171,11 @@ def _source(net: Connections, directory: str, plugin_dirs: tuple[str, ...]) -> S
 
 
 def _similar(wanted: Iterable[str]) -> list[Diagnostic]:
-    """A warning about providers of one type on both registries that are often taken for each other."""
+    """A warning about providers of one type in namespaces that are often taken for each other."""
     names: dict[str, list[str]] = {}
     for address in wanted:
-        host, namespace, name = address.split("/")
-        if namespace == "hashicorp" and host in ("registry.terraform.io", "registry.opentofu.org"):
+        _, namespace, name = address.split("/")
+        if namespace in ("hashicorp", "opentofu"):
             names.setdefault(name, []).append(address)
     return [
         warning(
@@ -183,6 +185,20 @@ def _similar(wanted: Iterable[str]) -> list[Diagnostic]:
         )
         for name, found in sorted(names.items())
         if len(found) > 1
+    ]
+
+
+def _legacy(wanted: Iterable[str]) -> list[Diagnostic]:
+    """Providers without a namespace, from before there were any: only an old state names them."""
+    found = [address for address in wanted if address.split("/")[1] == "-"]
+    return [
+        error(
+            "install.legacy_provider",
+            "Invalid legacy provider address",
+            f"The state names the provider {address} as it was done before providers had namespaces. Say which one is "
+            f"meant: planner state replace-provider {address} NAMESPACE/{address.split('/')[2]}",
+        )
+        for address in found
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
@@ -11,7 +11,7 @@ from attrs import field, frozen
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
-    from planner.config.model import Config
+    from planner.config.model import Config, ModuleConfig
     from planner.config.variables import RawVariables, RootVariable
     from planner.language.schema import BlockSchema
     from planner.language.values import Value
@@ -277,8 +277,17 @@ def provider_addresses(config: Config, required: bool = True) -> set[str]:
         names = {r.provider_name for r in module.resources.values()} | set(
             module.required_providers if required else ()
         )
+        names |= set(_imported_through(module))
         found |= {module.provider_source(name) for name in names | {p.name for p in module.providers.values()}}
     return found
+
+
+def _imported_through(module: ModuleConfig) -> Iterator[str]:
+    """The local names of providers for which configuration is to be generated: those of import blocks whose resource is
+    not declared (yet)."""
+    for block in module.imports:
+        if block.target is not None and block.target.module.is_root and str(block.target) not in module.resources:
+            yield block.provider.name if block.provider is not None else block.target.type.split("_", 1)[0]
 
 
 def missing_providers(session: Session) -> list[Diagnostic]:

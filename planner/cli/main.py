@@ -132,6 +132,8 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
         terminal.concise = arguments["concise"]
         terminal.deprecation = deprecation_level(arguments["deprecation"])
         terminal.stdout_is_data = command in index.ANSWERS or bool(arguments.get("json"))
+        if command != "version":  # which has no use for settings, and starts fast
+            _look_for_settings(terminal)
         return int(module.run(arguments, terminal))
     except UsageError as problem:
         if any(word.lstrip("-") in ("no-color", "no-color=true") for word in words):
@@ -147,6 +149,22 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
         if speaks_lines and hasattr(module, "usage_error") and any(word in JSON_WORDS for word in words):
             _ensure_json_view(terminal)
         return _failed(problem, terminal)
+
+
+def _look_for_settings(terminal: Terminal) -> None:
+    """A file of settings that somebody names but that is not there is left aside, not silently. Standard output may be
+    data, so this never goes there."""
+    for name in ("TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"):
+        path = os.environ.get(name)
+        if path:
+            if not os.path.exists(path):
+                from planner.cli.render_diagnostics import render
+                from planner.vocabulary.diagnostic import warning
+
+                detail = f"{name} names {path}, which does not exist."
+                missing = warning("cli.no_settings", "Unable to open CLI configuration file", detail)
+                terminal.err(render(missing, terminal.error_paint, terminal.error_width, terminal.boxed))
+            return
 
 
 def _ensure_json_view(terminal: Terminal) -> None:

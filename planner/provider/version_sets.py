@@ -21,7 +21,7 @@ class Wanted:
     def allows(self, version: Version) -> bool:
         if not version.prerelease:
             return str(version) != "0.0.0" and all(_within(c, version) for c in self.items)
-        named = any(c.operator == "=" and c.version == version for c in self.items)
+        named = any(c.operator == "=" and _same(c.version, version) for c in self.items)
         return named and all(_within(c, version) for c in self.items)
 
     def newest(self, versions: Iterable[Version]) -> Version | None:
@@ -35,13 +35,18 @@ def _within(constraint: Constraint, version: Version) -> bool:
         fixed = max(limit.given - 1, 1)
         return version >= limit and version.numbers[:fixed] == limit.numbers[:fixed]
     return {
-        "=": version == limit,
-        "!=": version != limit,
+        "=": _same(version, limit),
+        "!=": not _same(version, limit),
         ">": version > limit,
         "<": version < limit,
         ">=": version >= limit,
         "<=": version <= limit,
     }[operator]
+
+
+def _same(version: Version, other: Version) -> bool:
+    """Whether they are one version; metadata has no order, but 1.0.0+local is another package than 1.0.0."""
+    return version == other and version.metadata == other.metadata
 
 
 def readable(texts: Iterable[str]) -> list[Version]:

@@ -100,6 +100,79 @@ def test_constraints(constraint: str, chosen: str) -> None:
     assert str(found or "") == chosen
 
 
+@pytest.mark.parametrize(
+    ("constraint", "there", "chosen"),
+    [
+        ("1.0.0+local", ["1.0.0"], ""),
+        ("1.0.0+local", ["1.0.0", "1.0.0+local"], "1.0.0+local"),
+        ("1.0.0", ["1.0.0+local"], ""),
+        ("1.0.0", ["1.0.0", "1.0.0+local"], "1.0.0"),
+        ("!= 1.0.0", ["1.0.0", "1.0.0+local"], "1.0.0+local"),
+        ("!= 1.0.0+local", ["1.0.0", "1.0.0+local"], "1.0.0"),
+        (">= 1.0.0", ["1.0.0+local"], "1.0.0+local"),
+        ("<= 1.0.0+a", ["1.0.0+local"], "1.0.0+local"),
+        ("> 1.0.0", ["1.0.0+local"], ""),
+        ("1.0.0-rc1+local", ["1.0.0-rc1"], ""),
+    ],
+)
+def test_metadata_tells_versions_apart_but_does_not_order_them(constraint: str, there: list[str], chosen: str) -> None:
+    from planner.provider.version_sets import Wanted, readable
+
+    assert str(Wanted((constraint,)).newest(readable(there)) or "") == chosen
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        ('import {\n  to = null_resource.x\n  id = "1"\n}\n', True),
+        ('import {\n  to = a_b.x\n  id = "1"\n  provider = null\n}\n', True),
+        ('import {\n  to = terraform_data.x\n  id = "1"\n}\nresource "terraform_data" "x" {}\n', False),
+    ],
+)
+def test_what_is_only_imported_needs_its_provider(text: str, needed: bool, project: Project) -> None:
+    project.settings(f'provider_installation {{\n  filesystem_mirror {{\n    path = "{project.folder}"\n  }}\n}}')
+    project.write(text)
+    said = project.run("init", code=1 if needed else 0)
+    assert ("registry.opentofu.org/hashicorp/null was not found" in said) == needed
+
+
+def test_a_state_from_before_namespaces_cannot_be_installed_for(project: Project) -> None:
+    project.write("")
+    resource = {"mode": "managed", "type": "null_resource", "name": "a", "provider": "provider.null"}
+    instance = {"schema_version": 0, "attributes": {"id": "1"}}
+    resources = [{**resource, "instances": [instance]}]
+    state = {"version": 4, "terraform_version": "0.12.0", "serial": 1, "lineage": "x", "outputs": {}}
+    project.write(json.dumps({**state, "resources": resources}), "terraform.tfstate")
+    said = project.run("init", code=1)
+    assert "Invalid legacy provider address" in said
+    assert "planner state replace-provider registry.opentofu.org/-/null NAMESPACE/null" in said
+
+
+def test_providers_of_one_type_that_may_be_one(project: Project, world: World) -> None:
+    for namespace in ("hashicorp", "opentofu", "acme"):
+        world.provider(name=f"{namespace}/box")
+        project.requires(f"prov.example.com/{namespace}/box")
+        project.write((project.work / "main.tf").read_text(), f"{namespace}/main.tf")
+    calls = "".join(f'module "{n}" {{\n  source = "./{n}"\n}}\n' for n in ("hashicorp", "opentofu", "acme"))
+    project.write(calls)
+    said = project.run("init")
+    assert "Potential provider misconfiguration" in said
+    assert "prov.example.com/hashicorp/box, prov.example.com/opentofu/box." in said
+
+
+def test_settings_that_are_not_there_are_said_beside_the_data(project: Project) -> None:
+    project.write('output "a" {\n  value = 1\n}\n')
+    done = subprocess.run(
+        [sys.executable, "-m", "planner", "validate", "-json"],
+        cwd=project.work,
+        env={**project.environ, "TF_CLI_CONFIG_FILE": str(project.folder / "nowhere")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["valid"] and "Unable to open CLI configuration file" in done.stderr
+
+
 def test_constraints_of_all_modules_and_providers_of_the_state(project: Project, world: World) -> None:
     for version in ("1.0.0", "1.5.0", "2.0.0"):
         world.provider(version=version)
