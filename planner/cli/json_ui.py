@@ -18,6 +18,8 @@ from planner.vocabulary.diagnostic import Diagnostic
 from planner.walk.hooks import Hooks, ObjectId
 
 UI_VERSION = "1.2"
+OUR_OWN = frozenset(("plan.unmatched_address",))
+"""codes of warnings where OpenTofu is silent: lines of the log, as programs count its diagnostics"""
 ACTIONS = {
     "no-op": "noop",
     "create": "create",
@@ -76,6 +78,9 @@ class JsonLines:
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
         for d in sort_diagnostics(diagnostics):
+            if d.code in OUR_OWN:
+                self.message(f"Warning: {d.summary}: {d.detail}", "log", "warn")
+                continue
             level, title = ("error", "Error") if d.is_error else ("warn", "Warning")
             self.message(f"{title}: {d.summary}", "diagnostic", level, diagnostic=diagnostic_json(d))
 

@@ -28,6 +28,7 @@ from planner.plan.outputs import plan_destroyed_output, plan_output
 from planner.plan.record import PlanRecord
 from planner.plan.resources import InstanceTask, ResourceVertices
 from planner.plan.schemas import Schemas
+from planner.plan.unmatched import unmatched
 from planner.state.model import InstanceKey
 from planner.vocabulary.address import AddressError, join, parse_resource_instance
 from planner.vocabulary.collector import collector_paused
@@ -130,6 +131,7 @@ class PlanWalk(ConfigurationWalk):
             return None, misplaced
         if not has_errors(problems):
             problems += blocked_warning(self.record.moves)
+            problems += unmatched(self)
         return self._plan(has_errors(problems)), problems
 
     def take_apart(self) -> None:

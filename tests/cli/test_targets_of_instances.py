@@ -116,3 +116,62 @@ def test_suggested_options_can_be_typed(applied: Planner) -> None:
     assert """-replace='terraform_data.r["it'"'"'s"]'\n""" in said
     assert "\n    planner apply '$HOME.plan'\n" in applied("plan", "-out=$HOME.plan").out
     assert '\n    planner apply "my plan"\n' in applied("plan", "-out=my plan").out
+
+
+UNMATCHED = [
+    ("-target=terraform_data.wep", "-target=terraform_data.web"),
+    ("-target=terraform_data.web[7]", "-target='terraform_data.web[0]'"),
+    ("-exclude=terraform_data.wep", "-exclude=terraform_data.web"),
+    ("-exclude=terraform_data.web[7]", "-exclude='terraform_data.web[0]'"),
+    ("-target=module.n", "-target=module.m"),
+    ('-target=module.m["b"]', "-target='module.m[\"a\"]'"),
+    ("-replace=terraform_data.wep[0]", "-replace='terraform_data.web[0]'"),
+    ("-replace=terraform_data.web[7]", "-replace='terraform_data.web[0]'"),
+    ("-target=null_resource.other", ""),
+]
+MATCHED = [
+    "-target=terraform_data.web",
+    "-target=terraform_data.web[1]",
+    "-target=module.m",
+    '-exclude=module.m["a"]',
+    "-replace=terraform_data.web[1]",
+    "-target=terraform_data.old",
+    '-target=module.m["a"].terraform_data.x',
+]
+NAMED = """
+resource "terraform_data" "web" { count = 2 }
+module "m" {
+  source   = "./m"
+  for_each = toset(["a"])
+}
+"""
+
+
+@pytest.fixture
+def named(tmp_path: Path, planner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(NAMED + 'resource "terraform_data" "old" {}')
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "main.tf").write_text('resource "terraform_data" "x" {}')
+    assert planner("get").code == 0
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(NAMED)
+
+
+@pytest.mark.parametrize(("word", "meant"), UNMATCHED)
+@pytest.mark.parametrize("command", [("plan",), ("plan", "-destroy"), ("apply", "-auto-approve")])
+@pytest.mark.usefixtures("named")
+def test_an_address_that_names_nothing_is_told(planner: Any, command: tuple[str, ...], word: str, meant: str) -> None:
+    if word.startswith("-replace") and "-destroy" in command:
+        pytest.skip("what is destroyed is not replaced")
+    ran = planner(*command, word)
+    assert ran.code == 0
+    said = " ".join(ran.out.split())
+    assert said.count("Warning: An address matches nothing") == 1
+    assert (f"Did you mean {meant}?" in said) if meant else ("Did you mean" not in said)
+
+
+@pytest.mark.parametrize("word", MATCHED)
+@pytest.mark.usefixtures("named")
+def test_an_address_that_names_something_is_not(planner: Any, word: str) -> None:
+    assert "matches nothing" not in planner("plan", word).out

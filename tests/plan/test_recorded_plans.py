@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from planning import plan_folder, validate_folder
 
+from planner.cli.json_ui import OUR_OWN
 from planner.plan.model import ACTION_LISTS
 from planner.plan.options import PlanOptions
 from planner.vocabulary.diagnostic import Diagnostic
@@ -38,6 +39,7 @@ def places(diagnostics: list[Diagnostic]) -> set[tuple[Any, ...]]:
         if d.subject
         else (d.severity, None, None, None)
         for d in diagnostics
+        if d.code not in OUR_OWN
     }
 
 
