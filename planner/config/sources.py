@@ -133,7 +133,7 @@ def split_subdirectory(text: str) -> tuple[str, str]:
 
 def _registry(text: str) -> str:
     package, sub = split_subdirectory(text)
-    if sub.startswith("../"):
+    if sub.partition("/")[0] == "..":
         raise SourceError(f"The sub-directory {sub} leads out of the module package.")
     parts = package.split("/")
     if len(parts) not in (3, 4):
@@ -156,7 +156,7 @@ def _registry(text: str) -> str:
 
 def _remote(text: str) -> str:
     package, sub = split_subdirectory(text)
-    if sub.startswith("../"):
+    if sub.partition("/")[0] == "..":
         raise SourceError(f"The sub-directory {sub} leads out of the module package.")
     normal, more = split_subdirectory(_detect(package))
     if more:

@@ -1,15 +1,12 @@
-"""Putting files where others look for them: archives unpacked beside their place and renamed into it, so that nothing
-half-finished is ever seen; locks between processes."""
+"""Putting files where others look for them: made beside their place and renamed into it, so that nothing half-finished
+is ever seen; locks between processes."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import shutil
-import stat
-import tarfile
 import time
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,52 +72,6 @@ def remove(place: Path) -> None:
         place.unlink()
     elif place.exists():
         shutil.rmtree(place)
-
-
-def unpack(archive: Path, target: Path, kind: str) -> None:
-    """Unpack a zip or (compressed) tar archive into a new directory. `kind` is zip, tar, or tar.gz, tar.bz2, tar.xz.
-    Members that lead out of the directory are refused. Raises InstallError."""
-    target.mkdir(mode=0o755)
-    try:
-        if kind == "zip":
-            _unzip(archive, target)
-        else:
-            _untar(archive, target, kind)
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, NotImplementedError, RuntimeError, ValueError) as problem:
-        raise InstallError(f"the archive is damaged or of no kind that can be unpacked ({problem})") from None
-    except OSError as problem:
-        if type(problem) is OSError and problem.errno is None:  # how decompression reports damage
-            raise InstallError(f"the archive is damaged ({problem})") from None
-        raise
-
-
-def _unzip(archive: Path, target: Path) -> None:
-    with zipfile.ZipFile(archive) as package:
-        for member in package.infolist():
-            place = _inside(target, member.filename)
-            mode = member.external_attr >> 16
-            if stat.S_ISLNK(mode):
-                raise InstallError(f"the archive has a link ({member.filename}), which is not allowed")
-            if member.is_dir():
-                place.mkdir(parents=True, exist_ok=True)
-                continue
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with package.open(member) as source, place.open("wb") as copy:
-                shutil.copyfileobj(source, copy, 1 << 20)
-            place.chmod(mode & 0o777 or 0o755)
-
-
-def _untar(archive: Path, target: Path, kind: str) -> None:
-    mode = {"tar": "r:", "tar.gz": "r:gz", "tar.bz2": "r:bz2", "tar.xz": "r:xz"}[kind]
-    with tarfile.open(archive, mode) as package:  # type: ignore[call-overload]
-        package.extractall(target, filter="data")
-
-
-def _inside(target: Path, name: str) -> Path:
-    parts = name.replace("\\", "/").split("/")
-    if name.startswith("/") or ".." in parts or ":" in parts[0]:
-        raise InstallError(f"the archive has a member outside of it ({name})")
-    return target.joinpath(*parts)
 
 
 def copied(source: Path, target: Path) -> None:

@@ -18,7 +18,8 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from attrs import field, frozen
 
 from planner.config.sources import split_subdirectory
-from planner.install.files import copied, unpack
+from planner.install.archive import check_links, unpack
+from planner.install.files import copied
 from planner.install.problem import InstallError
 from planner.install.web import Web, host_of, resolve, shown, status_text
 
@@ -132,6 +133,7 @@ class Fetcher:
             part = below(whole, sub)
             if not part.is_dir():
                 raise InstallError(f"{shown(package)} has no directory {sub}")
+            check_links(part)
             copied(part, target)
         finally:
             if whole.is_symlink():
@@ -194,13 +196,22 @@ class Fetcher:
 
 
 def below(folder: Path, sub: str) -> Path:
-    """A sub-directory, which may be named by a pattern that fits exactly one. Raises InstallError."""
-    if not any(c in sub for c in "*?["):
-        return folder / sub
-    found = sorted(folder.resolve().glob(sub))
-    if len(found) != 1:
-        raise InstallError(f"the pattern {sub} fits {len(found) or 'no'} directories of the package, not exactly one")
-    return folder / found[0].relative_to(folder.resolve())
+    """A sub-directory of a package, which may be named by a pattern that fits exactly one. Raises InstallError; also
+    when a link leads out of what was fetched (a directory of this machine may be linked together as its owner likes).
+    """
+    sub = sub.lstrip("/")
+    if ".." in sub.split("/"):
+        raise InstallError(f"the sub-directory {sub} leads out of the package", "subdirectory")
+    place, whole = folder / sub, folder.resolve()
+    if any(c in sub for c in "*?["):
+        found = sorted(whole.glob(sub))
+        if len(found) != 1:
+            many = len(found) or "no"
+            raise InstallError(f"the pattern {sub} fits {many} directories of the package, not exactly one")
+        place = folder / found[0].relative_to(whole)
+    if not folder.is_symlink() and not place.resolve().is_relative_to(whole):
+        raise InstallError(f"the sub-directory {sub} is a link that leads out of the package", "subdirectory")
+    return place
 
 
 def _parameters(url: str) -> tuple[str, dict[str, str]]:

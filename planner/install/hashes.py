@@ -65,8 +65,10 @@ def _directory(folder: Path) -> str:
 
 
 def _archive(path: Path) -> str:
+    from planner.install.archive import members
+
     with zipfile.ZipFile(path) as archive:
-        return _list(archive.namelist(), archive.open)
+        return _list((entry.filename for entry, _ in members(archive, path.stat().st_size)), archive.open)
 
 
 def _list(names: Iterable[str], opened: Callable[[str], IO[bytes]]) -> str:

@@ -14,7 +14,8 @@ from planner.config.modules_manifest import ModuleRecord, module_key
 from planner.config.reading import Problems
 from planner.config.sources import SourceError, parse_module_source, split_subdirectory
 from planner.config.version_constraints import Version, parse_constraints
-from planner.install.files import beside, copied, remove, unpack
+from planner.install.archive import unpack
+from planner.install.files import beside, copied, remove
 from planner.install.getters import Fetcher, below
 from planner.install.hosts import MODULES, Hosts
 from planner.install.problem import InstallError

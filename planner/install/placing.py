@@ -10,7 +10,8 @@ from pathlib import Path
 from attrs import field, frozen
 
 from planner.config.version_constraints import Version
-from planner.install.files import beside, copied, locked, remove, unpack
+from planner.install.archive import unpack
+from planner.install.files import beside, copied, locked, remove
 from planner.install.hashes import EMPTY, content_hash, known, matching
 from planner.install.package import Package, Proof, authenticate
 from planner.install.problem import InstallError
@@ -124,7 +125,7 @@ def _from_archive(package: Package, archive: Path, folder: Path, work: Path, all
             "the lock file has no checksum for this platform (`providers lock` adds those)"
         )
     fresh = work / "package"
-    unpack(archive, fresh, "zip")
+    unpack(archive, fresh, "zip", links=False)
     if not program(fresh, package.address):
         raise InstallError(f"the package has no program terraform-provider-{package.address.rpartition('/')[2]}")
     if folder.is_dir() and not folder.is_symlink():

@@ -53,15 +53,27 @@ def write_plan(path: str, plan: Plan, sources: Mapping[str, bytes]) -> list[Diag
 
 def plan_bytes(plan: Plan, sources: Mapping[str, bytes]) -> bytes:
     """The bytes of a plan file: the same plan gives the same bytes."""
+    from zipfile import ZIP_DEFLATED, ZIP_STORED
+
+    from planner.install.archive import allowed_bytes
+
+    members = _members(plan, sources)
+    members.append((SUM, _sum(members)))
+    data = _archive(members, ZIP_DEFLATED)
+    if sum(len(content) for _, content in members) > allowed_bytes(len(data)):
+        data = _archive(members, ZIP_STORED)  # so repetitive that a reader would take it for an attack
+    return data
+
+
+def _archive(members: Iterable[tuple[str, bytes]], method: int) -> bytes:
     import io
-    from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+    from zipfile import ZipFile, ZipInfo
 
     out = io.BytesIO()
-    with ZipFile(out, "w", ZIP_DEFLATED, compresslevel=1) as archive:
-        members = _members(plan, sources)
-        for name, data in [*members, (SUM, _sum(members))]:
+    with ZipFile(out, "w", method, compresslevel=1) as archive:
+        for name, data in members:
             info = ZipInfo(name, _FIXED_TIME)
-            info.compress_type = ZIP_DEFLATED
+            info.compress_type = method
             info.external_attr = 0o600 << 16
             archive.writestr(info, data)
     return out.getvalue()
@@ -121,9 +133,15 @@ def read_plan(path: str) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic
     import zlib
     from zipfile import BadZipFile, LargeZipFile, ZipFile
 
+    from planner.install.archive import members
+    from planner.install.problem import InstallError
+
     try:
         with ZipFile(path) as archive, collector_paused():
+            members(archive, os.path.getsize(path))
             return _read(archive, path)
+    except InstallError as e:
+        return None, {}, [_not_a_plan(path, str(e))]
     except OSError as e:
         return None, {}, [error("plan_file.read", "Cannot read the plan file", f"{path}: {e.strerror or e}.")]
     except BadZipFile:

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from shutil import rmtree
 from tempfile import mkdtemp
 
 from attrs import field, frozen
@@ -216,11 +217,13 @@ def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
 
 def unpacked(archive: Path, address: str) -> Path:
     """The directory with what is in a package, unpacked into the user's cache once. Raises Failure."""
-    import zipfile
+    from planner.install.archive import unpack
+    from planner.install.problem import InstallError
 
     cache = assets.cache_dir()
     if cache is None:
         raise Failure(_unusable(address, f"{archive} cannot be unpacked: the cache directory cannot be written"))
+    fresh = None
     try:
         found = archive.stat()
         identity = repr((str(archive.resolve()), found.st_size, found.st_mtime_ns, found.st_ino))
@@ -229,18 +232,17 @@ def unpacked(archive: Path, address: str) -> Path:
             return folder
         folder.parent.mkdir(mode=0o700, exist_ok=True)
         fresh = Path(mkdtemp(dir=folder.parent))
-        with zipfile.ZipFile(archive) as package:
-            for member in package.infolist():
-                path = package.extract(member, fresh)
-                if not member.is_dir():
-                    os.chmod(path, (member.external_attr >> 16) & 0o755 or 0o755)
+        unpack(archive, fresh / "package", "zip", links=False)
         try:
-            fresh.rename(folder)
+            os.rename(fresh / "package", folder)
         except OSError:
             if not folder.is_dir():  # else somebody was faster
                 raise
-    except (OSError, zipfile.BadZipFile) as problem:
+    except (OSError, InstallError) as problem:
         raise Failure(_unusable(address, f"{archive} cannot be unpacked: {problem}")) from None
+    finally:
+        if fresh is not None:
+            rmtree(fresh, ignore_errors=True)
     return folder
 
 

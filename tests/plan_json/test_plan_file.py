@@ -176,6 +176,15 @@ def test_same_plan_same_bytes() -> None:
     assert plan_bytes(plan(), SOURCES) == plan_bytes(plan(), dict(reversed(SOURCES.items())))
 
 
+def test_a_plan_of_much_that_is_the_same(tmp_path: Path) -> None:
+    """It would look like an archive that was made to fill memories."""
+    sources = {"main.tf": b"# the same\n" * 500_000}
+    path = tmp_path / "p"
+    assert write_plan(str(path), plan(), sources) == []
+    _, found, problems = read_plan(str(path))
+    assert (found, problems) == (sources, [])
+
+
 def test_states_that_are_one_are_stored_once(tmp_path: Path) -> None:
     one = state("a")
     path = tmp_path / "p"
