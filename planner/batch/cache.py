@@ -31,7 +31,7 @@ class Cache:
     def __init__(self, root: str, is_used: bool = True) -> None:
         self.root = root
         self.comparison = Comparison()
-        self.kept = CacheFiles(root, _stamp(), (FOLDERS, SURVEYS, RESULTS, ANALYSES))
+        self.kept = CacheFiles(root, _stamp(root), (FOLDERS, SURVEYS, RESULTS, ANALYSES))
         self._same: dict[int, bool] = {}
         self._held: dict[str, bool] = {}
         self.is_used = is_used
@@ -227,9 +227,10 @@ def _key(request: Request) -> str:
     return blake2b(orjson.dumps(parts), digest_size=16).hexdigest()
 
 
-def _stamp() -> str:
-    """What must be the same for anything in a cache to count: versions of planner and of its rules."""
-    from planner import __version__
+def _stamp(root: str) -> str:
+    """What must be the same for anything in a cache to count: versions of planner and of its rules, and the user. It is
+    a sum that only he can make, so that nothing counts which came with a fleet from elsewhere."""
+    from planner import __version__, own_cache
     from planner.assets import rules_path
 
     parts = [__version__, _FORMAT]
@@ -238,4 +239,5 @@ def _stamp() -> str:
             if name.endswith(".dl"):
                 found = os.stat(os.path.join(folder, name))
                 parts.append(f"{name} {found.st_mtime_ns} {found.st_size}")
-    return blake2b("\n".join(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+    sealed = own_cache.seal("batch", os.path.realpath(root), "\n".join(parts).encode("utf-8", "surrogateescape"))
+    return (sealed or os.urandom(16)).hex()

@@ -1,5 +1,6 @@
-"""Compiled programs in the user's cache, so that a start reads instead of compiling. The key is the digest of all rule
-text, of the engine's own files and of Python's version; a file that cannot be read is made again."""
+"""Compiled programs in the user's cache, so that a start reads instead of compiling. The name of an entry is the digest
+of all rule text, of the engine's own files and of Python's version. An entry is code that is run: planner.own_cache
+gives only what this user wrote."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from planner.assets import cache_dir, grammar_path
+from planner import own_cache
+from planner.assets import grammar_path
 from planner.datalog.program import Program
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.span import Source
@@ -25,17 +27,15 @@ def load_cached(
     files: Sequence[tuple[str, str]], core: Collection[str] | None
 ) -> tuple[Program | None, list[Diagnostic]]:
     """See Program.load."""
-    folder = cache_dir()
-    path = folder / f"rules-{_key(files, core)}" if folder is not None else None
-    if path is not None:
-        found = _read(path, {name: Source(name, text) for name, text in files})
-        if found is not None:
-            return found
+    name = f"rules-{_key(files, core)}"
+    found = _read(name, {name: Source(name, text) for name, text in files})
+    if found is not None:
+        return found
     from planner.datalog.build import build_program
 
     program, diagnostics = build_program(files, core)
-    if program is not None and path is not None:
-        _write(path, program, diagnostics)
+    if program is not None:
+        _write(name, program, diagnostics)
     return program, diagnostics
 
 
@@ -86,29 +86,19 @@ def _pickled(value: Any) -> bytes:
     return buffer.getvalue()
 
 
-def _write(path: Path, program: Program, diagnostics: list[Diagnostic]) -> None:
+def _write(name: str, program: Program, diagnostics: list[Diagnostic]) -> None:
     model = (program.predicates, program.strata, program.compiled._replace(source=""), diagnostics)
-    content = marshal.dumps((program.code, _pickled(model), _pickled(program.rules)))
-    draft = path.with_suffix(f".{os.getpid()}")
+    own_cache.store("", name, marshal.dumps((program.code, _pickled(model), _pickled(program.rules))))
+    own_cache.trim("", _MOST_PROGRAMS, prefix="rules-")  # each change of a rule file leaves one
+
+
+def _read(name: str, sources: dict[str, Source]) -> tuple[Program, list[Diagnostic]] | None:
+    data = own_cache.load("", name)
+    if data is None:
+        return None
     try:
-        draft.write_bytes(content)
-        draft.replace(path)
-        _prune(path.parent)
-    except OSError:
-        draft.unlink(missing_ok=True)  # a cache that cannot be written costs time, not correctness
-
-
-def _prune(folder: Path) -> None:
-    """Keep the newest programs only: each change of a rule file leaves one."""
-    found = sorted(folder.glob("rules-*"), key=lambda p: p.stat().st_mtime)
-    for path in found[:-_MOST_PROGRAMS]:
-        path.unlink(missing_ok=True)
-
-
-def _read(path: Path, sources: dict[str, Source]) -> tuple[Program, list[Diagnostic]] | None:
-    try:
-        code, model, rules = marshal.loads(path.read_bytes())
+        code, model, rules = marshal.loads(data)
         predicates, strata, compiled, diagnostics = _Unpickler(model, sources).load()
-    except Exception:  # damaged in whatever way: made again
+    except Exception:  # of another shape than today's: made again
         return None
     return Program(predicates, strata, compiled, code, lambda: _Unpickler(rules, sources).load()), diagnostics

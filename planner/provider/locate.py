@@ -16,14 +16,13 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 
 from attrs import field, frozen
 
-from planner import assets
+from planner import own_cache
 from planner.config.version_constraints import Version, parse_constraints
 from planner.provider.cli_config import CliConfig, Mirror, home, load_cli_config
 from planner.provider.lock_file import Lock, read_locks
@@ -172,10 +171,9 @@ def content_hash_of(folder: Path) -> str:
                 continue
             found.append((path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
     identity = hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
-    cache = assets.cache_dir()
-    note = cache / "checksums" / identity if cache is not None else None
-    if note is not None and note.is_file():
-        return note.read_text()
+    known = own_cache.load("checksums", identity)
+    if known is not None:
+        return bytes(known).decode()
     from planner.install.hashes import content_hash
     from planner.install.problem import InstallError
 
@@ -184,12 +182,7 @@ def content_hash_of(folder: Path) -> str:
     except InstallError as problem:
         detail = f"{folder}: {problem}."
         raise Failure(error("provider.unusable_package", "Provider package cannot be used", detail)) from None
-    if note is not None:
-        with suppress(OSError):
-            note.parent.mkdir(mode=0o700, exist_ok=True)
-            fresh = note.with_name(f"{note.name}.{os.getpid()}")
-            fresh.write_text(value)
-            fresh.replace(note)
+    own_cache.store("checksums", identity, value.encode())
     return value
 
 
@@ -216,28 +209,35 @@ def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
 
 
 def unpacked(archive: Path, address: str) -> Path:
-    """The directory with what is in a package, unpacked into the user's cache once. Raises Failure."""
+    """The directory with what is in a package, unpacked into the user's cache once. It counts only while its content is
+    what was noted then. Raises Failure."""
     from planner.install.archive import unpack
+    from planner.install.files import remove
     from planner.install.problem import InstallError
 
-    cache = assets.cache_dir()
+    cache = own_cache.folder_path("providers")
     if cache is None:
-        raise Failure(_unusable(address, f"{archive} cannot be unpacked: the cache directory cannot be written"))
+        reason = "the cache directory cannot be written, or others can write there"
+        raise Failure(_unusable(address, f"{archive} cannot be unpacked: {reason}"))
     fresh = None
     try:
         found = archive.stat()
         identity = repr((str(archive.resolve()), found.st_size, found.st_mtime_ns, found.st_ino))
-        folder = cache / "providers" / hashlib.sha256(identity.encode()).hexdigest()[:32]
-        if folder.is_dir():
+        name = hashlib.sha256(identity.encode()).hexdigest()[:32]
+        folder = Path(cache, name)
+        known = own_cache.load("checksums", f"unpacked-{name}")
+        if known is not None and folder.is_dir() and content_hash_of(folder) == bytes(known).decode():
             return folder
-        folder.parent.mkdir(mode=0o700, exist_ok=True)
-        fresh = Path(mkdtemp(dir=folder.parent))
+        fresh = Path(mkdtemp(dir=cache))
         unpack(archive, fresh / "package", "zip", links=False)
+        value = content_hash_of(fresh / "package")
         try:
+            remove(folder)
             os.rename(fresh / "package", folder)
         except OSError:
-            if not folder.is_dir():  # else somebody was faster
+            if not folder.is_dir() or content_hash_of(folder) != value:  # else somebody was faster
                 raise
+        own_cache.store("checksums", f"unpacked-{name}", value.encode())
     except (OSError, InstallError) as problem:
         raise Failure(_unusable(address, f"{archive} cannot be unpacked: {problem}")) from None
     finally:

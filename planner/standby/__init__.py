@@ -54,6 +54,12 @@ def socket_path() -> str | None:
     return path if os.path.isabs(path) and len(os.fsencode(path)) <= _LONGEST else None
 
 
+def is_own_folder(path: str) -> bool:
+    """Whether a folder is the user's and nobody else may put something there. Raises OSError."""
+    found = os.lstat(path)
+    return found.st_uid == os.geteuid() and not found.st_mode & 0o022
+
+
 def stamp() -> str:
     """The state of planner's code, its rules and its grammars: names, times and sizes."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

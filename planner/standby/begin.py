@@ -9,7 +9,19 @@ from planner.standby import SWITCH, socket_path, stay
 
 MANY = 200
 """units that a command plans when it begins such a process on the way"""
-_KEPT = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CACHE_HOME", "PYTHONPATH", "LANG", "CI", SWITCH)
+_KEPT = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "XDG_STATE_HOME",
+    "PYTHONPATH",
+    "LANG",
+    "CI",
+    SWITCH,
+)
 """variables that it gets; the others come with each command"""
 _CODE = "import sys; sys.path.append({!r}); from planner.standby.server import serve; serve()"
 

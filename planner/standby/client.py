@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from planner.standby import BEGUN, COMMANDS, LENGTH, socket_path, stamp, stay
+from planner.standby import BEGUN, COMMANDS, LENGTH, is_own_folder, socket_path, stamp, stay
 
 
 def ask(words: list[str]) -> int | None:
@@ -14,13 +14,17 @@ def ask(words: list[str]) -> int | None:
         return None
     path = socket_path()
     try:
-        if path is None or os.stat(path).st_uid != os.getuid():
+        if path is None or os.stat(path).st_uid != os.getuid() or not is_own_folder(os.path.dirname(path)):
             return None
         import signal
         import socket
 
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.connect(path)
+        if hasattr(socket, "SO_PEERCRED"):  # whatever became of the path meanwhile
+            found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)  # process, user, group
+            if int.from_bytes(found[4:8], sys.byteorder) != os.getuid():
+                return None
         message = _message(words)
         socket.send_fds(connection, [b"%*d" % (LENGTH, len(message))], [0, 1, 2])
         connection.sendall(message)

@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from typing import NoReturn
 
-from planner.standby import BEGUN, LENGTH, REFUSED, socket_path, stamp, stay
+from planner.standby import BEGUN, LENGTH, REFUSED, is_own_folder, socket_path, stamp, stay
 
 _TICK = 1.0
 """seconds between two looks at what has ended meanwhile"""
@@ -45,6 +45,8 @@ def _serve() -> None:
     if path is None:
         return
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    if not is_own_folder(os.path.dirname(path)):
+        return
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.ftruncate(lock, 0)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-import os
 import re
 import sys
 from functools import cache
 from typing import Any, NamedTuple
 
-from planner.assets import cache_dir, grammar_path
+from planner import own_cache
+from planner.assets import grammar_path
 
 
 class Tables(NamedTuple):
@@ -72,21 +72,13 @@ def compile_grammar(text: str) -> Tables:
 @cache
 def tables() -> Tables:
     text = grammar_path("datalog.lark").read_text(encoding="utf-8")
-    folder = cache_dir()
-    if folder is None:
-        return compile_grammar(text)
     digest = hashlib.sha256(f"2 {sys.version} {text}".encode()).hexdigest()[:24]
-    path = folder / f"datalog-tables-{digest}"
-    try:
-        return Tables(*marshal.loads(path.read_bytes()))
-    except (OSError, ValueError, EOFError, TypeError):
-        made = compile_grammar(text)
-    try:
-        draft = path.with_suffix(f".{os.getpid()}")
-        draft.write_bytes(marshal.dumps(tuple(made)))
-        draft.replace(path)
-    except OSError:
-        pass  # a cache that cannot be written costs time, not correctness
+    name = f"datalog-tables-{digest}"
+    found = own_cache.load("", name)
+    if found is not None:
+        return Tables(*marshal.loads(found))
+    made = compile_grammar(text)
+    own_cache.store("", name, marshal.dumps(tuple(made)))
     return made
 
 

@@ -121,6 +121,23 @@ def test_an_archive_is_unpacked_once(tmp_path: Path, environ: dict[str, str], mo
     assert Path(locator(tmp_path, environ).locate(ADDRESS).binary).read_text() == "new"
 
 
+def test_an_unpacked_archive_is_used_only_as_it_was_unpacked(
+    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What somebody else put into the cache is a program that would be run."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    archive(tmp_path / "home" / ".terraform.d" / "plugins", "1.0.0")
+    program = Path(locator(tmp_path, environ).locate(ADDRESS).binary)
+    good = program.read_bytes()
+    program.write_bytes(b"evil")
+    assert Path(locator(tmp_path, environ).locate(ADDRESS).binary).read_bytes() == good
+    program.with_name("more").write_bytes(b"evil")
+    assert Path(locator(tmp_path, environ).locate(ADDRESS).binary) == program
+    assert not program.with_name("more").exists()
+    (tmp_path / "cache" / "planner" / "providers").chmod(0o777)
+    assert "others can write there" in code(locator(tmp_path, environ))
+
+
 def test_unusable_packages(tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     base = tmp_path / "home" / ".terraform.d" / "plugins"

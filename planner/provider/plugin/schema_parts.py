@@ -7,8 +7,8 @@ from run to run; a type is decoded when somebody asks for it.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
 from typing import Any
 
 from planner.provider.plugin.messages import messages
@@ -24,10 +24,15 @@ TABLES = {
 _ANSWER_TABLES = {2: "resource_schemas", 3: "data_source_schemas", 7: "functions", 8: "ephemeral_resource_schemas"}
 _IDENTITY_TABLES = {1: "identity_schemas"}
 
-Place = tuple[int, int, int]
-"""where a part begins, how many bytes it has, and their CRC-32"""
+Place = tuple[int, int, str]
+"""where a part begins, how many bytes it has, and their check sum"""
 Places = dict[str, dict[str, Place]]
 """table -> name -> place"""
+
+
+def check_sum(data: bytes) -> str:
+    """So that nobody finds other bytes with the same one."""
+    return blake2b(data, digest_size=16).hexdigest()
 
 
 class DamagedSchema(Exception):
@@ -54,7 +59,7 @@ class SchemaParts:
             data = self._read(start, size)
         except OSError:
             data = b""
-        if len(data) != size or zlib.crc32(data) != check:
+        if len(data) != size or check_sum(data) != check:
             raise DamagedSchema
         return _decoded(getattr(self._messages, TABLES[table]), data)
 
@@ -88,7 +93,7 @@ def take_apart(version: int, answer: bytes, identities: bytes = b"") -> tuple[Sc
     _search(identities, _IDENTITY_TABLES, spans, len(answer))
     data = answer + identities
     places = {
-        table: {name: (start, end - start, zlib.crc32(data[start:end])) for name, (start, end) in found.items()}
+        table: {name: (start, end - start, check_sum(data[start:end])) for name, (start, end) in found.items()}
         for table, found in spans.items()
     }
     return SchemaParts(version, head, places, lambda start, size: data[start : start + size]), data

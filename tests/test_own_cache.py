@@ -1,0 +1,251 @@
+"""The user's cache is believed only when he wrote it: nothing that others put there is run."""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner import assets, own_cache
+from planner.standby import socket_path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    forget()
+    return tmp_path
+
+
+def forget() -> None:
+    """As another process would."""
+    own_cache._home.cache_clear()
+    own_cache._key_of.cache_clear()
+
+
+def kept(folder: str = "f", name: str = "n") -> bytes | None:
+    forget()
+    found = own_cache.load(folder, name)
+    return None if found is None else bytes(found)
+
+
+def test_what_was_stored_is_there(home: Path) -> None:
+    own_cache.store("f", "n", b"data")
+    own_cache.store("", "top", b"")
+    assert (kept(), kept("", "top"), kept("f", "other"), kept("g")) == (b"data", b"", None, None)
+    own_cache.store("f", "n", b"newer")
+    assert kept() == b"newer"
+    key = home / "state" / "planner" / "cache-key"
+    assert [p.stat().st_mode & 0o777 for p in (key, key.parent, home / "cache" / "planner" / "f")] == [
+        0o600,
+        0o700,
+        0o700,
+    ]
+    assert [p.name for p in (home / "cache" / "planner" / "f").iterdir()] == ["n"]
+
+
+def writable(path: Path, bits: int = 0o022) -> None:
+    path.chmod(path.stat().st_mode | bits)
+
+
+def as_link(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to(path.with_name("elsewhere"))
+
+
+def as_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def renamed(path: Path) -> None:
+    """One entry in the place of another one."""
+    own_cache.store("f", "m", b"of another name")
+    os.replace(path.with_name("m"), path)
+
+
+def changed(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + bytes((data[-1] ^ 1,)))
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:20])
+
+
+ENTRY, FOLDER, OURS, CACHE = "cache/planner/f/n", "cache/planner/f", "cache/planner", "cache"
+KEY, STATE = "state/planner/cache-key", "state/planner"
+
+
+@pytest.mark.parametrize(
+    ("where", "spoil"),
+    [
+        (ENTRY, writable),
+        (ENTRY, as_link),
+        (ENTRY, as_pipe),
+        (ENTRY, renamed),
+        (ENTRY, changed),
+        (ENTRY, cut),
+        (FOLDER, writable),
+        (FOLDER, as_link),
+        (OURS, writable),
+        (OURS, as_link),
+        (CACHE, writable),
+        (KEY, Path.unlink),
+        (KEY, cut),
+        (KEY, as_link),
+        (KEY, as_pipe),
+        (KEY, lambda path: writable(path, 0o044)),
+        (STATE, writable),
+        (STATE, as_link),
+        (STATE, shutil.rmtree),
+    ],
+)
+def test_what_others_may_have_written_counts_for_nothing(home: Path, where: str, spoil: Any) -> None:
+    own_cache.store("f", "n", b"data")
+    assert kept() == b"data"
+    spoil(home / where)
+    assert kept() is None
+    own_cache.store("f", "n", b"again")  # and does no harm
+    assert kept() in (b"again", None)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can give files away")
+@pytest.mark.parametrize("where", [ENTRY, FOLDER, OURS, CACHE, KEY, STATE])
+def test_what_is_of_another_user_counts_for_nothing(home: Path, where: str) -> None:
+    own_cache.store("f", "n", b"data")
+    os.chown(home / where, 12345, 12345)
+    assert kept() is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can give files away")
+def test_the_superuser_leaves_nothing_in_the_cache_of_others(home: Path) -> None:
+    (home / "cache").mkdir()
+    os.chown(home / "cache", 12345, 12345)
+    assert assets.cache_dir() is None
+    assert not list((home / "cache").iterdir())
+
+
+def test_a_shared_folder_that_keeps_what_is_ones_own_will_do(home: Path) -> None:
+    (home / "cache").mkdir()
+    (home / "cache").chmod(0o1777)
+    own_cache.store("f", "n", b"data")
+    assert kept() == b"data"
+
+
+def test_another_user_has_another_key(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a CI server whose cache was restored."""
+    own_cache.store("f", "n", b"data")
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "other"))
+    assert kept() is None
+
+
+def test_what_is_known_of_a_fleet_is_not_told_to_others(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkout may come with a folder `.planner` that says that nothing has changed."""
+    from planner.batch.cache import Cache
+
+    def analysis() -> Any:
+        forget()
+        return Cache(str(home / "fleet")).analysis("plan", "key")
+
+    (home / "fleet").mkdir()
+    cache = Cache(str(home / "fleet"))
+    cache.keep_analysis("plan", "key", {"all": "clean"})
+    cache.save()
+    assert analysis() == {"all": "clean"}
+    shutil.copytree(home / "fleet", home / "moved")
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "other"))
+    assert analysis() is None
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+    shutil.rmtree(home / "fleet")
+    os.rename(home / "moved", home / "again")
+    forget()
+    assert Cache(str(home / "again")).analysis("plan", "key") is None
+
+
+@pytest.mark.parametrize("bits", [0o700, 0o770, 0o702])
+def test_a_process_that_stands_by_is_asked_only_where_nobody_else_can_listen(home: Path, bits: int) -> None:
+    import socket
+    import tempfile
+    import threading
+
+    from planner.standby.client import ask
+
+    with tempfile.TemporaryDirectory(dir="/tmp") as short, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", short)
+        patch.setenv("PLANNER_STANDBY", "60")
+        path = socket_path()
+        assert path is not None
+        os.mkdir(os.path.dirname(path))
+        os.chmod(os.path.dirname(path), bits)
+        asked: list[bytes] = []
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen()
+
+            def refuse() -> None:
+                connection, _ = listener.accept()
+                asked.append(connection.recv(1))
+                connection.close()
+
+            thread = threading.Thread(target=refuse)
+            thread.start()
+            assert ask(["batch", "plan"]) is None
+            with socket.socket(socket.AF_UNIX) as last:
+                last.connect(path)
+                last.sendall(b"!")
+            thread.join(30)
+        assert (asked == [b"!"]) is (bits != 0o700)
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return os.mkdir, ("evil",)
+
+
+EVIL = pickle.dumps(Evil())
+CODE = compile("__import__('os').mkdir('evil')", "", "exec")
+
+
+def test_hostile_entries_are_not_run(tmp_path: Path) -> None:
+    """Every entry that a run left is replaced by what would run code, with the sums that an attacker can make."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "main.tf").write_text('resource "terraform_data" "a" {\n  input = 1\n}\n')
+    environment = {
+        **os.environ,
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "PYTHONPATH": str(ROOT),
+    }
+
+    def plan() -> str:
+        words = [sys.executable, "-m", "planner", "plan", "-no-color"]
+        done = subprocess.run(words, cwd=tmp_path / "work", env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    first = plan()
+    entries = [path for path in (tmp_path / "cache" / "planner").rglob("*") if path.is_file()]
+    assert {path.name.partition("-")[0] for path in entries} >= {"rules", "datalog"} and len(entries) > 2
+    for path in entries:
+        for content in (EVIL, marshal.dumps((CODE, EVIL, EVIL)), marshal.dumps(CODE)):
+            path.write_bytes(content)
+            for sealed in (content, hashlib.sha256(content).digest() + content, bytes(own_cache.SEAL) + content):
+                path.write_bytes(sealed)
+    assert plan() == first
+    assert not (tmp_path / "work" / "evil").exists()
+    for path in entries:  # once more with another content, as the entries are good again
+        path.write_bytes(hashlib.sha256(EVIL).digest() + EVIL)
+    assert plan() == first
+    assert not (tmp_path / "work" / "evil").exists()
