@@ -18,6 +18,7 @@ from planner.config.modules_manifest import DATA_DIRECTORY, Manifest, module_key
 from planner.config.provider_checks import check_provider_configurations
 from planner.config.reading import MALFORMED_TEMPLATE, Problems, expr_of
 from planner.config.settings import INCOMPATIBLE
+from planner.config.sources import without_secrets
 from planner.config.static import Given, StaticScope
 from planner.config.variables import RawVariables, given_values
 from planner.config.version_constraints import parse_constraints
@@ -95,9 +96,10 @@ class _Installed:
             detail = f"Module {call.name} is not installed. Run init, which installs all modules."
             problems.error("module_not_installed", "Module not installed", detail, call.span)
             return None
-        where = call.source_span or call.span
+        where = call.shown_span
         if call.source and call.source != record.source:
-            detail = f"The source changed from {record.source} to {call.source} since init. Run init again."
+            old, new = without_secrets(record.source), without_secrets(call.source)
+            detail = f"The source changed from {old} to {new} since init. Run init again."
             problems.error("module_source_changed", "Module source has changed", detail, where)
         if call.version and not _fits(call.version, record.version):
             detail = f"Installed is version {record.version or '(none)'}, wanted {call.version}. Run init again."

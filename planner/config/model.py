@@ -205,6 +205,13 @@ class ModuleCall:
     written_source: str = ""
     """the source as it is written, before it is put in its usual form"""
 
+    @property
+    def shown_span(self) -> Span:
+        """What diagnostics about the source show: the source, but not when there is a password or key in it."""
+        from planner.config.sources import without_secrets
+
+        return self.source_span if self.source_span and without_secrets(self.source) == self.source else self.span
+
 
 @frozen(eq=False)
 class ProviderDecl:

@@ -285,7 +285,7 @@ def _resolve(unresolved: UnresolvedCall, scope: StaticScope, problems: Problems)
         source = parse_module_source(text, registry_only=version_given)
     except SourceError as bad:
         title = "Invalid registry module source address" if version_given else "Invalid module source address"
-        problems.error("invalid_module_source", title, str(bad), expr.span)
+        problems.error("invalid_module_source", title, str(bad), evolve(call, source=text).shown_span)
         return call
     return evolve(call, source=source.text, source_kind=source.kind, written_source=text)
 

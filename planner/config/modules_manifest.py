@@ -15,7 +15,7 @@ from attrs import frozen
 
 from planner.config.model import ModuleCall, ModulePath
 from planner.config.reading import Problems
-from planner.config.sources import SourceError, parse_module_source, split_subdirectory
+from planner.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
 from planner.config.version_constraints import parse_constraints
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.fast_json import orjson
@@ -188,8 +188,8 @@ class _Installer:
             if record is not None and record.source == call.source and self._is_dir(record.directory):
                 self.manifest[key] = record
                 return record.directory
-            detail = f"This program installs local modules only (./ or ../), not {call.source}."
-            problems.error("remote_module", "Module source is not supported", detail, call.source_span or call.span)
+            detail = f"This program installs local modules only (./ or ../), not {without_secrets(call.source)}."
+            problems.error("remote_module", "Module source is not supported", detail, call.shown_span)
             return None
         if call.version:
             detail = "A local module has no versions; leave out the argument version."
@@ -218,7 +218,7 @@ class _Installer:
             if not record.source.startswith(("./", "../")):
                 package, sub = split_subdirectory(record.source)
                 inside = posixpath.normpath(posixpath.join("*", sub, *reversed(steps)))
-                return "" if inside == "*" or inside.startswith("*/") else package
+                return "" if inside == "*" or inside.startswith("*/") else without_secrets(package)
             steps.append(record.source)
         return ""
 

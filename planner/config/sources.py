@@ -131,6 +131,16 @@ def split_subdirectory(text: str) -> tuple[str, str]:
     return text[:at] + text[stop:], posixpath.normpath(sub) if sub else ""
 
 
+_USER = re.compile(r"(https?://)[^/?#\s'\"]*@", re.IGNORECASE)
+_PASSWORD = re.compile(r"(://[^/?#\s'\":@]*):[^/?#\s'\"]*@")
+_SSH_KEY = re.compile(r"([?&]sshkey=)[^&#\s'\"]*")
+
+
+def without_secrets(text: str) -> str:
+    """A text for people in which sources have no passwords, tokens or keys."""
+    return _SSH_KEY.sub(r"\1...", _PASSWORD.sub(r"\1@", _USER.sub(r"\1", text)))
+
+
 def _registry(text: str) -> str:
     package, sub = split_subdirectory(text)
     if sub.partition("/")[0] == "..":
@@ -189,5 +199,6 @@ def _detect(text: str) -> str:
         url = f"file://{rest}"
         return f"{protocol}::{url}" if protocol else url
     raise SourceError(
-        f"No way is known to install {text}. A directory relative to the calling module begins with ./ or ../."
+        f"No way is known to install {without_secrets(text)}. A directory relative to the calling module begins with "
+        "./ or ../."
     )

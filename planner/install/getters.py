@@ -17,11 +17,11 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from attrs import field, frozen
 
-from planner.config.sources import split_subdirectory
+from planner.config.sources import split_subdirectory, without_secrets
 from planner.install.archive import check_links, unpack
 from planner.install.files import copied
 from planner.install.problem import InstallError
-from planner.install.web import Web, host_of, resolve, shown, status_text
+from planner.install.web import Web, basic, host_of, resolve, shown, status_text, with_user_of
 
 KINDS = {
     "zip": "zip",
@@ -41,6 +41,8 @@ _UNSUPPORTED = {
     "oci": "OCI registries",
 }
 _MOST_REDIRECTS = 10
+_GIT_PROTOCOLS = ("file", "git", "http", "https", "ssh")
+"""others run programs (ext::, or helpers that somebody installed); GIT_ALLOW_PROTOCOL may name more"""
 
 
 @frozen(eq=False)
@@ -64,7 +66,10 @@ class Fetcher:
         bare, parameters = _parameters(rest)
         kind = _kind(bare, parameters)
         if scheme == "git":
-            self._git(rest, target)
+            try:
+                self._git(rest, target)
+            except InstallError as problem:  # what git and ssh say
+                raise InstallError(_without_password(str(problem), rest), problem.kind) from None
         elif scheme == "file":
             self._file(bare, kind, parameters, target)
         elif scheme in ("http", "https"):
@@ -119,7 +124,7 @@ class Fetcher:
             )
         package, sub = split_subdirectory(source)
         if package.startswith(("/", "./", "../")):
-            package = resolve(answer.url, package)
+            package = resolve(with_user_of(url, answer.url), package)
         if sub:
             self._part(package, sub, target, redirects + 1)
         else:
@@ -141,23 +146,18 @@ class Fetcher:
             shutil.rmtree(whole, ignore_errors=True)
 
     def _netrc(self, url: str) -> dict[str, str]:
-        """User name and password of a host from the URL or from the user's netrc file."""
+        """User name and password of a host from the user's netrc file, unless they are in the URL."""
         import netrc
-        from base64 import b64encode
 
         parts = urlsplit(url)
         if parts.username is not None:
-            user, password = unquote(parts.username), unquote(parts.password or "")
-        else:
-            path = self.environ.get("NETRC") or os.path.join(self.environ.get("HOME", ""), ".netrc")
-            try:
-                found = netrc.netrc(path).authenticators(parts.hostname or "")
-            except (OSError, netrc.NetrcParseError):
-                return {}
-            if not found:
-                return {}
-            user, password = found[0], found[2] or ""
-        return {"Authorization": f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"}
+            return {}  # planner.install.web takes these
+        path = self.environ.get("NETRC") or os.path.join(self.environ.get("HOME", ""), ".netrc")
+        try:
+            found = netrc.netrc(path).authenticators(parts.hostname or "")
+        except (OSError, netrc.NetrcParseError):
+            return {}
+        return basic(found[0], found[2] or "") if found else {}
 
     # ------------------------------------------------------------ git
 
@@ -171,7 +171,7 @@ class Fetcher:
         port = urlsplit(repository).netloc.rpartition("@")[2].partition(":")[2]
         if port and not port.isdigit():
             raise InstallError(f"{port!r} is no port; for git@HOST:PATH leave out ssh:// and write git:: alone")
-        environ = dict(self.environ)
+        environ = _restricted(self.environ)
         if not self.terminal:
             environ["GIT_TERMINAL_PROMPT"] = "0"  # nobody is there to answer
         key_file = target.with_name(f"{target.name}.key")
@@ -179,7 +179,7 @@ class Fetcher:
             if key:
                 _write_key(key_file, key)
                 environ["GIT_SSH_COMMAND"] = f"{environ.get('GIT_SSH_COMMAND') or 'ssh'} -i {key_file}"
-            shallow = ["--depth", depth, "--branch", ref or _default_branch(repository, environ)] if depth else []
+            shallow = ["--depth", depth, f"--branch={ref or _default_branch(repository, environ)}"] if depth else []
             try:
                 _run(["clone", *shallow, "--", repository, str(target)], environ)
             except InstallError as problem:
@@ -309,14 +309,51 @@ def _commit(ref: str, folder: Path, environ: Mapping[str, str]) -> str:
     raise InstallError(f"the repository has no branch, tag or commit {ref}")
 
 
+def _restricted(environ: Mapping[str, str]) -> dict[str, str]:
+    """What is said there counts more than our rules, as the user said it; but nothing in an address runs programs."""
+    made = dict(environ)
+    if "GIT_ALLOW_PROTOCOL" in made:
+        made["GIT_ALLOW_PROTOCOL"] = ":".join(
+            n for n in made["GIT_ALLOW_PROTOCOL"].split(":") if n not in ("ext", "fd")
+        )
+    return made
+
+
+def _without_password(text: str, url: str) -> str:
+    """What programs said about a URL, without the password in it, however they took that apart."""
+    password = url.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[2]
+    for found in (password, unquote(password), *unquote(password).split("/")):
+        text = text.replace(found, "...") if found else text
+    return text
+
+
+_RULES = tuple(
+    word
+    for name, rule in (
+        ("", "never"),
+        *((f".{name}", "always") for name in _GIT_PROTOCOLS if name != "file"),
+        (".file", "user"),
+        (".ext", "never"),
+        (".fd", "never"),
+    )
+    for word in ("-c", f"protocol{name}.allow={rule}")
+)
+"""what git is told about protocols, also for submodules: those that are files it refuses by itself (`user`)"""
+
+
 def _run(words: list[str], environ: Mapping[str, str], folder: Path | None = None) -> str:
     try:
         done = subprocess.run(
-            ["git", *words], cwd=folder, env=dict(environ), capture_output=True, stdin=subprocess.DEVNULL, check=False
+            ["git", *_RULES, *words],
+            cwd=folder,
+            env=dict(environ),
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
         )
     except FileNotFoundError:
         raise InstallError("git is needed for this and was not found on the PATH") from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip() or done.stdout.decode("utf-8", "replace").strip()
-        raise InstallError(f"git {words[0]} failed: {said or f'exit code {done.returncode}'}")
+        raise InstallError(f"git {words[0]} failed: {without_secrets(said) or f'exit code {done.returncode}'}")
     return done.stdout.decode("utf-8", "replace")

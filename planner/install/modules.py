@@ -12,7 +12,7 @@ from attrs import field, frozen
 from planner.config.model import ModuleCall, ModulePath
 from planner.config.modules_manifest import ModuleRecord, module_key
 from planner.config.reading import Problems
-from planner.config.sources import SourceError, parse_module_source, split_subdirectory
+from planner.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
 from planner.config.version_constraints import Version, parse_constraints
 from planner.install.archive import unpack
 from planner.install.files import beside, copied, remove
@@ -49,7 +49,7 @@ class ModuleInstaller:
 
     def install(self, path: ModulePath, call: ModuleCall, problems: Problems) -> ModuleRecord | None:
         """Fetch the module of a call, replacing what is there. None when it cannot be had (reported)."""
-        where = call.source_span or call.span
+        where = call.shown_span
         try:
             if call.source_kind == "registry":
                 return self._from_registry(path, call, problems)
@@ -58,7 +58,7 @@ class ModuleInstaller:
                 problems.error("remote_version", "Invalid version constraint", detail, call.span)
                 return None
             package, sub = split_subdirectory(call.source)
-            self.say(f"- Downloading {package} for {module_key(path)}...")
+            self.say(f"- Downloading {without_secrets(package)} for {module_key(path)}...")
             return self._place(path, call, _Origin(package, sub))
         except InstallError as problem:
             title = {
@@ -68,7 +68,7 @@ class ModuleInstaller:
                 "no_service": "Error accessing remote module registry",
                 "subdirectory": "Module subdirectory not found",
             }.get(problem.kind, "Failed to download module")
-            detail = f"Module {call.name} cannot be installed from {call.source}: {problem}."
+            detail = f"Module {call.name} cannot be installed from {without_secrets(call.source)}: {problem}."
             problems.error(f"install_{problem.kind or 'module'}", title, detail, where)
         except OSError as problem:
             detail = f"Module {call.name}: {problem.filename or self.root}: {problem.strerror or problem}."
@@ -146,7 +146,7 @@ class ModuleInstaller:
         if isinstance(body.get("use_registry_credentials"), bool) and isinstance(location, str):
             target = resolve(url, location)
             if not target.startswith(("https://", "http://")):
-                raise InstallError(f"the registry names {location} as its location", "registry")
+                raise InstallError(f"the registry names {without_secrets(location)} as its location", "registry")
             return _Origin(target, sub, True, credentials if body["use_registry_credentials"] else {})
         location = location or answer.headers.get("X-Terraform-Get") or ""
         if not location:
@@ -156,9 +156,11 @@ class ModuleInstaller:
         try:
             source = parse_module_source(location)
         except SourceError as bad:
-            raise InstallError(f"the registry names {location} as its location: {bad}", "registry") from None
+            named = without_secrets(location)
+            raise InstallError(f"the registry names {named} as its location: {bad}", "registry") from None
         if source.kind != "remote":
-            raise InstallError(f"the registry names {location}, which is no address to download from", "registry")
+            named = without_secrets(location)
+            raise InstallError(f"the registry names {named}, which is no address to download from", "registry")
         inner, more = split_subdirectory(source.text)
         return _Origin(inner, posixpath.normpath(posixpath.join(more, sub)) if more and sub else more or sub)
 

@@ -1,8 +1,9 @@
 """HTTP as registries, mirrors and archives need it: certificates as the ecosystem finds them, retries with growing
 pauses, timeouts, downloads that go on where they broke off.
 
-Only https and http URLs are fetched; a redirect to another host does not get the credentials. Proxies come from the
-usual variables (HTTPS_PROXY, NO_PROXY), certificates from SSL_CERT_FILE, SSL_CERT_DIR or the system.
+Only https and http URLs are fetched, whatever redirects say; a redirect to another host, or from https to http, does
+not get the credentials. User name and password may stand in a URL; no message shows them. Proxies come from the usual
+variables (HTTPS_PROXY, NO_PROXY), certificates from SSL_CERT_FILE, SSL_CERT_DIR or the system.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from __future__ import annotations
 import http.client
 import os
 import ssl
+import string
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from email.message import Message
 from typing import IO, Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from attrs import field, frozen
 
+from planner.config.sources import without_secrets
 from planner.install.problem import InstallError
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
@@ -27,6 +30,10 @@ LONGEST_PAUSE = 30.0
 """seconds"""
 LARGEST_DOCUMENT = 64 << 20
 """bytes that an answer may have which is kept in memory"""
+LARGEST_FILE = 16 << 30
+"""bytes that may be downloaded"""
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_MOST_REDIRECTS = 10
 _CERTIFICATES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -117,16 +124,39 @@ class Web:
         raise AssertionError
 
     def _open(self, url: str, headers: Mapping[str, str]) -> Any:
+        """The response to a request, where redirects lead to in the end."""
+        try:
+            return self._follow(url, headers)
+        except ValueError as bad:
+            raise InstallError(f"{shown(url)} is or leads to no valid URL ({without_secrets(str(bad))})") from None
+
+    def _follow(self, url: str, headers: Mapping[str, str]) -> Any:
+        """Raises ValueError for a URL that is none."""
+        sent = {"User-Agent": f"OpenTofu/{COMPATIBLE_VERSION} (+planner)", "X-Terraform-Version": COMPATIBLE_VERSION}
+        sent |= headers
+        for _ in range(_MOST_REDIRECTS + 1):
+            plain, user = _split_user(url)
+            response = self._ask(plain, {**sent, **user})
+            target = response.headers.get("Location") if _status(response) in _REDIRECTS else None
+            if not target:
+                return response
+            response.close()
+            url = urljoin(plain, quote(target, safe=string.punctuation, encoding="iso-8859-1"))
+            if urlsplit(url).scheme not in ("http", "https"):
+                raise InstallError(f"{host_of(plain)} leads to {shown(url)}, which is no URL with http or https")
+            if host_of(url) != host_of(plain) or (plain.startswith("https:") and url.startswith("http:")):
+                sent.pop("Authorization", None)
+            else:
+                sent |= user
+        raise InstallError(f"{host_of(url)} leads on and on to other addresses")
+
+    def _ask(self, url: str, headers: dict[str, str]) -> Any:
         if urlsplit(url).scheme not in ("http", "https"):
             raise InstallError(f"{shown(url)} is no URL with http or https")
-        default = {"User-Agent": f"OpenTofu/{COMPATIBLE_VERSION} (+planner)", "X-Terraform-Version": COMPATIBLE_VERSION}
         try:
-            request = urllib.request.Request(url, headers={**default, **headers})
-            return _opener().open(request, timeout=self.timeout)
+            return _opener().open(urllib.request.Request(url, headers=headers), timeout=self.timeout)
         except urllib.error.HTTPError as answer:
             return answer
-        except ValueError as bad:
-            raise InstallError(f"{shown(url)} is no valid URL ({bad})") from None
 
 
 class _Part:
@@ -173,21 +203,11 @@ class _Part:
         while block := response.read(1 << 18):
             file.write(block)
             done += len(block)
+            if done > LARGEST_FILE:
+                raise InstallError(f"{host_of(self.url)} sends more than {LARGEST_FILE >> 30} GiB")
             if self.progress is not None:
                 self.progress(done, expected)
         return done
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Credentials stay with the host that they are for."""
-
-    max_redirections = 10
-
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        made = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if made is not None and urlsplit(newurl).netloc != urlsplit(req.full_url).netloc:
-            made.remove_header("Authorization")
-        return made
 
 
 _openers: dict[tuple[str, str], Any] = {}
@@ -201,7 +221,17 @@ def _opener() -> Any:
             for path in filter(os.path.isfile, _CERTIFICATES):
                 context.load_verify_locations(path)
                 break
-        _openers[key] = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _Redirects())
+        opener = urllib.request.OpenerDirector()  # one that knows nothing of ftp, files and data
+        for handler in (
+            urllib.request.ProxyHandler(),
+            urllib.request.HTTPHandler(),
+            urllib.request.HTTPSHandler(context=context),
+            urllib.request.HTTPDefaultErrorHandler(),
+            urllib.request.HTTPErrorProcessor(),
+            urllib.request.UnknownHandler(),
+        ):
+            opener.add_handler(handler)
+        _openers[key] = opener
     return _openers[key]
 
 
@@ -216,8 +246,35 @@ def host_of(url: str) -> str:
 
 def shown(url: str) -> str:
     """A URL without user name and password in it."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return without_secrets(url)
+    return without_secrets(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
+
+
+def basic(user: str, password: str) -> dict[str, str]:
+    """The header for a user name and a password."""
+    from base64 import b64encode
+
+    return {"Authorization": f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"}
+
+
+def with_user_of(url: str, other: str) -> str:
+    """Another URL, with the user name and password of this one when it is of the same host."""
+    user, at, host = urlsplit(url).netloc.rpartition("@")
+    parts = urlsplit(other)
+    return parts._replace(netloc=f"{user}{at}{host}").geturl() if at and parts.netloc == host else other
+
+
+def _split_user(url: str) -> tuple[str, dict[str, str]]:
+    """A URL without user name and password, and the header that they make. Raises ValueError."""
     parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    given, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    user, _, password = given.partition(":")
+    return parts._replace(netloc=host).geturl(), basic(unquote(user), unquote(password))
 
 
 def status_text(status: int) -> str:
@@ -252,4 +309,4 @@ def _reason(problem: Exception) -> str:
         return f"{reason.strerror}{f' ({reason.filename})' if reason.filename else ''}"
     if isinstance(reason, http.client.IncompleteRead):
         return "the connection broke off"
-    return str(reason) or type(reason).__name__
+    return without_secrets(str(reason)) or type(reason).__name__

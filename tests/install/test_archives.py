@@ -8,6 +8,7 @@ import os
 import random
 import stat
 import tarfile
+import warnings
 import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -42,7 +43,7 @@ def tar(*entries: Entry, form: int = tarfile.PAX_FORMAT) -> bytes:
 
 def zipped(*entries: Entry, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as made:
+    with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(stream, "w") as made:  # of the same name
         for name, kind, content, *mode in entries:
             info = zipfile.ZipInfo("x")
             info.filename = name
