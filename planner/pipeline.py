@@ -34,6 +34,7 @@ from planner.session import (
 )
 from planner.shown import Shown, open_plan, outputs, plan_json, recorded_variables, show, state_json
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.disk import read_whole
 
 if TYPE_CHECKING:
     from planner.graph.model import Graph
@@ -428,8 +429,7 @@ def save_plan(planned: Planned, path: str) -> list[Diagnostic]:
         names[".terraform/modules/modules.json"] = manifest
     sources = {}
     for name, file_path in names.items():
-        with open(file_path, "rb") as file:
-            sources[name] = file.read()
+        sources[name] = read_whole(file_path)
     try:
         return write_plan(path, planned.plan, sources)
     except CodecError as bad:

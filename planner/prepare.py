@@ -93,10 +93,12 @@ def init(
             problems += more
     if has_errors(problems):
         return problems
+    from planner.provider.cli_config import cache_warnings
     from planner.provider.lock_file import NAME
 
+    problems += cache_warnings(os.environ)
     addresses = provider_addresses(session.config)
-    if addresses <= {BUILTIN} and not os.path.exists(os.path.join(options.directory, NAME)):
+    if addresses <= {BUILTIN} and not os.path.lexists(os.path.join(options.directory, NAME)):
         sources = {resource.provider for resource in state.resources.values()} if state is not None else set()
         if all(BUILTIN in source for source in sources):  # nothing to install, so nothing of it is loaded
             say("\nInitializing provider plugins...")

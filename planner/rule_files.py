@@ -3,8 +3,8 @@ or grow without bound runs in a process of its own with limits of time and memor
 
 from __future__ import annotations
 
+import errno
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
@@ -16,6 +16,7 @@ from planner.datalog.model import Rule
 from planner.datalog.program import Program
 from planner.datalog.suite import Outcome, bounded, run, untested
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.disk import read_whole
 from planner.vocabulary.span import Source, Span
 
 LOAD_SECONDS = 30.0
@@ -26,6 +27,11 @@ MOST_DIAGNOSTICS = 100
 """that are shown; more would not be read"""
 MOST_BYTES = 4 << 20
 """of all files together: generated rules and all"""
+
+_REASONS = {
+    errno.EFBIG: f"Rule files have at most {MOST_BYTES >> 20} MiB together",
+    errno.EINVAL: "It is not a regular file",
+}
 
 Files = list[tuple[str, str]]
 T = TypeVar("T")
@@ -55,7 +61,7 @@ def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, l
         if path in files:
             continue
         try:
-            data = _read(path, left)
+            data = read_whole(path, left)
             left -= len(data)
             files[path] = _text(data)
         except UnicodeDecodeError as problem:
@@ -63,6 +69,7 @@ def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, l
             problems.append(error("file.encoding", f"Cannot read {path}", detail))
         except (OSError, ValueError) as problem:
             reason = getattr(problem, "strerror", None) or str(problem)
+            reason = _REASONS.get(getattr(problem, "errno", 0), reason)
             problems.append(error("file.unreadable", f"Cannot read {path}", f"{reason}."))
     return list(files.items()), problems
 
@@ -81,17 +88,6 @@ def _paths(words: Iterable[str], endings: tuple[str, ...], problems: list[Diagno
             detail = f"There is no file with the ending {' or '.join(endings)} in {path}."
             problems.append(error("rules.no_files", "Nothing to read", detail))
         yield from sorted(found)
-
-
-def _read(path: str, most: int) -> bytes:
-    """Raises ValueError for what is no file of reasonable size: a device or a pipe could go on for ever."""
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("It is not a regular file")
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise ValueError(f"Rule files have at most {MOST_BYTES >> 20} MiB together")
-    return data
 
 
 def _text(data: bytes) -> str:

@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from planner.session import Options, Session, load_configuration, new_schemas, open_store
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.disk import MOST_BYTES, read_given
 
 if TYPE_CHECKING:
     from planner.config.variables import RawVariables, RootVariable
@@ -96,8 +97,7 @@ def show(options: Options, path: str | None) -> Shown:
         return Shown(session, plan, None, tuple(problems))
     session = Session(options, schemas=new_schemas(options.directory))
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read_given(path, MOST_BYTES)
     except OSError as problem:
         detail = f"{path}: {problem.strerror or problem}."
         return Shown(session, diagnostics=(error("show.unreadable", "Cannot read the file", detail),))

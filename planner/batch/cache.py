@@ -17,6 +17,7 @@ from planner.batch.cache_files import CacheFiles
 from planner.batch.model import Place, RemoteRead, Request, Result, Survey, to_json
 from planner.batch.reads import Comparison, Looked, entries
 from planner.batch.record import safe_name
+from planner.vocabulary.disk import read_whole
 from planner.vocabulary.fast_json import orjson
 
 FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses"
@@ -139,8 +140,7 @@ class Cache:
             return None  # somebody removed the record of that run
         if request.facts or request.text:
             try:
-                with open(self._facts_path(request.unit), "rb") as file:
-                    kept = orjson.loads(file.read())
+                kept = orjson.loads(read_whole(self._facts_path(request.unit)))
             except (OSError, orjson.JSONDecodeError):
                 return None
             if kept["run"] != known["run"] or (request.text and not kept["text"]):

@@ -17,6 +17,7 @@ from typing import Any
 from planner.batch import CACHE
 from planner.batch.reads import settled
 from planner.batch.record import make_folder, open_whole
+from planner.vocabulary.disk import read_whole
 from planner.vocabulary.fast_json import orjson
 
 MORE = os.path.join(os.path.dirname(CACHE), "cache.more.jsonl")
@@ -48,16 +49,14 @@ class CacheFiles:
             self.entries, self.files, self._name = {table: {} for table in self.entries}, [], ""
 
     def _read(self) -> None:
-        with open(self.path, "rb") as file:
-            found = orjson.loads(file.read())
+        found = orjson.loads(read_whole(self.path))
         if found["stamp"] != self.stamp:
             return
         self.files, self._name = found["files"], found["name"]
         self.entries = {table: found["entries"][table] for table in self.entries}
         if not os.path.exists(self.more):
             return
-        with open(self.more, "rb") as file:
-            lines = file.read().split(b"\n")
+        lines = read_whole(self.more).split(b"\n")
         for line in lines:
             try:
                 more = orjson.loads(line)

@@ -10,6 +10,7 @@ from typing import Protocol
 from planner.batch.model import Fleet, Unit
 from planner.batch.reads import Looked, looked_at
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.disk import read_whole
 
 MARKERS = (".planner-unit",)
 """files that make a folder with configuration a unit, though no block in it says so"""
@@ -167,8 +168,7 @@ def _is_root(folder: str, names: list[str], looked: Looked) -> bool:
         path = os.path.join(folder, name)
         looked |= looked_at(path, "file")
         try:
-            with open(path, "rb") as file:
-                data = file.read()
+            data = read_whole(path)
         except OSError:
             continue
         if _says_root(name, data):

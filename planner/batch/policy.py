@@ -22,6 +22,7 @@ from planner.policy.modal import VERDICTS, Modal, rewrite
 from planner.policy.model import KINDS
 from planner.policy.waits import waits
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.disk import read_text
 
 KEYS = 2
 """a value in a fleet belongs to a unit and an address"""
@@ -106,9 +107,8 @@ def policy_files(words: tuple[str, ...], root: str) -> Files:
             found += user_files((word,))
             continue
         try:
-            with open(word, encoding="utf-8") as file:
-                found.append((word, file.read()))
-        except (OSError, UnicodeDecodeError) as problem:
+            found.append((word, read_text(word)))
+        except (OSError, ValueError) as problem:
             raise Failure(error("batch.policy", "Cannot read a policy", f"{word}: {problem}.")) from None
     if not found:
         detail = "Name files or folders with -policy, or put rules into .planner/batch-policies."

@@ -21,6 +21,7 @@ from hashlib import blake2b
 from typing import Any
 
 from planner.batch import FOLDER
+from planner.vocabulary.disk import read_whole
 
 Entry = list[Any]
 RACY = 20_000_000
@@ -202,8 +203,7 @@ def digest(path: str, kind: str) -> str:
         if kind == "folder":
             names = sorted(name for name in os.listdir(path) if not _is_passing(name))
             return _short("\0".join(names).encode("utf-8", "surrogateescape"))
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read_whole(path)
     except OSError:
         return "unreadable"
     return _short(_outputs(data) if kind == "outputs" else data)

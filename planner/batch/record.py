@@ -23,6 +23,7 @@ from urllib.parse import quote
 from planner.batch import FOLDER
 from planner.batch.model import Done, from_json, to_json
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.disk import read_whole
 from planner.vocabulary.fast_json import orjson
 
 FORMAT = "1.0"
@@ -87,8 +88,7 @@ class Record:
     def asked(self) -> dict[str, Any]:
         """What the run was asked for. Raises Failure."""
         try:
-            with open(os.path.join(self.path, "run.json"), "rb") as file:
-                found: dict[str, Any] = orjson.loads(file.read())
+            found: dict[str, Any] = orjson.loads(read_whole(os.path.join(self.path, "run.json")))
         except (OSError, orjson.JSONDecodeError):
             detail = f"There is no readable run.json in {self.path}."
             raise Failure(error("batch.no_run", "No such run", detail)) from None
@@ -122,8 +122,7 @@ class Record:
     def events(self) -> Iterator[dict[str, Any]]:
         """The events on disk."""
         try:
-            with open(os.path.join(self.path, "events.jsonl"), "rb") as file:
-                lines = file.read().split(b"\n")
+            lines = read_whole(os.path.join(self.path, "events.jsonl")).split(b"\n")
         except FileNotFoundError:
             return
         for line in lines[:-1]:

@@ -179,3 +179,9 @@ def _did_you_mean(name: str, table: dict[str, Flag]) -> str:
 
     hit = nearest(name, [flag.name for flag in table.values() if flag.help])
     return f"Did you mean -{hit}?" if hit else ""
+
+
+def no_directory(arguments: Arguments, command: str) -> None:
+    """Raises UsageError for words behind a command that works where it is."""
+    if arguments.words:
+        raise UsageError("Too many words", f"{command} takes no directory; use -chdir=DIR before the command.")

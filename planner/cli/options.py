@@ -183,6 +183,7 @@ def _addresses(arguments: Arguments, name: str) -> tuple[str, ...]:
     """The addresses of -NAME and of the files of -NAME-file, checked."""
     from planner.vocabulary.address import AddressError, parse_target
     from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+    from planner.vocabulary.disk import read_text
     from planner.vocabulary.span import Source, Span
 
     found: list[str] = []
@@ -194,9 +195,8 @@ def _addresses(arguments: Arguments, name: str) -> tuple[str, ...]:
             problems.append(error("cli.address", f'-{name}="{text}" is no address', problem.detail))
     for path in arguments.get(f"{name}-file", ()):
         try:
-            with open(path, encoding="utf-8") as file:
-                source = Source(path, file.read())
-        except (OSError, UnicodeDecodeError) as problem:
+            source = Source(path, read_text(path, given=True))
+        except (OSError, ValueError) as problem:
             problems.append(error("cli.address_file", f"Cannot read the file of -{name}-file", f"{path}: {problem}."))
             continue
         for number, start in enumerate(source.line_starts, 1):

@@ -77,7 +77,7 @@ def _file_overrides(path: str, known: list[str], problems: Problems) -> list[Ove
     from planner.syntax.body import BodySchema
     from planner.syntax.files import load_file
 
-    body, _, diagnostics = load_file(path, path)
+    body, _, diagnostics = load_file(path, path, given=True)
     problems.extend(diagnostics)
     if body is None:
         return []

@@ -22,7 +22,7 @@ def module_files(directory: str) -> ModuleFiles:
     """The configuration files of a directory. A `.tofu` file hides the `.tf` file of the same name; hidden files and
     editors' backups are left out. Raises OSError."""
     with os.scandir(directory) as entries:
-        names = sorted(e.name for e in entries if not e.is_dir() and not _ignored(e.name))
+        names = sorted(e.name for e in entries if not _is_folder(e) and not _ignored(e.name))
     normal: list[str] = []
     override: list[str] = []
     for name in names:
@@ -41,8 +41,15 @@ def is_module(directory: str) -> bool:
         pass
     try:
         with os.scandir(directory) as entries:
-            return any(e.name.endswith(_EXTENSIONS) and not _ignored(e.name) and not e.is_dir() for e in entries)
+            return any(e.name.endswith(_EXTENSIONS) and not _ignored(e.name) and not _is_folder(e) for e in entries)
     except OSError:
+        return False
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself: what is wrong is said when it is read
         return False
 
 

@@ -183,7 +183,8 @@ class _Loader:
         try:
             files = module_files(full)
         except OSError:
-            detail = f"The module directory {directory} does not exist or cannot be read."
+            where = posixpath.normpath(posixpath.join(self.root_dir, directory))
+            detail = f"The module directory {where} does not exist or cannot be read."
             problems.error("unreadable_directory", "Failed to read module directory", detail)
             return [], []
         normal = [self._file(directory, name, False, problems) for name in files.normal]

@@ -18,6 +18,7 @@ from planner.config.reading import Problems
 from planner.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
 from planner.config.version_constraints import parse_constraints
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.disk import read_whole
 from planner.vocabulary.fast_json import orjson
 
 if TYPE_CHECKING:
@@ -55,8 +56,7 @@ def read_manifest(root_dir: str, data_dir: str = DATA_DIRECTORY) -> tuple[Manife
     problems = Problems()
     path = manifest_path(root_dir, data_dir)
     try:
-        with open(path, "rb") as file:
-            text = file.read()
+        text = read_whole(path)
     except FileNotFoundError:
         return {}, problems
     except OSError as bad:

@@ -19,6 +19,7 @@ from planner.config.static import Given, marked
 from planner.language.values import EPHEMERAL, Unknown, Value, is_null, unmark_deep
 from planner.syntax.body import BlockSchema, Body, BodySchema
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.disk import read_given, read_whole
 from planner.vocabulary.span import Span
 
 Origin = Literal["environment", "automatic file", "named file", "command line", "input", "default", "plan"]
@@ -143,7 +144,7 @@ def _add_argument(argument: str, found: RawVariables, problems: Problems) -> Non
 
 def _add_file(directory: str, filename: str, origin: Origin, found: RawVariables, problems: Problems) -> None:
     try:
-        data = Path(directory, filename).read_bytes()
+        data = (read_given if origin == "named file" else read_whole)(Path(directory, filename))
     except FileNotFoundError:
         detail = f"The file {filename} does not exist."
         problems.error("unreadable_variables", "Failed to read variables file", detail)

@@ -15,6 +15,7 @@ from planner.datalog.program import Program
 from planner.graph.model import Graph
 from planner.graph.read import WANTED, read_graph
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.disk import read_text
 
 FOLDERS = ("inputs", "graph", "apply")
 _SMALL = 5000
@@ -51,8 +52,8 @@ def user_files(folders: tuple[str, ...]) -> Files:
             problems.append(error("rules.no_folder", "No such folder of rules", f"{folder} is not a directory."))
         for path in sorted(Path(folder).glob("*.dl")):
             try:
-                found.append((str(path), path.read_text(encoding="utf-8")))
-            except (OSError, UnicodeDecodeError) as problem:
+                found.append((str(path), read_text(path)))
+            except (OSError, ValueError) as problem:
                 problems.append(error("rules.unreadable", "Cannot read a rule file", f"{path}: {problem}."))
     if problems:
         raise Failure(problems)

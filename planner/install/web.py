@@ -66,7 +66,7 @@ class Answer:
 
         try:
             return json.loads(self.body)
-        except ValueError as bad:
+        except (ValueError, RecursionError) as bad:
             raise InstallError(f"the answer of {host_of(self.url)} is no valid JSON ({bad})") from None
 
 

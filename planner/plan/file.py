@@ -20,7 +20,7 @@ from planner.state.file import read_state, write_state
 from planner.state.model import State
 from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, error
-from planner.vocabulary.disk import remove_leftovers, replace_file
+from planner.vocabulary.disk import read_given, remove_leftovers, replace_file
 from planner.vocabulary.exact_json import JsonError, dumps, loads
 
 if TYPE_CHECKING:
@@ -122,14 +122,17 @@ def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
 def is_plan_file(path: str) -> bool:
     """Whether a file begins like a zip, as plan files do and state files do not."""
     try:
+        if not os.path.isfile(path):
+            return False  # of a pipe, what is read now would be missing later
         with open(path, "rb") as file:
             return file.read(4) == b"PK\x03\x04"
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 
 def read_plan(path: str) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
     """The plan in a file, the files of its configuration, and what is wrong with the file (then no plan)."""
+    import io
     import zlib
     from zipfile import BadZipFile, LargeZipFile, ZipFile
 
@@ -137,8 +140,9 @@ def read_plan(path: str) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic
     from planner.install.problem import InstallError
 
     try:
-        with ZipFile(path) as archive, collector_paused():
-            members(archive, os.path.getsize(path))
+        data = read_given(path)
+        with ZipFile(io.BytesIO(data)) as archive, collector_paused():
+            members(archive, len(data))
             return _read(archive, path)
     except InstallError as e:
         return None, {}, [_not_a_plan(path, str(e))]
@@ -146,7 +150,7 @@ def read_plan(path: str) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic
         return None, {}, [error("plan_file.read", "Cannot read the plan file", f"{path}: {e.strerror or e}.")]
     except BadZipFile:
         return None, {}, [_not_a_plan(path, "it is no zip archive, or a damaged one")]
-    except (LargeZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError) as e:
+    except (LargeZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError, ValueError) as e:
         return None, {}, [_not_a_plan(path, f"its archive is damaged ({e})")]
 
 

@@ -10,6 +10,7 @@ from attrs import frozen
 from planner.assets import rules_path
 from planner.policy.program import Files
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.disk import read_text
 from planner.vocabulary.nearest import did_you_mean
 
 BUILTIN = "builtin:"
@@ -57,8 +58,8 @@ def policy_files(words: Iterable[str]) -> Files:
             problems.append(error("policy.no_files", "No policies in the folder", detail))
         for file in files:
             try:
-                found[str(file)] = file.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as problem:
+                found[str(file)] = read_text(file)
+            except (OSError, ValueError) as problem:
                 reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
                 problems.append(error("policy.unreadable", "Cannot read a policy", f"{file}: {reason}."))
     if problems:

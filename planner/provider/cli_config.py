@@ -15,7 +15,8 @@ from typing import Any
 from attrs import evolve, frozen
 
 from planner.provider.settings_syntax import SettingsError, read_settings
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.vocabulary.disk import read_text
 from planner.vocabulary.provider_address import DEFAULT_HOST, provider_source
 
 
@@ -83,14 +84,29 @@ def load_cli_config(environ: Mapping[str, str]) -> CliConfig:
     config = CliConfig()
     for file in _files(environ):
         try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as problem:
-            raise Failure(_invalid(file, str(problem))) from None
+            text = read_text(file)
+        except (OSError, ValueError) as problem:
+            raise Failure(_invalid(file, getattr(problem, "strerror", None) or str(problem))) from None
         try:
             config = _with_settings(config, read_settings(text), file.parent, environ)
         except SettingsError as problem:
             raise Failure(_invalid(file, str(problem))) from None
     return _from_environment(config, environ)
+
+
+def cache_warnings(environ: Mapping[str, str]) -> list[Diagnostic]:
+    """A warning when the shared cache of plugins cannot be opened: most likely it is not where it was meant to be."""
+    try:
+        folder = load_cli_config(environ).cache
+    except Failure:
+        return []  # reported where providers are looked for
+    try:
+        if folder:
+            os.scandir(folder).close()
+    except OSError as problem:
+        detail = f"The plugin cache directory {folder} cannot be opened: {problem.strerror}."
+        return [warning("install.plugin_cache", "Plugin cache directory cannot be opened", detail)]
+    return []
 
 
 def _from_environment(config: CliConfig, environ: Mapping[str, str]) -> CliConfig:

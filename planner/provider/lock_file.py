@@ -16,6 +16,7 @@ from attrs import evolve, frozen
 from planner.config.version_constraints import Version, normal_constraints, parse_constraints
 from planner.provider.settings_syntax import SettingsError, read_settings
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.vocabulary.disk import read_whole
 from planner.vocabulary.provider_address import DEFAULT_HOST, is_builtin, provider_source
 
 NAME = ".terraform.lock.hcl"
@@ -52,11 +53,11 @@ def read_locks(directory: str) -> tuple[dict[str, Lock], list[Diagnostic]]:
     """The selections recorded beside a configuration; none when there is no file. Raises Failure when it is damaged."""
     path = Path(directory) / NAME
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_whole(path).decode("utf-8")
     except FileNotFoundError:
         return {}, []
     except (OSError, UnicodeDecodeError) as problem:
-        raise Failure(_damaged(path, str(problem))) from None
+        raise Failure(_damaged(path, getattr(problem, "strerror", None) or str(problem))) from None
     found: dict[str, Lock] = {}
     warnings = []
     try:
@@ -87,14 +88,20 @@ def _lock(address: str, given: dict[str, Any]) -> Lock:
     text, constraints, hashes = given.get("version"), given.get("constraints", ""), given.get("hashes", [])
     try:
         version = Version(text if isinstance(text, str) else "")
+        if not isinstance(constraints, str):
+            raise SettingsError(f"the constraints of {address} must be a text")
         if constraints:
             parse_constraints(constraints)
-    except (ValueError, TypeError):
+    except SettingsError:
+        raise
+    except ValueError:
         raise SettingsError(f"the version or the constraints of {address} cannot be read") from None
     if str(version) != text or (constraints and normal_constraints(constraints) != constraints):
         raise SettingsError(f"the version and the constraints of {address} must be in their normal form")
     if not isinstance(hashes, list) or not all(isinstance(h, str) and ":" in h for h in hashes):
         raise SettingsError(f"the hashes of {address} must be a list of checksums")
+    if "hashes" in given and not hashes:
+        raise SettingsError(f"the hashes of {address} must be left out or hold at least one checksum")
     return lock(address, version, constraints, hashes)
 
 

@@ -18,6 +18,8 @@ _TOKEN = re.compile(
 )
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "/": "/"}
 
+_DEEPEST = 100
+"""values in values"""
 Items = list[tuple[tuple[str, ...], Any]]
 """a body: names (an attribute has one, a block its labels too) with values; the value of a block is a body"""
 
@@ -40,7 +42,7 @@ def read_settings(text: str) -> Items:
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        self._text, self._at = text, 0
+        self._text, self._at, self._depth = text, 0, 0
         self.kind, self.content = "", ""
         self._next()
 
@@ -87,6 +89,14 @@ class _Reader:
 
     def value(self) -> Any:
         """A text, number or bool, a list of values, or a body."""
+        if self._depth == _DEEPEST:
+            raise SettingsError(f"line {self._text.count(chr(10), 0, self._at) + 1}: it is nested too deep")
+        self._depth += 1
+        found = self._value()
+        self._depth -= 1
+        return found
+
+    def _value(self) -> Any:
         if self.kind == "{":
             self._next()
             items = self.body("}")

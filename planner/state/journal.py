@@ -29,7 +29,7 @@ from planner.state.reader import StateReader
 from planner.state.shape import MalformedError
 from planner.vocabulary.address import format_key, format_resource
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
-from planner.vocabulary.disk import sync_directory, write_all
+from planner.vocabulary.disk import read_whole, sync_directory, write_all
 
 SUFFIX = ".journal"
 DAMAGED = ".damaged"
@@ -199,8 +199,7 @@ def mark_saving(path: str, lineage: str, serial: int) -> None:
     last line that was cut off goes; whatever else stands there stays, on a line of its own. Raises OSError."""
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read_whole(path)
         lines = read_lines(data)
         if lines.is_torn:
             os.ftruncate(descriptor, lines.size)
@@ -248,8 +247,7 @@ def _saving(lineage: str, serial: int) -> dict[str, Any]:
 def read_journal(path: str) -> tuple[Recorded | None, list[Diagnostic]]:
     """What a journal says; None when there is none, when it holds nothing, or with an error."""
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read_whole(path)
     except FileNotFoundError:
         return None, []
     except OSError as problem:

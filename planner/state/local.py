@@ -17,7 +17,7 @@ from planner.state.lock import FileLock, Stop
 from planner.state.model import State
 from planner.state.rescued import forget_rescued
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
-from planner.vocabulary.disk import replace_file, sync_directory, write_all
+from planner.vocabulary.disk import read_whole, replace_file, sync_directory, write_all
 
 DEFAULT_PATH = "terraform.tfstate"
 DEFAULT_WORKSPACE_DIRECTORY = "terraform.tfstate.d"
@@ -82,8 +82,7 @@ class StateStore:
         try:
             if not self.backup_path or self.lock_file.made_file or not os.path.exists(self.read_path):
                 return []
-            with open(self.backup_path, "rb") as file:
-                backup, _ = read_state(file.read(), self.backup_path)
+            backup, _ = read_state(read_whole(self.backup_path), self.backup_path)
         except OSError:
             return []
         if backup is None or not backup.resources:
@@ -218,8 +217,7 @@ class StateStore:
                 at += len(part)
             return b"".join(parts)
         try:
-            with open(path, "rb") as file:
-                return file.read()
+            return read_whole(path)
         except FileNotFoundError:
             return b""
 

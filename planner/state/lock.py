@@ -17,7 +17,7 @@ from typing import Protocol
 from attrs import frozen
 
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
-from planner.vocabulary.disk import remove_leftovers, replace_file
+from planner.vocabulary.disk import check_kind, read_whole, remove_leftovers, replace_file
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
 SLOW = 0.4
@@ -99,8 +99,7 @@ def read_lock_info(state_path: str) -> LockInfo | None:
     from planner.vocabulary.exact_json import JsonError, loads
 
     try:
-        with open(info_path(state_path), "rb") as file:
-            raw = loads(file.read())
+        raw = loads(read_whole(info_path(state_path)))
     except (OSError, JsonError):
         return None
     if not isinstance(raw, dict):
@@ -204,6 +203,11 @@ class FileLock:
             os.makedirs(os.path.dirname(self.path) or ".", exist_ok=True)
             self._created = not os.path.exists(self.path)
             self.descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                check_kind(self.descriptor, self.path)
+            except OSError:
+                self._close()
+                raise
         try:
             _take(self.descriptor)
         except (BlockingIOError, PermissionError):

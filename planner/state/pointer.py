@@ -14,6 +14,7 @@ from typing import Any
 from attrs import field, frozen
 
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.disk import read_whole
 
 FILE = "terraform.tfstate"
 _FORMAT = 3
@@ -34,8 +35,7 @@ def read_pointer(data_directory: str) -> tuple[BackendPointer | None, list[Diagn
 
     path = os.path.join(data_directory, FILE)
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read_whole(path)
     except (FileNotFoundError, NotADirectoryError):
         return None, []
     except OSError as problem:
@@ -48,7 +48,7 @@ def read_pointer(data_directory: str) -> tuple[BackendPointer | None, list[Diagn
         pointer = BackendPointer(
             str(backend.get("type") or ""), dict(backend.get("config") or {}), int(backend.get("hash") or 0)
         )
-    except (ValueError, TypeError, AttributeError) as problem:
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
         return None, [_damaged(path, f"it is no description of a backend ({problem})")]
     return (pointer if pointer.type else None), []
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from planner.state.local import DEFAULT_WORKSPACE
 from planner.vocabulary.diagnostic import Diagnostic, error
-from planner.vocabulary.disk import replace_file
+from planner.vocabulary.disk import read_whole, replace_file
 
 _ALLOWED = frozenset("-_.~$&+=:@")
 
@@ -36,15 +36,15 @@ def current_workspace(directory: str, environment: Mapping[str, str]) -> tuple[s
             f'TF_WORKSPACE names the workspace "{forced}", but names take only letters, digits and -_.~$&+=:@.',
         )
         return forced, True, [problem]
+    path = os.path.join(directory, data_directory(environment), "environment")
     try:
-        with open(os.path.join(directory, data_directory(environment), "environment"), encoding="utf-8") as file:
-            name = file.read().strip()
+        name = read_whole(path).decode("utf-8").strip()
     except OSError:
         return DEFAULT_WORKSPACE, False, []
     except UnicodeDecodeError:
         name = "\N{REPLACEMENT CHARACTER}"
     if name and not valid_workspace_name(name):
-        detail = f"{file.name} names the selected workspace, but its content is no name. Remove it, then select again."
+        detail = f"{path} names the selected workspace, but its content is no name. Remove it, then select again."
         return name, False, [error("state.workspace_file", "Cannot tell which workspace is selected", detail)]
     return name or DEFAULT_WORKSPACE, False, []
 

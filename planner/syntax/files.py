@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from planner.syntax import cache
 from planner.syntax.body import Body
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.disk import read_given, read_whole
 from planner.vocabulary.span import Source, Span
 
 
-def load_file(path: str | os.PathLike[str], display_name: str) -> tuple[Body | None, Source, list[Diagnostic]]:
+def load_file(
+    path: str | os.PathLike[str], display_name: str, given: bool = False
+) -> tuple[Body | None, Source, list[Diagnostic]]:
     """The body of a file. `display_name` is what diagnostics call it. The body is None when the file cannot be read or
-    is not UTF-8, and for JSON that is not well-formed; a native file with mistakes gives what could be read."""
+    is not UTF-8, and for JSON that is not well-formed; a native file with mistakes gives what could be read. `given`:
+    somebody named the file himself, so that it may be a pipe."""
     try:
-        data = Path(path).read_bytes()
+        data = (read_given if given else read_whole)(path)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         detail = f"The file {display_name} cannot be read: {reason}."

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 
 _CANNOT = frozenset((errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM))
 
 _BLOCK = 1 << 20
+MOST_BYTES = 2 << 30
+"""that are read of a file"""
+MOST_STREAMED = 64 << 20
+"""that are read of what has no size"""
 
 
 def replace_file(
@@ -28,8 +33,12 @@ def replace_file(
     its folder could not be flushed at the end."""
     target = os.path.realpath(path)
     if os.path.exists(target) and not os.path.isfile(target):
-        with open(target, "wb", buffering=0) as file:
-            write_all(file.fileno(), data)
+        descriptor = os.open(target, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe that nobody reads is refused
+        try:
+            os.set_blocking(descriptor, True)
+            write_all(descriptor, data)
+        finally:
+            os.close(descriptor)
         return
     beside = f"{target}.{os.getpid()}.tmp"
     descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
@@ -54,16 +63,56 @@ def replace_file(
         sync_directory(os.path.dirname(target))
 
 
-def read_whole(path: str) -> bytes:
-    """What is in a file, with fewer calls than an object for a file takes. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def read_whole(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
+    """What is in a file of which only the name is known. A pipe or a device could keep us waiting or go on for ever and
+    is refused; only the null device is a file without content. Raises OSError, and ValueError for a name that none can
+    have."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        parts = []
-        while part := os.read(descriptor, _BLOCK):
-            parts.append(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        check_kind(descriptor, path)
+        return _read(descriptor, most, path)
     finally:
         os.close(descriptor)
+
+
+def read_given(path: str | os.PathLike[str], most: int = MOST_STREAMED) -> bytes:
+    """What is in a file that somebody named himself: that may be a pipe (`<(...)`, `/dev/stdin`), which is waited for.
+    Raises OSError, and ValueError for a name that none can have."""
+    mode = os.stat(path).st_mode
+    if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
+        return read_whole(path)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return _read(descriptor, most, path)
+    finally:
+        os.close(descriptor)
+
+
+def read_text(path: str | os.PathLike[str], given: bool = False) -> str:
+    """The same as text in UTF-8 with plain line ends; `given`: somebody named the file himself. Raises OSError, and
+    ValueError (UnicodeDecodeError is one)."""
+    return (read_given if given else read_whole)(path).decode("utf-8").replace("\r\n", "\n")
+
+
+def check_kind(descriptor: int, path: str | os.PathLike[str]) -> None:
+    """Raises OSError for what is neither a regular file nor the null device."""
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode):
+        return
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISCHR(found.st_mode) or found.st_rdev != os.stat(os.devnull).st_rdev:
+        raise OSError(errno.EINVAL, "Not a regular file", path)
+
+
+def _read(descriptor: int, most: int, path: str | os.PathLike[str]) -> bytes:
+    parts, size = [], 0
+    while part := os.read(descriptor, _BLOCK):
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            raise OSError(errno.EFBIG, f"More than {most >> 20} MiB", path)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def write_all(descriptor: int, data: bytes) -> None:

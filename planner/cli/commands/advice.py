@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.finish import finish
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
@@ -29,8 +29,7 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 whatever the advice is, 1 on errors."""
-    if arguments.words:
-        raise UsageError("Too many words", "advice takes no directory; use -chdir=DIR before the command.")
+    no_directory(arguments, "advice")
     from planner import questions
 
     rows, problems = questions.advice(options(arguments), arguments["plan"] or None)

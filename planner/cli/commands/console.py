@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from planner.cli.finish import finish
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import INPUT, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
 from planner.cli.view import View, open_plain_view
@@ -35,8 +35,7 @@ exit, or the end of the input, ends the console. Nothing is changed."""
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the values cannot be had or, reading from a pipe, at the first expression that fails."""
-    if arguments.words:
-        raise UsageError("Too many words", "console takes no directory; use -chdir=DIR before the command.")
+    no_directory(arguments, "console")
     if arguments["json"] and arguments["json-into"]:
         raise UsageError("Conflicting options", "JSON goes either to standard output or to a file, not to both.")
     settings = options(arguments)

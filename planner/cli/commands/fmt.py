@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.terminal import Terminal
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.vocabulary.disk import read_whole
 
 USAGE = "[options] [FILE|DIRECTORY...]"
 HELP = """Rewrites configuration files in the standard layout and lists those that changed: the files of the working
@@ -104,8 +105,7 @@ def _read(name: str, terminal: Terminal, problems: list[Diagnostic]) -> bytes | 
             return data
         return stdin.read().encode("utf-8")
     try:
-        with open(name, "rb") as file:
-            return file.read()
+        return read_whole(name)
     except OSError as problem:
         detail = f"The file {name} cannot be read: {problem.strerror}."
         problems.append(error("file.unreadable", "File cannot be read", detail))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.download_line import DownloadLine
-from planner.cli.flags import Arguments, Flag
+from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.init_lines import InitLines
 from planner.cli.options import JSON_LINES, VARIABLES, options
 from planner.cli.terminal import Terminal
@@ -23,7 +23,8 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    settings = options(arguments, directory=arguments.words[0] if arguments.words else ".")
+    no_directory(arguments, "get")
+    settings = options(arguments)
     from planner import pipeline
 
     view = open_view(arguments, terminal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.cli.finish import finish
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import DESTROY, INPUT, JSON, OPERATION, STATE, VARIABLES, options
 from planner.cli.terminal import Terminal
 from planner.graph.model import Graph
@@ -34,8 +34,7 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no graph."""
-    if arguments.words:
-        raise UsageError("Too many words", "graph takes no directory; use -chdir=DIR before the command.")
+    no_directory(arguments, "graph")
     settings = options(arguments)
     kind = arguments["type"] or ("apply" if arguments["plan"] else "plan")
     if kind not in KINDS:

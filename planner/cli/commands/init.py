@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.download_line import DownloadLine
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.init_lines import InitLines
 from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
@@ -37,9 +37,8 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "init takes at most one directory.")
-    settings = options(arguments, directory=arguments.words[0] if arguments.words else ".")
+    no_directory(arguments, "init")
+    settings = options(arguments)
     _check(arguments)
     from planner import pipeline
     from planner.cli.approval import ask

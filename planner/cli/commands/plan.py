@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.approval import asking
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import DESTROY, INPUT, JSON_LINES, OPERATION, POLICY, SHOW_SENSITIVE, STATE, VARIABLES, options
 from planner.cli.terminal import Terminal
 from planner.cli.verdicts import judge
@@ -39,8 +39,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
-    if arguments.words:
-        raise UsageError("Too many words", "plan takes no directory; use -chdir=DIR before the command.")
+    no_directory(arguments, "plan")
     settings = asking(options(arguments, needs_configuration=True), terminal)
     from planner import pipeline
     from planner.cli.schema_lookup import SchemaLookup

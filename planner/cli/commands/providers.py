@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.finish import finish
-from planner.cli.flags import Arguments, Flag
+from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import VARIABLES, options
 from planner.cli.terminal import Terminal
 from planner.config.model import ModuleConfig
@@ -17,9 +17,10 @@ FLAGS = (Flag("test-directory", "string", "", value="DIR"), *VARIABLES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the configuration cannot be read."""
+    no_directory(arguments, "providers")
     from planner import pipeline
 
-    loaded = pipeline.load(options(arguments, directory=arguments.words[0] if arguments.words else "."))
+    loaded = pipeline.load(options(arguments))
     if loaded.config is None or has_errors(loaded.diagnostics):
         return finish(loaded.diagnostics, terminal)
     terminal.out("\nProviders required by configuration:\n.")

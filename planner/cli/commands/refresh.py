@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from planner.cli.approval import asking
-from planner.cli.flags import Arguments, UsageError
+from planner.cli.flags import Arguments, UsageError, no_directory
 from planner.cli.options import DESTROY, INPUT, JSON_LINES, OPERATION, SHOW_SENSITIVE, STATE, VARIABLES, options
 from planner.cli.terminal import Terminal
 from planner.cli.view import open_view, usage_error_lines
@@ -19,8 +19,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    if arguments.words:
-        raise UsageError("Too many words", "refresh takes no directory; use -chdir=DIR before the command.")
+    no_directory(arguments, "refresh")
     if arguments["destroy"] or arguments["refresh-only"]:
         raise UsageError("Conflicting options", "refresh is a kind of plan of its own.")
     settings = asking(options(arguments), terminal)

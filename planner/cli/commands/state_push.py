@@ -9,6 +9,7 @@ from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
 from planner.cli.terminal import Terminal
 from planner.cli.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.disk import MOST_BYTES, read_given
 
 USAGE = "[options] FILE"
 HELP = """Replaces the state of the selected workspace by a state file ("-": standard input). A file with another
@@ -33,10 +34,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         if path == "-":
             data = sys.stdin.buffer.read()
         else:
-            with open(path, "rb") as file:
-                data = file.read()
-    except OSError as problem:
-        raise Failure(error("state.read", "Cannot read the file", f"{path}: {problem.strerror}.")) from None
+            data = read_given(path, MOST_BYTES)
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise Failure(error("state.read", "Cannot read the file", f"{path}: {reason}.")) from None
     from planner.editing import state_push
 
     return view.finish(state_push(options(arguments), data, force=arguments["force"]))

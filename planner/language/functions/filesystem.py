@@ -13,6 +13,7 @@ from planner.language.functions.protocol import CallContext, Function, FunctionE
 from planner.language.sets import make_set
 from planner.language.types import BOOL, STRING, SetType
 from planner.language.values import Value, mark, unmark
+from planner.vocabulary.disk import read_whole
 
 FUNCTIONS: list[Function] = []
 
@@ -43,8 +44,7 @@ def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | N
     """The content of a file. Raises FunctionError about the argument; `hidden`: the name must not be told."""
     name = "The file" if hidden else f'"{path}"'
     try:
-        with open(located(path, base_dir), "rb") as file:
-            return file.read()
+        return read_whole(located(path, base_dir))
     except FileNotFoundError:
         raise FunctionError(
             f"{name} does not exist. Functions read only files that are there before the plan is made: for a file that "
