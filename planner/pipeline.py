@@ -417,7 +417,7 @@ def save_plan(planned: Planned, path: str) -> list[Diagnostic]:
     """Write the plan file, with the files of the configuration."""
     from planner.config.modules_manifest import manifest_path
     from planner.language.json_codec import CodecError
-    from planner.plan.file import write_plan
+    from planner.plan.file import ABSOLUTE, write_plan
     from planner.state.workspace import data_directory
 
     session = planned.session
@@ -429,7 +429,7 @@ def save_plan(planned: Planned, path: str) -> list[Diagnostic]:
         names[".terraform/modules/modules.json"] = manifest
     sources = {}
     for name, file_path in names.items():
-        sources[name] = read_whole(file_path)
+        sources[f"{ABSOLUTE}{name}" if name.startswith("/") else name] = read_whole(file_path)
     try:
         return write_plan(path, planned.plan, sources)
     except CodecError as bad:

@@ -112,7 +112,7 @@ def open_plan(options: Options, path: str) -> tuple[Session, Plan | None, list[D
 
     from planner.config.load import load_config
     from planner.config.variables import collect_variables
-    from planner.plan.file import read_plan, unpack_sources
+    from planner.plan.file import ABSOLUTE, read_plan, unpack_sources
     from planner.state.workspace import current_workspace
 
     plan, sources, problems = read_plan(path)
@@ -128,7 +128,8 @@ def open_plan(options: Options, path: str) -> tuple[Session, Plan | None, list[D
         if has_errors(problems):
             return session, None, problems
         # what static expressions need was given when the plan was made
-        config, found = load_config(root, variables=planned_variables(plan, given), workspace=workspace)
+        variables, absolute = planned_variables(plan, given), os.path.join(root, ABSOLUTE)
+        config, found = load_config(root, variables=variables, workspace=workspace, absolute=absolute)
     problems += found
     session = Session(
         evolve(options, targets=plan.targets, excludes=plan.excludes),

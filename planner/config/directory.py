@@ -10,6 +10,12 @@ from attrs import frozen
 _EXTENSIONS = (".tf.json", ".tofu.json", ".tf", ".tofu")
 
 
+def located(root_dir: str, directory: str, absolute: str = "") -> str:
+    """Where a module's directory is, which is named from the root module's or absolutely; `absolute`: the folder below
+    which those are that are named absolutely, when they were put elsewhere."""
+    return f"{absolute}/{directory}" if absolute and directory.startswith("/") else os.path.join(root_dir, directory)
+
+
 @frozen
 class ModuleFiles:
     """File names in lexical order: the normal files, and the override files that are applied after them."""

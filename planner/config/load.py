@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from attrs import evolve
 
-from planner.config.directory import module_files
+from planner.config.directory import located, module_files
 from planner.config.file_content import FileContent, read_file
 from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, VariableDecl
 from planner.config.module import ModuleBuilder
@@ -41,18 +41,24 @@ def load_config(
     manifest: Manifest | None = None,
     workspace: str = "default",
     data_dir: str = DATA_DIRECTORY,
+    absolute: str = "",
 ) -> tuple[Config | None, list[Diagnostic]]:
     """The configuration in a directory, and all that is wrong with it as far as can be said without evaluating.
 
     `variables` are the values given for root variables (static expressions may use them); `manifest` the installed
-    modules (read from the data directory when not given). File names in diagnostics are relative to the directory.
+    modules (read from the data directory when not given); `absolute` a folder with the directories that those name
+    absolutely, when they are not where their names say. File names in diagnostics are relative to the directory.
     The Config is None when there are errors."""
     problems = Problems()
     if manifest is None:
         manifest, diagnostics = read_manifest(root_dir, data_dir)
         problems.extend(diagnostics)
     config, diagnostics = load_tree(
-        root_dir, variables=variables, workspace=workspace, locate=_Installed(manifest, root_dir).locate
+        root_dir,
+        variables=variables,
+        workspace=workspace,
+        locate=_Installed(manifest, root_dir, absolute).locate,
+        absolute=absolute,
     )
     problems.extend(diagnostics)
     return (None if problems.has_errors else config), problems
@@ -72,12 +78,13 @@ def load_tree(
     variables: RawVariables | None,
     workspace: str,
     locate: Locate,
+    absolute: str = "",
 ) -> tuple[Config, list[Diagnostic]]:
     """The module tree as far as it can be loaded, `locate` saying where called modules are."""
     collecting = gc.isenabled()
     gc.disable()  # all that is made here stays: looking for garbage would double the time of large configurations
     try:
-        return _Loader(root_dir, variables or {}, workspace, locate).load()
+        return _Loader(root_dir, variables or {}, workspace, locate, absolute).load()
     finally:
         if collecting:
             gc.enable()
@@ -86,9 +93,9 @@ def load_tree(
 class _Installed:
     """Finds called modules in the manifest that init wrote."""
 
-    def __init__(self, manifest: Manifest, root_dir: str) -> None:
+    def __init__(self, manifest: Manifest, root_dir: str, absolute: str) -> None:
         self.manifest = manifest
-        self.root_dir = root_dir
+        self.root_dir, self.absolute = root_dir, absolute
 
     def locate(self, path: ModulePath, call: ModuleCall, parent: str, problems: Problems) -> str | None:
         record = self.manifest.get(module_key(path))
@@ -104,7 +111,7 @@ class _Installed:
         if call.version and not _fits(call.version, record.version):
             detail = f"Installed is version {record.version or '(none)'}, wanted {call.version}. Run init again."
             problems.error("module_version_changed", "Module version requirements have changed", detail, where)
-        if not os.path.isdir(os.path.join(self.root_dir, record.directory)):
+        if not os.path.isdir(located(self.root_dir, record.directory, self.absolute)):
             detail = f"The directory {record.directory} of module {call.name} is gone. Run init again."
             problems.error("module_not_installed", "Module not installed", detail, call.span)
             return None
@@ -131,8 +138,10 @@ def _remember(key: tuple[str, str, bool], content: _Read) -> None:
 
 
 class _Loader:
-    def __init__(self, root_dir: str, variables: RawVariables, workspace: str, locate: Locate) -> None:
-        self.root_dir = root_dir
+    def __init__(
+        self, root_dir: str, variables: RawVariables, workspace: str, locate: Locate, absolute: str = ""
+    ) -> None:
+        self.root_dir, self.absolute = root_dir, absolute
         self.variables = variables
         self.workspace = workspace
         self.locate = locate
@@ -179,7 +188,7 @@ class _Loader:
         return module, scope
 
     def _read(self, directory: str, problems: Problems) -> tuple[list[FileContent], list[FileContent]]:
-        full = os.path.join(self.root_dir, directory)
+        full = located(self.root_dir, directory, self.absolute)
         try:
             files = module_files(full)
         except OSError:
@@ -199,7 +208,7 @@ class _Loader:
         shown = posixpath.normpath(posixpath.join(directory, name))
         if shown not in self.contents:
             try:
-                data = read_whole(os.path.join(self.root_dir, directory, name))
+                data = read_whole(os.path.join(located(self.root_dir, directory, self.absolute), name))
             except OSError as bad:
                 problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror}.")
                 return None
@@ -237,7 +246,7 @@ class _Loader:
         directory = self.locate(path, call, module.directory, problems)
         if directory is None:
             return None
-        real = os.path.realpath(os.path.join(self.root_dir, directory))
+        real = os.path.realpath(located(self.root_dir, directory, self.absolute))
         if above.count(real) > (0 if call.source_is_constant else DEEPEST_RECURSION):
             detail = f"The directory {directory} is already being loaded: the module would contain itself without end."
             problems.error("cyclic_module", "Module calls itself", detail, call.span)

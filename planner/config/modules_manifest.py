@@ -226,8 +226,18 @@ class _Installer:
         return os.path.isdir(os.path.join(self.root_dir, directory))
 
     def _real(self, directory: str) -> str:
-        """The directory with symbolic links in its path resolved, relative to the root where it can be."""
-        full = os.path.join(self.root_dir, directory)
-        if os.path.realpath(full) == os.path.normpath(os.path.join(os.path.realpath(self.root_dir), directory)):
-            return directory
-        return os.path.relpath(os.path.realpath(full), os.path.realpath(self.root_dir))
+        """The directory with the links in its path resolved one by one, as others record it: it becomes absolute only
+        where a link is, such as that to a package which is a directory of this machine."""
+        done = "/" if directory.startswith("/") else ""
+        left = directory.split("/")[::-1]
+        while left:
+            part = left.pop()
+            done = posixpath.normpath(posixpath.join(done, part))
+            try:
+                target = os.readlink(os.path.join(self.root_dir, done)) if part not in ("", ".", "..") else ""
+            except OSError:
+                continue
+            if target:
+                done = posixpath.normpath(posixpath.join(done, "..", "/" if target.startswith("/") else "."))
+                left += target.split("/")[::-1]
+        return done

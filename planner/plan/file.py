@@ -31,6 +31,8 @@ VERSION = 2
 SUM = "sha256"
 """the member with the sum of all others"""
 RECORDS: dict[str, type] = {c.__name__: c for c in (CheckResult, Importing, OutputChange, PolicyRecord, ResourceChange)}
+ABSOLUTE = ".terraform/absolute"
+"""the folder that the files of modules with absolute directories have in a plan file"""
 _STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 _MODES = ("normal", "destroy", "refresh-only")

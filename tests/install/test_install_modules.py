@@ -251,3 +251,84 @@ def test_the_manifest_has_the_ecosystems_bytes(project: Project, repository: Pat
         '{"Modules":[{"Key":"","Source":"","Dir":"."},'
         f'{{"Key":"m","Source":"git::file://{repository}?ref=v1\\u0026depth=1","Dir":".terraform/modules/m"}}]}}'
     )
+
+
+HERE = 'output "here" {\n  value = path.module\n}\n'
+
+
+def test_path_module_is_that_of_the_ecosystem(project: Project, world: World, repository: Path) -> None:
+    """For every kind of source, and modules in modules: a plan on a state of others must not show other paths. The
+    directories are those that OpenTofu records."""
+    place, work = project.folder / "place", project.work
+    for name, calls in {
+        "abs": {"in": "./in", "more": str(place / "more")},
+        "abs/in": {"deep": "./deep"},
+        "abs/in/deep": {},
+        "more": {},
+        "package": {"sub": "./sub"},
+        "package/sub": {"leaf": "./leaf", "other": "../other"},
+        "package/sub/leaf": {},
+        "package/other": {},
+    }.items():
+        (place / name).mkdir(parents=True, exist_ok=True)
+        (place / name / "main.tf").write_text(HERE + "".join(call(s, name=n) for n, s in calls.items()))
+    files = {str(p.relative_to(place / "package")): p.read_bytes() for p in (place / "package").rglob("*.tf")}
+    world.files["/a.tgz"] = Reply(tarball(files))
+    world.module()
+    world.files["/archives/acme/net/any/1.0.0.zip"] = Reply(package(files))
+    (repository / "again").symlink_to("modules")
+    (repository / "main.tf").write_text(call("./again/net", name="net"))
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "links")
+    project.write(HERE + call("./child", name="child") + call(str(place / "abs"), name="abs"), "local/main.tf")
+    project.write(HERE, "local/child/main.tf")
+    for name, target in {"link": "local/child", "absolute": str(work / "local"), "out": "../place/more"}.items():
+        (work / name).symlink_to(target)
+    sources = {
+        "local": "./local",
+        "link": "./link",
+        "absolute": "./absolute/child",
+        "out": "./out",
+        "abs": str(place / "abs"),
+        "part": f"{place / 'abs'}//in",
+        "tgz": f"{world.url}/a.tgz//sub",
+        "registry": "mods.example.com/acme/net/any//sub",
+        "git": f"git::file://{repository}",
+    }
+    project.write("".join(call(source, name=name) for name, source in sources.items()))
+    project.run("init")
+    modules = ".terraform/modules"
+    assert {key: record["Dir"] for key, record in manifest(project).items() if key} == {
+        "local": "local",
+        "local.child": "local/child",
+        "local.abs": f"{modules}/local.abs",
+        "local.abs.in": f"{modules}/local.abs/in",  # a second call of a package gets a copy, no link
+        "local.abs.in.deep": f"{modules}/local.abs/in/deep",
+        "local.abs.more": f"{modules}/local.abs.more",
+        "link": "local/child",
+        "absolute": f"{work}/local/child",
+        "out": "../place/more",
+        "abs": f"{modules}/abs",
+        "abs.in": f"{place}/abs/in",
+        "abs.in.deep": f"{place}/abs/in/deep",
+        "abs.more": f"{modules}/abs.more",
+        "part": f"{modules}/part/in",
+        "part.deep": f"{modules}/part/in/deep",
+        "tgz": f"{modules}/tgz/sub",
+        "tgz.leaf": f"{modules}/tgz/sub/leaf",
+        "tgz.other": f"{modules}/tgz/other",
+        "registry": f"{modules}/registry/sub",
+        "registry.leaf": f"{modules}/registry/sub/leaf",
+        "registry.other": f"{modules}/registry/other",
+        "git": f"{modules}/git",
+        "git.net": f"{modules}/git/modules/net",
+    }
+    project.write("".join(call(sources[n], name=n) for n in ("abs",)) + 'output "o" {\n  value = module.abs.here\n}\n')
+    (place / "abs" / "main.tf").write_text(
+        call("./in", name="in")
+        + call(str(place / "more"), name="more")
+        + 'output "here" {\n  value = module.in.here\n}\n'
+    )
+    assert f'o = "{place}/abs/in"' in project.run("plan", "-out=plan")
+    (place / "abs" / "in" / "main.tf").write_text("nothing that could be read")
+    assert f'o = "{place}/abs/in"' in project.run("apply", "plan")  # as it was when the plan was made
