@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from planner.state.file import read_state, same_content
 from planner.state.model import State
+from planner.vocabulary.disk import read_whole
 
 ERRORED = "errored.tfstate"
 
@@ -15,8 +16,7 @@ def forget_rescued(saved: State | None) -> None:
     """Remove the file when it is the very state that has been saved since: pushing it later would undo what came after.
     Any other one stays."""
     with suppress(OSError):
-        with open(ERRORED, "rb") as file:
-            kept, _ = read_state(file.read(), ERRORED)
+        kept, _ = read_state(read_whole(ERRORED), ERRORED)
         if kept is None or saved is None or (kept.lineage, kept.serial) != (saved.lineage, saved.serial):
             return
         if same_content(kept, saved):

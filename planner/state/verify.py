@@ -12,6 +12,7 @@ from planner.state.local import StateStore
 from planner.state.model import State
 from planner.state.rescued import ERRORED
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
+from planner.vocabulary.disk import read_whole
 
 
 @frozen
@@ -51,8 +52,7 @@ def verify(store: StateStore) -> tuple[list[Checked], list[Diagnostic]]:
 
 def _file(kind: str, path: str, checked: list[Checked], problems: list[Diagnostic]) -> State | None:
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read_whole(path)
     except FileNotFoundError:
         return None
     except OSError as problem:
