@@ -7,7 +7,6 @@ import os
 from planner.cli.flags import Arguments, Flag
 from planner.cli.terminal import Terminal
 from planner.cli.version import VERSION, platform
-from planner.vocabulary.disk import read_whole
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
 USAGE = "[options]"
@@ -51,8 +50,11 @@ def locked_providers() -> dict[str, str]:
     """Provider address -> version, from the dependency lock file of the working directory, by address. Only the block
     headers and versions are read, so that no parser has to be loaded."""
     try:
-        lines = read_whole(".terraform.lock.hcl").decode("utf-8").split("\n")
-    except (OSError, ValueError):
+        if not os.path.isfile(".terraform.lock.hcl"):
+            return {}  # there is none, or it is a pipe or the like
+        with open(".terraform.lock.hcl", encoding="utf-8") as file:
+            lines = file.read().split("\n")
+    except (OSError, UnicodeDecodeError):
         return {}
     found: dict[str, str] = {}
     address = ""
