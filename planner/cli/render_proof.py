@@ -29,15 +29,18 @@ def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth
 
 
 class _Part:
-    """A line of the short form and what stands below it: `places` is where it comes from. `again`: it stands above."""
+    """A line of the short form and what stands below it: `places` is where it comes from. `again`: it stands above.
+    `about`: the predicate and its first column; `earlier`: further entries of the list that it is the last of."""
 
-    __slots__ = ("again", "below", "name", "places", "reason")
+    __slots__ = ("about", "again", "below", "earlier", "name", "places", "reason")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.reason = ""
         self.places: list[str] = []
         self.below: list[_Part] = []
+        self.earlier: list[_Part] = []
+        self.about: list[Any] = []
         self.again = False
 
 
@@ -71,9 +74,14 @@ def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int)
 
 
 def _settle(part: _Part, is_root: bool) -> None:
-    """Take away what says nothing: parts without place, and steps that only pass on what is below them."""
+    """Take away what says nothing: parts without place, and steps that only pass on what is below them. A recursion
+    over the second column lists something: its entries stand side by side."""
     kept: list[_Part] = []
     for below in part.below:
+        if below.about == part.about and len(below.about) > 1 and not is_root:
+            part.earlier += [*below.earlier, below]
+            continue
+        kept += below.earlier
         if below.places or below.below or below.again:
             kept.append(below)
     part.below = kept
@@ -116,6 +124,7 @@ def _parts(document: dict[str, Any], start: str) -> list[_Part]:
             part.reason = fact_text(step["tuple"])
             part.places = [place for place in [source_text(step.get("source"))] if place]
             continue
+        part.about = step["tuple"][:2]
         part.reason = step["reason"] if "reason" in step else fact_text(step["tuple"])
         if part.name in seen:
             part.again = True

@@ -10,45 +10,49 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from planner.config.model import Expr
 from planner.config.references import Ref, parse_reference
 from planner.facts.mentions import in_body
 from planner.language.convert import path_text
 from planner.language.evaluate import try_evaluate
 from planner.language.paths import parts
-from planner.language.values import SENSITIVE, Marked, Set, Unknown, Value, is_wholly_known, unmark, unmark_deep
+from planner.language.values import SENSITIVE, Marked, Set, Unknown, Value, is_wholly_known, unmark_deep
 from planner.plan.context import EvaluationContext, ModuleInstance
+from planner.plan.origins import Given, Path, origins, path_step
 from planner.plan.repetition import NO_REPETITION, Repeatable, expand
 from planner.plan.scope import ModuleScope
+from planner.syntax.body import BlockSchema as BlockHeader
 from planner.syntax.body import BodySchema
-from planner.syntax.chains import EVERY, Chain, part_of
-from planner.syntax.nodes import Call, Expression, GetAttr, GetIndex, Step, Traversal, Variable
+from planner.syntax.chains import EVERY, Chain
+from planner.syntax.nodes import Call, GetAttr, GetIndex, Step, Traversal, Variable
 from planner.vocabulary.address import InstanceKey, join
 from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.span import Source, Span
 
 Kind: TypeAlias = Literal["resource", "resources", "local", "var", "output", "call", "each", "each_call", "provider"]
-Path: TypeAlias = tuple[tuple[str, Any], ...]
 ANY = ("any", None)
 """a step of a path: every element"""
 
 
 class Place(NamedTuple):
     """`kind` says what `name` names in the module instance: a resource instance (with `key`) or all instances of a
-    resource, a local, variable or output, a module call, the for_each of a resource or a call, a provider block."""
+    resource, a local, variable or output, a module call, the for_each of a resource or a call, a provider block.
+    `fresh`: before or after the plan there is nothing at the path."""
 
     module: ModuleInstance
     kind: Kind
     name: str
     key: InstanceKey = None
     path: Path = ()
+    fresh: bool = False
 
-    def at(self, path: Path) -> Place:
+    def at(self, path: Path, fresh: bool = False) -> Place:
         """The same with another path."""
-        return self._replace(path=path)
+        return self._replace(path=path, fresh=fresh)
 
     @property
     def whole(self) -> Place:
-        return self._replace(path=())
+        return self.at(())
 
     def __str__(self) -> str:
         inside = path_text(self.path)
@@ -69,19 +73,6 @@ class Place(NamedTuple):
         if self.kind in ("call", "each_call"):
             return join(module, f"module.{name}") + (".for_each" if self.kind == "each_call" else "")
         return join(module, f"{self.kind}.{name}")
-
-
-class Given(NamedTuple):
-    """The expression that gives the value at a place: `rest` is the path into its value, `scope` what names mean."""
-
-    node: Expression
-    source: Source
-    scope: ModuleScope
-    rest: Path
-
-    @property
-    def span(self) -> Span:
-        return Span(self.source, self.node.start, self.node.end)
 
 
 class Places:
@@ -137,7 +128,9 @@ class Places:
         """The place with the value at it: several for paths with ANY, shorter where something above is not known or a
         set, none where the path leads nowhere."""
         value = self.value(place)
-        return [(place.at(path), v) for path, v in select(value, place.path)] if value is not None else []
+        if value is None:
+            return []
+        return [(place.at(p, place.fresh and p == place.path), v) for p, v in select(value, place.path)]
 
     def is_sensitive(self, place: Place) -> bool:
         """Whether anything at the place, or around it, must not be shown."""
@@ -155,46 +148,71 @@ class Places:
     # ---------------------------------------------------------------- expressions
 
     def given(self, place: Place) -> Given | None:
-        """The expression that gives the value at a place, None where no single one does."""
+        """The expression that gives the value at a place, or the first of those that do; None where there is none."""
+        base = self._base(place)
+        return next(iter(origins(base)), base) if base is not None else None
+
+    def origins(self, place: Place) -> list[Given] | None:
+        """The expressions that give the value at a place: the part taken, and what decides that it is (see origins).
+        None where there is none."""
+        base = self._base(place)
+        return origins(base) if base is not None else None
+
+    def _base(self, place: Place) -> Given | None:
+        """The argument that gives the value, with the path into it."""
         module, name = place.module, place.name
         config = module.config
-        node: Expression
+        expr: Expr | None
+        scope = module.scope
         if place.kind == "resource":
             return self._of_attribute(place)
         if place.kind == "local":
-            expr, scope = config.locals[name].expr, module.scope
+            expr = config.locals[name].expr
         elif place.kind == "output":
-            expr, scope = config.outputs[name].value, module.scope
+            expr = config.outputs[name].value
         elif place.kind in ("each", "each_call"):
             block = self._block(place)
-            found = block.for_each or block.count
-            if found is None:
-                return None
-            expr, scope = found, self._block_scope(place)
+            expr = block.for_each or block.count
+            scope = self._block_scope(place)
         elif place.kind == "var" and module.parent is not None and config.call is not None:
             argument = config.call.inputs.get(name)
             if argument is None:
                 return None
-            node, rest = part_of(argument.expr, place.path)
-            return Given(node, argument.source, module.parent.with_repetition(module.repetition), rest)
+            scope = module.parent.with_repetition(module.repetition)
+            return Given(argument.expr, argument.source, scope, place.path, place.fresh)
         else:
             return None
-        node, rest = part_of(expr.node, place.path)
-        return Given(node, expr.source, scope, rest)
+        return Given(expr.node, expr.source, scope, place.path, place.fresh) if expr is not None else None
 
     def _of_attribute(self, place: Place) -> Given | None:
-        if not place.path:
-            return None
+        """The argument of a resource, at the top or in nested blocks that are written one by one."""
         decl = place.module.config.resources[place.name]
-        content, _ = decl.body.partial_content(BodySchema({str(place.path[0][1]): False}))
-        attribute = content.attributes.get(str(place.path[0][1]))
-        if attribute is None:
-            return None
-        try:
-            node, rest = part_of(attribute.expr, place.path[1:])
-        except Failure:
-            return None
-        return Given(node, attribute.source, self.instance_scope(place), rest)
+        body, path = decl.body, place.path
+        schema: Any = self.context.schemas.of(place.module.config, decl).block
+        while path:
+            name = str(path[0][1])
+            nested = schema.blocks.get(name) if schema is not None else None
+            if nested is None:
+                attribute = body.partial_content(BodySchema({name: False}))[0].attributes.get(name)
+                try:
+                    node = attribute.expr if attribute is not None else None
+                except Failure:
+                    return None
+                if attribute is None or node is None:
+                    return None
+                return Given(node, attribute.source, self.instance_scope(place), path[1:], place.fresh)
+            content, _ = body.partial_content(BodySchema({}, (BlockHeader(name), BlockHeader("dynamic", ("type",)))))
+            if nested.nesting not in ("single", "group", "list"):
+                return None
+            if any(b.type == "dynamic" and b.labels and b.labels[0].value == name for b in content.blocks):
+                return None
+            blocks = [b for b in content.blocks if b.type == name]
+            number = path[1][1] if nested.nesting == "list" and len(path) > 1 else 0
+            if number.__class__ is not int or not 0 <= number < len(blocks):
+                return None
+            body, schema = blocks[number].body, nested.block
+            path = path[2 if nested.nesting == "list" else 1 :]
+        return None
 
     def in_blocks(self, place: Place) -> list[tuple[Traversal | Variable, Source]]:
         """What nested blocks mention where the place is in them."""
@@ -261,16 +279,16 @@ class Places:
             return step
         if step is EVERY:
             return None
-        key = unmark(try_evaluate(step, given.scope, given.source)[0])[0]
+        key = given.evaluate(step)
         return GetIndex(key, step.start, step.end) if key.__class__ in (str, int) else None
 
     def _rest(self, suffix: tuple[Any, ...], given: Given) -> Path:
         steps = (self._step(step, given) for step in suffix)
-        return tuple(ANY if step is None else _path_step(step) for step in steps)
+        return tuple(ANY if step is None else path_step(step) for step in steps)
 
     def of_reference(self, ref: Ref, module: ModuleInstance, inside: Place | None, after: Path = ()) -> Place | None:
         """The place that a reference in a module instance means; `inside`: where it stands, for count and each."""
-        path = (*map(_path_step, ref.rest), *after)
+        path = (*map(path_step, ref.rest), *after)
         config = module.config
         if ref.kind == "var" and ref.name in config.variables:
             return Place(module, "var", ref.name, None, path)
@@ -311,14 +329,14 @@ class Places:
         """What a path into all instances of a resource or module leads to: an instance, or an output of one."""
         module, path = place.module, place.path
         if place.kind == "resources" and path and path[0] != ANY:
-            return Place(module, "resource", place.name, path[0][1], path[1:])
+            return Place(module, "resource", place.name, path[0][1], path[1:], place.fresh and len(path) > 1)
         if place.kind == "call":
             call = module.config.calls[place.name]
             repeated = call.count is not None or call.for_each is not None
             key, rest = (path[0][1], path[1:]) if path and repeated else (None, path)
             instance = module.calls.get(place.name, {}).get(key)
             if instance is not None and rest and rest[0][1] in instance.config.outputs:
-                return Place(instance, "output", str(rest[0][1]), None, rest[1:])
+                return Place(instance, "output", str(rest[0][1]), None, rest[1:], place.fresh and len(rest) > 1)
         return None
 
     # ---------------------------------------------------------------- what people write
@@ -348,10 +366,10 @@ class Places:
         first = steps[0].name
         if first == "output" and len(steps) > 1:
             first, steps = getattr(steps[1], "name", ""), steps[1:]
-            rest = tuple(map(_path_step, steps[1:]))
+            rest = tuple(map(path_step, steps[1:]))
             return Place(module, "output", first, None, rest) if first in module.config.outputs else None
         if module.parent is not None and first in module.config.outputs:
-            return Place(module, "output", first, None, tuple(map(_path_step, steps[1:])))
+            return Place(module, "output", first, None, tuple(map(path_step, steps[1:])))
         made = Traversal(first, steps[0].end, tuple(steps[1:]), 0, 0) if len(steps) > 1 else None
         ref = parse_reference(made) if made is not None else None
         return self.of_reference(ref, module, None) if isinstance(ref, Ref) else None
@@ -362,10 +380,6 @@ class Places:
 
 def _is(steps: list[Step], index: int, name: str) -> bool:
     return len(steps) > index and getattr(steps[index], "name", None) == name
-
-
-def _path_step(step: Step) -> tuple[str, Any]:
-    return ("attr", step.name) if isinstance(step, GetAttr) else ("index", step.key)
 
 
 def select(value: Value, path: Path) -> list[tuple[Path, Value]]:

@@ -7,6 +7,7 @@ something is decided by rules/plan/unknowns.dl and causes.dl. Sensitive values n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
 from planner.config.model import Config, ResourceDecl
@@ -25,10 +26,12 @@ from planner.language.values import Null, Set, Unknown, Value, is_wholly_known, 
 from planner.plan.context import ModuleInstance
 from planner.plan.decision_sources import decision_source
 from planner.plan.model import Plan, ResourceChange
-from planner.plan.places import Given, Path, Place, Places, open_parts, select
+from planner.plan.origins import Given, Path, differing, is_json, origins, path_step, within_json
+from planner.plan.places import ANY, Place, Places, open_parts, select
 from planner.plan.short_text import short_text
 from planner.plan.triggers import watched
 from planner.syntax.chains import Chain, chains
+from planner.syntax.nodes import GetAttr, GetIndex, Traversal
 from planner.syntax.references import variables
 from planner.vocabulary.address import AddressError, format_resource, join, parse_module
 from planner.vocabulary.diagnostic import Failure
@@ -139,8 +142,9 @@ class Trace:
 
     def value(self, place: Place) -> list[tuple[Place, Value]]:
         """Ask about a place; the places that this means, with their values."""
-        found = []
-        for at, value in self.places.found(place):
+        found: list[tuple[Place, Value]] = []
+        there = self.places.found(place)
+        for at, value in there if there or not place.fresh else [(place, None)]:
             owner = self.places.owner(at)
             if owner is not None:
                 found += self.value(owner)
@@ -160,8 +164,9 @@ class Trace:
         return given.span if given is not None else header
 
     def _visit(self, place: Place) -> None:
-        for _, value in self.places.found(place):
-            if is_wholly_known(value):
+        there = self.places.found(place)
+        for _, value in there if there or not place.fresh else [(place, None)]:
+            if value is None or is_wholly_known(value):
                 self._changed(place, value)
                 continue
             self._facts.add("unknown_value", str(place), source=self._source(place))
@@ -268,6 +273,12 @@ class Trace:
                     for at, _ in self.value(inner):
                         self._part(place, at)
             return
+        inside = differing(before, value) if before is not None and value is not None and not place.fresh else []
+        if inside and inside != [((), False)]:
+            for path, fresh in inside:
+                for at, _ in self.value(place.at((*place.path, *path), fresh)):
+                    self._part(place, at)
+            return
         hidden = self.places.is_sensitive(place)
         texts = [short_text(v, hidden) if v is not None else "nothing" for v in (before, value)]
         self._facts.add("planned_change", text, *texts, source=source)
@@ -276,11 +287,11 @@ class Trace:
             old, new = _at(drift.before, place.path), _at(drift.after, place.path)
             if old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0]):
                 self._facts.add("drifted", text, change.address, source=StateEntry(change.address))
-        self._mentions(place, unknown=False)
+        self._mentions(place, unknown=False, before=before, after=value)
 
     def _root_variable(self, place: Place) -> None:
         given = self.variables.get(place.name)
-        value = self.places.value(place)
+        value = next((v for _, v in self.places.found(place)), None)
         decl = place.module.config.variables[place.name]
         hidden = decl.sensitive or self.places.is_sensitive(place)
         origin: str = given.origin if given is not None else "default"
@@ -290,41 +301,53 @@ class Trace:
             source = decl.span if hidden else given.span
         if origin == "command line":
             source = CommandLine(f"-var={place.name}")
-        self._facts.add("root_variable", str(place), short_text(value, hidden), origin, source=source)
+        text = short_text(value, hidden) if value is not None else "nothing"
+        self._facts.add("root_variable", str(place), text, origin, source=source)
 
     # ---------------------------------------------------------------- mentions
 
-    def _mentions(self, place: Place, unknown: bool) -> bool:
-        """Facts about what the expression at a place mentions, with `unknown` only of what is not known; whether
-        there is something of that kind."""
-        given = self.places.given(place)
-        if given is None:
+    def _mentions(self, place: Place, unknown: bool, before: Value = None, after: Value = None) -> bool:
+        """Facts about what the expressions at a place mention, with `unknown` only of what is not known; whether there
+        is something of that kind. `before` and `after`: the values, where both are known."""
+        found = self.places.origins(place)
+        if found is None:
             return self._in_blocks(place, unknown)
-        text, source = str(place), self._source(place)
-        hidden = self.places.is_sensitive(place)
-        found, calls = chains(given.node)
+        alone = len(found) == 1
+        if alone and before is not None and after is not None and is_json(found[0]):
+            found, alone = within_json(found[0], before, after), False
+        text, hidden = str(place), self.places.is_sensitive(place)
         some = False
-        for chain in found:
-            target = self.places.meant(chain, given, place)
-            if target is None:
-                continue
-            copies = chain.start == given.node.start and chain.end == given.node.end
-            if copies:
-                target = target.at((*target.path, *given.rest))
-            span = source if hidden else Span(given.source, chain.start, chain.end)
-            for meant, value in self.value(target):
-                if unknown and is_wholly_known(value):
+        waiting = [(given, alone) for given in reversed(found)]
+        while waiting:
+            given, direct = waiting.pop()
+            mentioned, calls = chains(given.node)
+            for chain in mentioned:
+                name = chain.base.root if isinstance(chain.base, Traversal) else chain.base.name
+                if name in given.bound:
+                    waiting += [(inner, False) for inner in _of_bound(given, chain, name)]
                     continue
-                some = True
-                self._facts.add("refers_value", text, str(meant), source=span)
-                if copies and not unknown:
-                    self._facts.add("copies", text, str(meant), source=span)
-        for call in calls if unknown else ():
-            function = None if "::" in call.name.removeprefix("core::") else lookup(call.name)
-            if function is not None and function.impure:
-                some = True
-                span = source if hidden else Span(given.source, call.start, call.end)
-                self._facts.add("impure", text, call.name, source=span)
+                target = self.places.meant(chain, given, place)
+                if target is None:
+                    continue
+                if chain.start == given.node.start and chain.end == given.node.end:
+                    target = target.at(_joined(target.path, given.rest), given.fresh)
+                    copies = direct and not unknown and len(mentioned) == 1
+                else:
+                    copies = False
+                span = self._source(place) if hidden else Span(given.source, chain.start, chain.end)
+                for meant, value in self.value(target):
+                    if unknown and is_wholly_known(value):
+                        continue
+                    some = True
+                    self._facts.add("refers_value", text, str(meant), source=span)
+                    if copies:
+                        self._facts.add("copies", text, str(meant), source=span)
+            for call in calls if unknown else ():
+                function = None if "::" in call.name.removeprefix("core::") else lookup(call.name)
+                if function is not None and function.impure:
+                    some = True
+                    span = self._source(place) if hidden else Span(given.source, call.start, call.end)
+                    self._facts.add("impure", text, call.name, source=span)
         return some
 
     def _in_blocks(self, place: Place, unknown: bool) -> bool:
@@ -342,6 +365,26 @@ class Trace:
 
 
 # ---------------------------------------------------------------- helpers
+
+
+def _joined(path: Path, rest: Path) -> Path:
+    """A path and one into the value there; of every element, the rest says which."""
+    if rest and ANY in path:
+        at = path.index(ANY)
+        return (*path[:at], rest[0], *path[at + 1 :], *rest[1:])
+    return (*path, *rest)
+
+
+def _of_bound(given: Given, chain: Chain, name: str) -> list[Given]:
+    """Where the value is from that a chain takes from a name of a `for` expression."""
+    bound = given.bound[name].given
+    if bound is None:
+        return []
+    steps = list(chain.base.steps) if isinstance(chain.base, Traversal) else []
+    steps += takewhile(lambda s: isinstance(s, (GetAttr, GetIndex)), chain.suffix)
+    whole = chain.start == given.node.start and chain.end == given.node.end
+    rest = (*bound.rest, *map(path_step, steps), *(given.rest if whole else ()))
+    return origins(bound._replace(rest=rest, fresh=given.fresh and whole))
 
 
 def _at(value: Value, path: Path) -> Value:

@@ -16,16 +16,12 @@ from planner.syntax.nodes import (
     Expression,
     For,
     Index,
-    Literal,
-    Object,
     Parens,
     Relative,
     Splat,
     TemplateFor,
     Traversal,
-    Tuple,
     Variable,
-    Wrap,
 )
 from planner.syntax.references import PARTS
 
@@ -101,27 +97,3 @@ def _unrolled(node: Any) -> tuple[Any, Suffix, list[Any]]:
             node = node.expr
         else:
             return node, suffix, inside
-
-
-def part_of(node: Expression, path: tuple[tuple[str, Any], ...]) -> tuple[Expression, tuple[tuple[str, Any], ...]]:
-    """The part of an expression that gives a part of its value, as far as that can be read from the text, and the
-    path that is left."""
-    while True:
-        if isinstance(node, (Parens, Wrap)):
-            node = node.expr
-            continue
-        if not path:
-            return node, path
-        key = path[0][1]
-        inner: Expression | None = None
-        if isinstance(node, Object):
-            for item in node.items:
-                if not isinstance(item.key, Literal):
-                    return node, path
-                if item.key.value == key:
-                    inner = item.value
-        elif isinstance(node, Tuple) and isinstance(key, int) and key < len(node.items):
-            inner = node.items[key]
-        if inner is None:
-            return node, path
-        node, path = inner, path[1:]

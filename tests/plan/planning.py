@@ -140,7 +140,7 @@ def recorded(address: str, type: str = "terraform_data", **more: Any) -> dict[st
     module, _, rest = address.rpartition(".") if address.startswith("module.") else ("", "", address)
     name, _, key = rest.partition("[")
     given = more.pop("input", None)
-    typed = None if given is None else {"value": given, "type": "number" if isinstance(given, int) else "string"}
+    typed = None if given is None else {"value": given, "type": _type_of(given)}
     triggers = more.pop("triggers", None)
     instance: dict[str, Any] = {
         "schema_version": 0,
@@ -156,6 +156,15 @@ def recorded(address: str, type: str = "terraform_data", **more: Any) -> dict[st
     if key:
         instance["index_key"] = json.loads(key.removesuffix("]"))
     return {"module": module, "type": type, "name": name, "instance": instance}
+
+
+def _type_of(value: Any) -> Any:
+    """The type of a JSON value as state files write it."""
+    if isinstance(value, dict):
+        return ["object", {name: _type_of(part) for name, part in value.items()}]
+    if isinstance(value, list):
+        return ["tuple", [_type_of(part) for part in value]]
+    return "number" if isinstance(value, int) else "string"
 
 
 def write_state(folder: Path, *instances: dict[str, Any], outputs: dict[str, Any] | None = None) -> None:

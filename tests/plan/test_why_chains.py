@@ -338,3 +338,70 @@ output "o" { value = data.terraform_remote_state.r.outputs }
     found = reasons(explained.unknown("output.o"))
     assert found[0] == "output.o refers to data.terraform_remote_state.r.outputs, which is not known yet"
     assert read[0] in found
+
+
+PARTS_OF = """
+variable "a" { default = "A" }
+variable "b" { default = "B" }
+variable "m" { default = { k = "A", n = "B" } }
+locals {
+  both  = { one = var.a, two = var.b }
+  upper = { for k, v in local.both : upper(k) => "${v}" }
+  list  = [for v in [var.a, var.b] : { v = v }]
+  text  = "${var.a}/${var.b}"
+}
+module "m" {
+  source = "./m"
+  v      = local.both
+}
+resource "terraform_data" "a" { input = %s }
+"""
+LEAVES = {
+    "an object": ("{ one = var.a, two = var.b }", {"one": "A", "two": "0"}, {"var.b"}),
+    "a list": ("[var.a, { x = [var.b] }]", ["A", {"x": ["0"]}], {"var.b"}),
+    "a local value": ("local.both", {"one": "A", "two": "0"}, {"var.b"}),
+    "a part of a local value": ("[local.both.one, local.both.two]", ["0", "B"], {"var.a"}),
+    "a loop": ("local.upper", {"ONE": "A", "TWO": "0"}, {"var.b"}),
+    "a loop over a list": ("local.list", [{"v": "A"}, {"v": "0"}], {"var.b"}),
+    "an output of a module": ("module.m.out", {"x": {"one": "A", "two": "0"}, "y": "A"}, {"var.b"}),
+    "merge": ("merge({ one = var.a }, local.both, { z = var.a })", {"one": "A", "two": "0", "z": "A"}, {"var.b"}),
+    "merge over something": (
+        "merge(local.both, var.m)",
+        {"k": "A", "n": "B", "one": "0", "two": "B"},
+        {"var.a", "var.m"},
+    ),
+    "a key that merge has no more": (
+        "merge({ one = var.a }, var.m)",
+        {"one": "A", "k": "A", "n": "B", "z": 1},
+        {"var.m"},
+    ),
+    "a branch": (
+        'var.a == "A" ? { x = var.b, y = var.m.k } : { x = "q", y = "" }',
+        {"x": "0", "y": "A"},
+        {"var.a", "var.b"},
+    ),
+    "a key of a loop": ("{ for k, v in var.m : v => k }", {"A": "0", "B": "n"}, {"var.m"}),
+    "JSON": ("jsonencode({ one = var.a, two = [local.both.two] })", '{"one":"A","two":["0"]}', {"var.b"}),
+    "a template": ('"${var.a}-${var.b}"', "0", {"var.a", "var.b"}),
+    "a template in a part": ("{ t = local.text, b = var.b }", {"t": "0", "b": "B"}, {"var.a", "var.b"}),
+    "a function": ("join(var.a, [var.b, local.both.two])", "0", {"var.a", "var.b"}),
+    "an index": ('local.both[var.b == "B" ? "one" : "two"]', "0", {"var.a", "var.b"}),
+    "a key that is new in the text": ("{ one = var.a, two = var.b }", {"one": "A"}, set()),
+    "an element that is no more in the text": ("[var.a]", ["A", "B"], set()),
+    "a text": ('{ one = var.a, two = "x" }', {"one": "A", "two": "0"}, set()),
+}
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_only_the_parts_that_differ_are_followed(name: str, work: Path) -> None:
+    expression, before, expected = LEAVES[name]
+    (work / "m").mkdir()
+    (work / "m" / "main.tf").write_text(
+        'variable "v" {}\noutput "out" { value = { x = var.v, y = var.v.one } }', encoding="utf-8"
+    )
+    write_state(work, recorded("a", input=before))
+    found = explain_text(PARTS_OF % expression).action("terraform_data.a", "update")
+    leaves = {s["tuple"][1] for s in found["proofs"].values() if s["tuple"][0] == "root_variable"}
+    assert {leaf.split(".")[1].partition("[")[0] for leaf in leaves} == {e.removeprefix("var.") for e in expected}
+    blamed = {s["tuple"][1] for s in found["proofs"].values() if s["tuple"][0] == "changes" and s["tuple"][1] in leaves}
+    assert bool(blamed) == (len(expected) == 1)
