@@ -20,6 +20,7 @@ It adds to `O` and gives that back; where a rule only chooses rows of one relati
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from planner.datalog.checks import assigned
 from planner.datalog.compiled import Index
@@ -41,6 +42,9 @@ from planner.syntax.rule_syntax import (
     Variable,
     Wildcard,
 )
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 _COMPARISONS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _HELPERS = {
@@ -149,7 +153,16 @@ class BodyCompiler:
             return f"{left} {_COMPARISONS[operator]} {right}"
         return f"{_HELPERS[operator]}({left}, {right})"
 
+    def optional(self, term: Term) -> str:
+        """The expression of a term that is None where the term has no value."""
+        if not isinstance(term, Call):
+            return self.term(term, [])
+        parts = [_HELPERS.get(term.function, term.function), *map(self.optional, term.arguments)]
+        return f"optional({', '.join(parts)})"
+
     def test(self, test: Test, clauses: list[str]) -> str:
+        if test.function == "undefined":
+            return f"{self.optional(test.arguments[0])} is {'not ' if test.negated else ''}None"
         arguments = [self.term(a, clauses) for a in test.arguments]
         typed = all(self.base(a) == "symbol" for a in test.arguments)
         negation = "not " if test.negated else ""
@@ -373,9 +386,9 @@ class BodyCompiler:
         return [*prelude, *lines, " " * depth + f"O[{row}] = None", "return O"]
 
 
-def constant_code(value: str | int | float | bool) -> str:
+def constant_code(value: str | int | Decimal | bool) -> str:
     if type(value) is bool:
         return "TRUE" if value else "FALSE"
-    if type(value) is float:
-        return f"Fraction({value!r})"
-    return repr(value)
+    if type(value) is str or type(value) is int:
+        return repr(value)
+    return f"Fraction({str(value)!r})"

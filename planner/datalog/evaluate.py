@@ -15,7 +15,7 @@ from planner.datalog.demand import Task, demanded, everything
 from planner.datalog.fact_base import FactBase
 from planner.datalog.native import OPERATORS, Shared
 from planner.datalog.program import Program
-from planner.datalog.values import Row, Rows, sorted_rows
+from planner.datalog.values import Fraction, Row, Rows, sorted_rows
 
 Relation = AbstractSet[Row]
 
@@ -109,7 +109,7 @@ def evaluate(program: Program, facts: FactBase, want: Iterable[str] | None = Non
             gc.enable()
 
 
-_BASES: dict[str, type] = {"symbol": str, "number": int}
+_BASES = {"symbol": frozenset((str,)), "number": frozenset((int, Fraction))}
 
 
 def check_facts(program: Program, facts: FactBase, needed: frozenset[int]) -> None:
@@ -125,8 +125,8 @@ def check_facts(program: Program, facts: FactBase, needed: frozenset[int]) -> No
             raise ValueError(f"the fact {predicate.name}{wrong!r} does not fit {predicate.declaration}")
         for number, column in enumerate(predicate.columns):
             base = _BASES.get(column.type.base)
-            if base is not None and set(map(type, map(itemgetter(number), rows))) != {base}:
-                values = sorted(repr(row[number]) for row in rows if type(row[number]) is not base)
+            if base is not None and not set(map(type, map(itemgetter(number), rows))) <= base:
+                values = sorted(repr(row[number]) for row in rows if type(row[number]) not in base)
                 raise ValueError(f"{values[0]} in the column {column.name} does not fit {predicate.declaration}")
 
 

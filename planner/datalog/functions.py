@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from planner.datalog.values import Fraction, Truth, Value
+from planner.datalog.values import Fraction, Number, Truth, Value, is_a_number, number, quotient
 from planner.vocabulary.diagnostic import Failure, error
 
 LONGEST_TEXT = 1_000_000
@@ -46,9 +46,7 @@ def _order(a: Value, b: Value) -> tuple[Any, Any] | None:
     """The pair to compare: two strings or two numbers."""
     if type(a) is str or type(b) is str:
         return (a, b) if type(a) is type(b) else None
-    if type(a) is Truth or type(b) is Truth:
-        return None
-    return (a.value if type(a) is Fraction else a, b.value if type(b) is Fraction else b)
+    return None if type(a) is Truth or type(b) is Truth else (a, b)
 
 
 def less(a: Value, b: Value) -> bool:
@@ -120,7 +118,7 @@ def is_symbol(value: Value) -> bool:
 
 
 def is_number(value: Value) -> bool:
-    return type(value) is int
+    return is_a_number(value)
 
 
 # ---------------------------------------------------------------- functions
@@ -189,19 +187,30 @@ def substring(text: Value, start: Value, count: Value) -> str | None:
     return text[start : start + count]
 
 
-def to_number(text: Value) -> int | None:
-    """The whole number that a text writes in decimal digits; a number is itself."""
-    if type(text) is int:
+def to_number(text: Value) -> Number | None:
+    """The number that a text writes, as the configuration language reads it; a number is itself."""
+    if is_a_number(text):
         return text
     if type(text) is not str or len(text) > 150:
         return None
     digits = text[1:] if text[:1] == "-" else text
-    return int(text) if digits.isascii() and digits.isdigit() else None
+    if digits.isascii() and digits.isdigit():
+        return int(text)
+    return _decimal_number(text)
+
+
+def _decimal_number(text: str) -> Number | None:
+    import re
+    from decimal import Decimal
+
+    if not re.fullmatch(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?", text, re.ASCII):
+        return None
+    return number(Decimal(text))
 
 
 def to_symbol(value: Value) -> str:
     """A value as text, as `++` writes it."""
-    return value if type(value) is str else str(value)
+    return value if type(value) is str else str(value)  # of a Truth or Fraction: repr
 
 
 # ---------------------------------------------------------------- operators
@@ -214,35 +223,55 @@ def join(a: Value, b: Value) -> str:
     return left + right
 
 
-def add(a: Value, b: Value) -> int | None:
-    return a + b if type(a) is int and type(b) is int else None
+def add(a: Value, b: Value) -> Number | None:
+    return a + b if is_a_number(a) and is_a_number(b) else None
 
 
-def subtract(a: Value, b: Value) -> int | None:
-    return a - b if type(a) is int and type(b) is int else None
+def subtract(a: Value, b: Value) -> Number | None:
+    return a - b if is_a_number(a) and is_a_number(b) else None
 
 
-def multiply(a: Value, b: Value) -> int | None:
-    if type(a) is not int or type(b) is not int:
+def multiply(a: Value, b: Value) -> Number | None:
+    if not is_a_number(a) or not is_a_number(b):
         return None
-    product = a * b
+    product: Number = a * b
     if not -_LARGEST_NUMBER < product < _LARGEST_NUMBER:
         raise _limit("a very large number")
     return product
 
 
-def divide(a: Value, b: Value) -> int | None:
-    """The quotient, rounded towards zero."""
-    if type(a) is not int or type(b) is not int or b == 0:
+def divide(a: Value, b: Value) -> Number | None:
+    """The quotient; of whole numbers rounded towards zero."""
+    if not is_a_number(a) or not is_a_number(b) or not (b > 0 or b < 0):
         return None
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
+    if type(a) is not int or type(b) is not int:
+        return quotient(a, b)
+    found = abs(a) // abs(b)
+    return found if (a < 0) == (b < 0) else -found
 
 
-def remainder(a: Value, b: Value) -> int | None:
-    """What `divide` leaves; it has the sign of `a`."""
-    quotient = divide(a, b)
-    return None if quotient is None else a - b * quotient  # type: ignore[operator]
+def remainder(a: Value, b: Value) -> Number | None:
+    """What a whole quotient, rounded towards zero, leaves; it has the sign of `a`."""
+    found = divide(a, b)
+    if found is None or not is_a_number(a) or not is_a_number(b):
+        return None
+    whole = int(found.value) if isinstance(found, Fraction) else found
+    return a - b * whole
+
+
+def incomparable(a: Value, b: Value) -> bool:
+    """Whether neither is less than, equal to or greater than the other: they are no two numbers and no two texts."""
+    return _order(a, b) is None
+
+
+def undefined(value: Value | None) -> bool:
+    """Whether a computation has no value."""
+    return value is None
+
+
+def optional(function: Callable[..., Any], *arguments: Value | None) -> Any:
+    """The result of a function; None where an argument has no value."""
+    return None if None in arguments else function(*arguments)
 
 
 TESTS: dict[str, Signature] = {
@@ -252,6 +281,8 @@ TESTS: dict[str, Signature] = {
     "matches": Signature(("symbol", "symbol"), None, matches),
     "is_symbol": Signature(("any",), None, is_symbol),
     "is_number": Signature(("any",), None, is_number),
+    "incomparable": Signature(("any", "any"), None, incomparable),
+    "undefined": Signature(("any",), None, undefined),
 }
 
 FUNCTIONS: dict[str, Signature] = {
@@ -285,10 +316,10 @@ def aggregate(function: str, values: list[Any]) -> Any | None:
     if function == "count":
         return len(values)
     if function == "sum":
-        return sum(values) if all(type(v) is int for v in values) else None
+        return sum(values) if all(map(is_a_number, values)) else None
     if not values:
         return None
     kinds = {type(v) for v in values}
-    if kinds != {int} and kinds != {str}:
+    if not kinds <= {int, Fraction} and kinds != {str}:
         return None
     return min(values) if function == "min" else max(values)

@@ -35,7 +35,9 @@ def fits_column(constant: Constant, column: ColumnType) -> bool:
     """Whether a constant can stand in a column of this type."""
     kind = type(constant.value)
     return (
-        column.base == "any" or (kind is str and column.base == "symbol") or (kind is int and column.base == "number")
+        column.base == "any"
+        or (kind is str and column.base == "symbol")
+        or (kind is not str and kind is not bool and column.base == "number")
     )
 
 
@@ -94,7 +96,7 @@ class RuleTypes:
             return self.bound.get(term.name)
         if isinstance(term, Constant):
             kind = type(term.value)
-            return SYMBOL if kind is str else NUMBER if kind is int else ANY
+            return SYMBOL if kind is str else ANY if kind is bool else NUMBER
         if isinstance(term, Call) and term.function in FUNCTIONS:
             return BASE_TYPES[FUNCTIONS[term.function].result or "any"]
         return None

@@ -1,4 +1,5 @@
-"""Values of columns: `str` (symbol), `int` (number), and in columns of type any also truth values and fractions.
+"""Values of columns: `str` (symbol), `int` or, where it is not whole, `Fraction` (number); in columns of type any also
+truth values.
 
 Python holds 1, True and 1.0 for equal, so a set of tuples would merge them. Inside the engine truth values and
 fractions are therefore wrapped: `encode` on the way in, `decode` on the way out. Strings and whole numbers stay.
@@ -7,7 +8,11 @@ fractions are therefore wrapped: `encode` on the way in, `decode` on the way out
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+
+if TYPE_CHECKING:
+    from decimal import Context, Decimal
 
 
 class Truth:
@@ -29,13 +34,26 @@ TRUE = Truth(True)
 FALSE = Truth(False)
 
 
+PRECISION = 200
+"""digits to which a quotient is computed; sums and products within them are exact"""
+_LARGEST_EXPONENT = 10_000
+
+
 class Fraction:
-    """A number with a fraction part (binary floating point), apart from the whole number of the same size."""
+    """A number that is no whole one, as an exact decimal; also a whole one that is written with a point: `1.0` in a
+    rule is another constant than `1`. What is computed is an int whenever it is whole. Compares with ints by size, but
+    equals none."""
 
     __slots__ = ("value",)
+    value: Decimal
 
-    def __init__(self, value: float) -> None:
-        self.value = value
+    def __init__(self, value: Decimal | str | float) -> None:
+        from decimal import Decimal
+
+        self.value = Decimal(repr(value)) if type(value) is float else Decimal(value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Fraction, (str(self.value),)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Fraction and other.value == self.value
@@ -44,7 +62,70 @@ class Fraction:
         return hash((Fraction, self.value))
 
     def __repr__(self) -> str:
-        return repr(self.value)
+        text = format(self.value, "f")
+        return text if "." in text else f"{text}.0"
+
+    def __lt__(self, other: Number) -> bool:
+        return bool(self.value < _decimal(other))
+
+    def __le__(self, other: Number) -> bool:
+        return bool(self.value <= _decimal(other))
+
+    def __gt__(self, other: Number) -> bool:
+        return bool(self.value > _decimal(other))
+
+    def __ge__(self, other: Number) -> bool:
+        return bool(self.value >= _decimal(other))
+
+    def __add__(self, other: Number) -> Number:
+        return number(_context().add(self.value, _decimal(other)))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Number) -> Number:
+        return number(_context().subtract(self.value, _decimal(other)))
+
+    def __rsub__(self, other: int) -> Number:
+        return number(_context().subtract(_decimal(other), self.value))
+
+    def __mul__(self, other: Number) -> Number:
+        return number(_context().multiply(self.value, _decimal(other)))
+
+    __rmul__ = __mul__
+
+
+Number: TypeAlias = int | Fraction
+
+
+def is_a_number(value: object) -> TypeGuard[Number]:
+    return type(value) is int or type(value) is Fraction
+
+
+def _decimal(value: Any) -> Any:
+    return value.value if type(value) is Fraction else value
+
+
+@cache
+def _context() -> Context:
+    from decimal import MAX_EMAX, MIN_EMIN, Context
+
+    return Context(prec=PRECISION, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+def number(value: Decimal) -> Number:
+    """The number of a decimal: an int when it is whole."""
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int), value
+    if exponent >= 0:
+        return int(value) if exponent <= _LARGEST_EXPONENT else Fraction(value)
+    return int(value) if value == value.to_integral_value() else Fraction(value)
+
+
+def quotient(a: Number, b: Number) -> Number:
+    """a divided by b, which is not 0, to PRECISION digits."""
+    from decimal import Decimal
+
+    return number(_context().divide(Decimal(_decimal(a)), Decimal(_decimal(b))))
 
 
 Value: TypeAlias = str | int | Truth | Fraction
@@ -66,12 +147,19 @@ def encode(value: Any) -> Value:
         return Fraction(value)
     if isinstance(value, str):
         return str(value)
+    if kind.__name__ == "Decimal" and value.is_finite():
+        return Fraction(value)
     raise TypeError(f"{value!r} ({kind.__name__}) cannot stand in a column")
 
 
-def decode(value: Value) -> str | int | float | bool:
-    """The plain Python value (and JSON value) of a column."""
-    return value.value if type(value) is Truth or type(value) is Fraction else value  # type: ignore[return-value]
+def decode(value: Value) -> str | int | float | bool | Decimal:
+    """The plain Python value (and JSON value) of a column; of a fraction a float where that prints the same."""
+    if type(value) is Truth:
+        return value.value
+    if type(value) is Fraction:
+        text = repr(value)
+        return float(text) if repr(float(text)) == text else value.value
+    return value  # type: ignore[return-value]
 
 
 def sort_key(row: Row) -> tuple[Any, ...]:
@@ -91,6 +179,8 @@ def _rank(value: Value) -> tuple[Any, ...]:
 def sorted_rows(rows: Iterable[Row]) -> list[Row]:
     """The rows in that order."""
     rows = list(rows)
+    if any(type(value) is Fraction for row in rows for value in row):
+        return sorted(rows, key=sort_key)
     try:
         return sorted(rows)  # agrees with sort_key wherever Python compares at all
     except TypeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from planner.datalog.values import FALSE, TRUE, Fraction, Row
+from planner.datalog.values import FALSE, TRUE, Row, number
 from planner.language.types import DYNAMIC, Primitive
 from planner.language.values import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value, is_wholly_known
 
@@ -74,7 +74,7 @@ class ValueRows:
                 self.open.add((address, path))
                 self.sizes.discard((address, path, len(items)))
         else:
-            self.values.add((address, path, Fraction(float(value))))
+            self.values.add((address, path, _number(value)))
 
     def _container(self, address: str, path: str, items: list[tuple[Any, str, Value]], mark: str | None) -> None:
         if self.structure:
@@ -90,6 +90,17 @@ class ValueRows:
             self.exact.add((address, path))
         if not primitive or value.type is DYNAMIC:
             self.open.add((address, path))
+
+
+def _number(value: Value) -> Any:
+    """A number that is not a small whole one, as the decimal that it prints as; the text of one that is infinite."""
+    from planner.language.json_codec import json_number
+    from planner.language.numbers import is_infinite, number_to_text
+
+    if is_infinite(value):
+        return number_to_text(value)
+    exact = json_number(value)
+    return exact if exact.__class__ is int else number(exact)
 
 
 def step(path: str, key: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from planner.syntax.rule_syntax import (
     Aggregate,
@@ -26,6 +26,9 @@ from planner.syntax.rule_syntax import (
     Wildcard,
 )
 from planner.vocabulary.span import Source
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 Token = tuple[str, str, int, int]  # terminal, text, start, end
 
@@ -171,7 +174,8 @@ def number(r: Reader, v: list[Any]) -> Constant:
 
 
 def negative(r: Reader, v: list[Any]) -> Constant:
-    return Constant(-_numeral(r, v[1]), v[0][2], v[1][3])
+    number = _numeral(r, v[1])
+    return Constant(-number if isinstance(number, int) else number.copy_negate(), v[0][2], v[1][3])
 
 
 def truth(_: Reader, v: list[Any]) -> Constant:
@@ -242,13 +246,17 @@ def _bounded(r: Reader, made: Call) -> Call | Constant:
     return Constant(0, made.start, made.end) if operator else Call(made.function, (), made.start, made.end)
 
 
-def _numeral(r: Reader, token: Token) -> int | float:
+def _numeral(r: Reader, token: Token) -> int | Decimal:
     word = token[1]
     if len(word) > _MOST_DIGITS:
         detail = f"A number has at most {_MOST_DIGITS} digits."
         r.report("rules.syntax", "Number too long", detail, token[2], token[3])
         return 0
-    return float(word) if "." in word else int(word)
+    if "." not in word:
+        return int(word)
+    from decimal import Decimal
+
+    return Decimal(word)
 
 
 def _text(r: Reader, token: Token) -> str:

@@ -6,9 +6,12 @@ the text of the file, end exclusive. `str(node)` is the node as rule text.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planner.vocabulary.span import Source, Span
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 
 def quote(text: str) -> str:
@@ -58,24 +61,21 @@ class Wildcard(Node):
 
 
 class Constant(Node):
-    """A string, a whole number, a number with a fraction (float) or a truth value (bool), as a plain Python value."""
+    """A string, a whole number, a number with a point (Decimal) or a truth value (bool), as a plain Python value."""
 
     __slots__ = ("value",)
-    value: str | int | float | bool
+    value: str | int | Decimal | bool
 
-    def __init__(self, value: str | int | float | bool, start: int, end: int) -> None:
+    def __init__(self, value: str | int | Decimal | bool, start: int, end: int) -> None:
         self.value, self.start, self.end = value, start, end
 
     def __str__(self) -> str:
         if isinstance(self.value, str):
             return quote(self.value)
-        text = str(self.value).lower()
-        if "e" in text and isinstance(self.value, float) and not isinstance(self.value, bool):
-            from decimal import Decimal  # the language writes no exponents
-
-            text = format(Decimal(text), "f")
-            return text if "." in text else text + ".0"
-        return text
+        if isinstance(self.value, int):
+            return str(self.value).lower()
+        text = format(self.value, "f")  # the language writes no exponents
+        return text if "." in text else text + ".0"
 
 
 _BINDING = {"++": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3}

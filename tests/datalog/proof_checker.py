@@ -286,7 +286,8 @@ def check_aggregate(name: str, literal: Any, entry: Any, bound: dict[str, Any], 
     if function == "count":
         expected: Any = len(found)
     elif function == "sum":
-        expected = sum(found)
+        total = sum(found)
+        expected = int(total) if total == int(total) else total
     else:
         expected = (min if function == "min" else max)(found)
     if not same(expected, entry["value"]):

@@ -31,13 +31,15 @@ class RandomProgram:
         self.facts: dict[str, set[tuple[Any, ...]]] = {}
         types = ["symbol", "symbol", "number"] if plain else ["symbol", "symbol", "number", "any"]
         pick = self.random.choice
+        # pyDatalog knows floats only
+        self.pools = POOLS if plain else {**POOLS, "number": [*POOLS["number"], 0.5, 2.5]}
         for i in range(3):
             name = f"e{i}"
             self.columns[name] = [pick(types) for _ in range(self.random.randint(1, 3))]
             self.level[name] = 0
             self.declare(name, "input")
             rows = self.random.randint(0, 12)
-            self.facts[name] = {tuple(pick(POOLS[t]) for t in self.columns[name]) for _ in range(rows)}
+            self.facts[name] = {tuple(pick(self.pools[t]) for t in self.columns[name]) for _ in range(rows)}
         self.edges = "link"
         self.columns["link"], self.level["link"] = ["symbol", "symbol"], 0
         self.declare("link", "input")
@@ -87,7 +89,7 @@ class RandomProgram:
             if choice < 0.2:
                 arguments.append("_")
             elif choice < 0.27:
-                arguments.append(literal_text(self.random.choice(POOLS[kind])))
+                arguments.append(literal_text(self.random.choice(self.pools[kind])))
             elif choice < 0.65 and same:
                 arguments.append(self.random.choice(same))
             else:
@@ -101,7 +103,7 @@ class RandomProgram:
         same = [v for v, t in self.bound.items() if t == kind]
         if same and self.random.random() < 0.7:
             return self.random.choice(same)
-        return literal_text(self.random.choice(POOLS[kind]))
+        return literal_text(self.random.choice(self.pools[kind]))
 
     def restriction(self, lower: list[str], recursive: bool) -> str:
         choice = self.random.random()
@@ -143,8 +145,8 @@ class RandomProgram:
         if self.random.random() < 0.3:
             kind = self.random.choice(list(known.values()) or ["symbol"])
             same = [v for v, t in known.items() if t == kind]
-            left = self.random.choice(same) if same else literal_text(self.random.choice(POOLS[kind]))
-            inner.append(f"{left} != {literal_text(self.random.choice(POOLS[kind]))}")
+            left = self.random.choice(same) if same else literal_text(self.random.choice(self.pools[kind]))
+            inner.append(f"{left} != {literal_text(self.random.choice(self.pools[kind]))}")
         self.counter += 1
         name = f"N{self.counter}"
         function, kind = "count", "number"

@@ -127,7 +127,12 @@ def test_any_becomes_a_number_behind_a_test() -> None:
     rules = (
         "size_of(A, V) :- value(A, V), is_number(V).\n/// size_of\n.decl size_of(a: symbol, n: number)\n.output size_of"
     )
-    assert derived(BASE + rules, FACTS)["size_of"] == {("a", 1), ("b", 0)}
+    assert derived(BASE + rules, FACTS)["size_of"] == {
+        ("a", 1),
+        ("a", Fraction("1.0")),
+        ("b", 0),
+        ("c", Fraction("0.5")),
+    }
 
 
 RECURSIVE = """
@@ -340,3 +345,57 @@ def test_statistics() -> None:
     rules = {s.rule.name: s for s in rule_statistics(database)}
     assert rules["rules.1"].produced == 5
     assert rules["rules.2"].produced >= 8
+
+
+NUMBERS = """
+/// measure
+.decl measure(a: symbol, v: any)
+.input measure
+/// out
+.decl out(v: any)
+.output out
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("V = 0.1 + 0.2", Fraction("0.3")),
+        ("V = 1.5 + 1.5", 3),
+        ("V = 3 - 0.25", Fraction("2.75")),
+        ("V = 0.1 * 10", 1),
+        ("V = 7 / 2", 3),
+        ("V = 7.5 / 2", Fraction("3.75")),
+        ("V = -7.5 % 2", Fraction("-1.5")),
+        ("V = 12345678901234567890.000000001 * 3", Fraction("37037036703703703670.000000003")),
+        ('V = to_number("70.50")', Fraction("70.5")),
+        ('V = to_number("-2.5e3")', -2500),
+        ('V = to_number("1.0")', 1),
+        ('V = "costs " ++ 70.5', "costs 70.5"),
+        ('V = sum N : { measure("a", N) }', Fraction("70.8")),
+        ('V = min N : { measure("a", N) }', Fraction("0.1")),
+        ('V = max N : { measure("a", N) }', Fraction("70.5")),
+        ('V = sum N : { measure("whole", N) }', 3),
+        ("V = count : { measure(_, N), is_number(N) }", 5),
+        ('measure("a", V), V > 70', Fraction("70.5")),
+        ('measure("a", V), V <= 0.1', Fraction("0.1")),
+        ('measure("b", N), incomparable(N, 1), V = "text"', "text"),
+        ('measure("b", N), undefined(to_number(N) + 1), V = "text"', "text"),
+    ],
+)
+def test_numbers_are_exact_decimals(body: str, expected: object) -> None:
+    facts = {"measure": [("a", 70.5), ("a", 0.2), ("a", 0.1), ("whole", 0.5), ("whole", 2.5), ("b", "x")]}
+    assert derived(NUMBERS + f"out(V) :- {body}.", facts)["out"] == {(expected,)}
+    loaded = program(NUMBERS + f"out(V) :- {body}.")
+    assert evaluate_naively(loaded, FactBase.build(facts))["out"] == {(expected,)}
+
+
+@pytest.mark.parametrize(
+    "body",
+    ['V = to_number("1,5")', 'V = to_number("0x10")', "V = 1.5 / 0", "V = sum N : { measure(_, N) }", 'V = "a" + 1.5'],
+)
+def test_computations_without_a_value(body: str) -> None:
+    facts = {"measure": [("a", 70.5), ("b", "x")]}
+    if "+" in body:
+        body = 'measure("b", N), V = N + 1.5'
+    assert derived(NUMBERS + f"out(V) :- {body}.", facts)["out"] == set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 
@@ -53,12 +54,12 @@ def test_printing_gives_the_text_again(text: str) -> None:
         ('"\\u00e9\\U0001F600\\n\\t\\r\\"\\\\"', 'é😀\n\t\r"\\'),
         ("1", 1),
         ("-1", -1),
-        ("1.0", 1.0),
-        ("1.50", 1.5),
+        ("1.0", Decimal("1.0")),
+        ("-1.50", Decimal("-1.5")),
         ("true", True),
         ("false", False),
         ('"1"', "1"),
-        ("100000000000000000000.5", 1e20),
+        ("100000000000000000000.5", Decimal("100000000000000000000.5")),
     ],
 )
 def test_constants(text: str, value: object) -> None:
