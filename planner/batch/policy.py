@@ -18,8 +18,8 @@ from planner.datalog.explain import Prover
 from planner.datalog.program import Program
 from planner.datalog.proof import proof_json
 from planner.datalog.values import Row
-from planner.policy.modal import VERDICTS, Modal, rewrite
-from planner.policy.model import KINDS
+from planner.policy.modal import VERDICTS, Modal, rewrite, written_name
+from planner.policy.model import KINDS, REFUSALS
 from planner.policy.waits import waits
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.disk import read_text
@@ -32,8 +32,8 @@ Missing: TypeAlias = tuple[str, str, str]
 
 @frozen
 class Finding:
-    """What a policy says: `kind` deny, warn or undecided, with the rule and the proof. What is undecided may become
-    `would`, deny or warn, when the values `waits_for` are known."""
+    """What a policy says: `kind` deny, broken, warn or undecided, with the rule and the proof. What is undecided may
+    become `would`, deny or warn, when the values `waits_for` are known."""
 
     kind: str
     code: str
@@ -67,14 +67,16 @@ class Verdict:
 
     @property
     def is_denied(self) -> bool:
-        return any(finding.kind == "deny" for finding in self.findings)
+        return any(finding.kind in REFUSALS for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """Format 1.0: {"format_version", "verdict": deny, undecided or pass, "denied", "counts", "findings"}."""
-        counts = {kind: sum(f.kind == kind for f in self.findings) for kind in KINDS if kind != "overridden"}
+        """Format 1.0: {"format_version", "verdict": deny, broken, undecided or pass, "denied", "counts",
+        "findings"}."""
+        counts: dict[str, int] = {kind: sum(f.kind == kind for f in self.findings) for kind in KINDS}
+        counts = {kind: n for kind, n in counts.items() if n or kind not in ("broken", "overridden")}
         return {
             "format_version": "1.0",
-            "verdict": "deny" if self.is_denied else "undecided" if counts["undecided"] else "pass",
+            "verdict": next((kind for kind in (*REFUSALS, "undecided") if counts.get(kind)), "pass"),
             "denied": self.is_denied,
             "counts": counts,
             "findings": [finding.to_json() for finding in self.findings],
@@ -87,8 +89,7 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: Listener) ->
     fleet = Batch(options, "plan").fleet
     own = (*own_rules(options, fleet), *policy_files(words, fleet.root))
     modal, program, problems = _three_valued(own)
-    want = (*VERDICTS, *(modal.could[name] for name in VERDICTS if name in modal.could))
-    database, report, more = over_plans(options, program, want, listener)
+    database, report, more = over_plans(options, program, modal.verdicts, listener)
     problems = [*problems, *more]
     if database is None:
         return Verdict(), problems
@@ -142,6 +143,9 @@ class _Judge:
             if could is not None:
                 known = {row[:2] for row in certain}
                 found += [self._undecided(name, could, row) for row in self.database[could] if row[:2] not in known]
+        if self.modal.broken:
+            rows = self.database[self.modal.broken]
+            found += [self._finding("broken", "", self.modal.broken, row, str(row[2])) for row in rows]
         return sorted(found, key=lambda f: (KINDS.index(f.kind), f.code, f.unit, f.would, f.message))
 
     def _undecided(self, name: str, could: str, row: Row) -> Finding:
@@ -162,6 +166,6 @@ class _Judge:
     ) -> Finding:
         proof = self.prover.why(predicate, row)
         assert proof is not None and proof.rule is not None
-        rule = proof.rule.name.split(" (could ")[0]
+        rule = written_name(proof.rule.name)
         shown = proof_json(proof, self.database.facts, fleet_source)
         return Finding(kind, str(row[0]), str(row[1]), message, rule, shown, would, missing)

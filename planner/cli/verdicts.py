@@ -28,9 +28,10 @@ def judge(planned: Planned, view: View) -> tuple[Planned, list[Diagnostic]]:
 
 def counted(verdict: Verdict | FleetVerdict) -> str:
     """`Policies: 1 denied, 2 undecided.`"""
-    words = {"deny": "denied", "undecided": "undecided", "warn": "warned", "overridden": "overridden"}
-    counts = {word: sum(f.kind == kind for f in verdict.findings) for kind, word in words.items()}
-    found = [f"{count} {word}" for word, count in counts.items() if count]
+    words = {"deny": "denied", "warn": "warned"}
+    kinds = ("deny", "broken", "undecided", "warn", "overridden")
+    counts = {kind: sum(f.kind == kind for f in verdict.findings) for kind in kinds}
+    found = [f"{count} {words.get(kind, kind)}" for kind, count in counts.items() if count]
     return f"Policies: {', '.join(found) if found else 'nothing to object'}."
 
 
@@ -46,7 +47,7 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
         from planner.cli.render_proof import proof_text
 
         title = cell(f"{finding.kind} {finding.code}: {finding.address or 'the plan'} {finding.message}")
-        lines.append(paint(title, "bold", "red" if finding.kind == "deny" else "yellow"))
+        lines.append(paint(title, "bold", "red" if finding.kind in ("deny", "broken") else "yellow"))
         if finding.reason:
             lines.append(f"  overridden: {finding.reason}")
         lines += [f"  {line}" for line in proof_text(finding.proof, paint, full=True).splitlines()]

@@ -14,16 +14,17 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def junit(verdict: Verdict) -> str:
-    """A denial is a failure; undecided and overridden ones are skipped, warnings pass and say so. A code that has
-    nothing to object is one test that passes."""
+    """A denial is a failure, what is broken an error; undecided and overridden ones are skipped, warnings pass and say
+    so. A code that has nothing to object is one test that passes."""
     lines: list[str] = []
     codes = sorted({*verdict.codes, *(finding.code for finding in verdict.findings)})
-    totals = [0, 0, 0]
+    totals = [0, 0, 0, 0]
     for code in codes:
         findings = [finding for finding in verdict.findings if finding.code == code]
         counts = [
             max(1, len(findings)),
             sum(f.kind == "deny" for f in findings),
+            sum(f.kind == "broken" for f in findings),
             sum(f.kind in ("undecided", "overridden") for f in findings),
         ]
         totals = [a + b for a, b in zip(totals, counts, strict=True)]
@@ -38,8 +39,8 @@ def junit(verdict: Verdict) -> str:
 
 
 def _counts(counts: list[int]) -> str:
-    tests, failures, skipped = counts
-    return f'tests="{tests}" failures="{failures}" errors="0" skipped="{skipped}"'
+    tests, failures, errors, skipped = counts
+    return f'tests="{tests}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
 
 
 def _case(finding: Finding) -> list[str]:
@@ -49,6 +50,8 @@ def _case(finding: Finding) -> list[str]:
     proof = escape(_clean(proof_text(finding.proof, Paint(False), full=True)))
     if finding.kind == "deny":
         inner = f'      <failure message={message} type="deny">{proof}</failure>'
+    elif finding.kind == "broken":
+        inner = f'      <error message={message} type="broken">{proof}</error>'
     elif finding.kind == "warn":
         inner = f"      <system-out>{escape(_clean(f'warning: {finding.message}'))}\n{proof}</system-out>"
     else:

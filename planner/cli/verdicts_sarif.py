@@ -12,7 +12,7 @@ from planner.policy.model import Finding, Verdict
 from planner.vocabulary.span import Span
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-LEVELS = {"deny": "error", "overridden": "error", "warn": "warning", "undecided": "note"}
+LEVELS = {"deny": "error", "broken": "error", "overridden": "error", "warn": "warning", "undecided": "note"}
 
 
 def sarif(verdict: Verdict) -> dict[str, Any]:

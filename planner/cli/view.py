@@ -181,7 +181,7 @@ class JsonView(View):
         self.lines.text(dumps(data).decode("utf-8"))
 
     def verdict(self, verdict: Verdict) -> None:
-        levels = {"deny": "error", "overridden": "warn", "warn": "warn", "undecided": "warn"}
+        levels = {"deny": "error", "broken": "error", "overridden": "warn", "warn": "warn", "undecided": "warn"}
         for finding in verdict.findings:
             text = f"{finding.address}: {finding.kind} {finding.code}: {finding.message}"
             self.lines.message(text, "policy_result", levels[finding.kind], policy=finding.to_json())

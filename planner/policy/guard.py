@@ -9,7 +9,7 @@ from planner.datalog.values import Row
 from planner.language.values import Value
 from planner.policy.facts import KEYED, PolicyFacts, arguments, maybe_rows
 from planner.policy.judge import Overrides, judge, objections
-from planner.policy.model import Finding, Verdict
+from planner.policy.model import REFUSALS, Finding, Verdict
 from planner.policy.narrow import Narrowed, narrowed
 from planner.policy.program import Policies
 from planner.policy.report import diagnostic
@@ -29,7 +29,7 @@ class PolicyGuard:
         self.waits = {address for finding in waiting for address, _ in finding.waits_for}
         codes = {finding.code for finding in waiting}
         self.narrowed: Narrowed | None = narrowed(policies, codes) if codes else None
-        self.known = {(f.code, f.address) for f in verdict.of("deny", "overridden")}
+        self.known = {(f.code, f.address) for f in verdict.of(*REFUSALS, "overridden")}
         self.hidden = dict(facts.hidden)
         self.owners = facts.owners
         self.relations = {name: set(facts.relation(name)) for name in self.reads.predicates}
@@ -71,7 +71,7 @@ class PolicyGuard:
         if not any(code not in self.overrides for code, _ in found):
             return []
         verdict = judge(self.narrowed.policies, facts, self.overrides)
-        new = [f for f in verdict.of("deny") if (f.code, f.address) not in self.known]
+        new = [f for f in verdict.of(*REFUSALS) if (f.code, f.address) not in self.known]
         self.known |= found
         return new
 

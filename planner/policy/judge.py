@@ -12,7 +12,7 @@ from planner.datalog.suite import try_out
 from planner.datalog.values import Row
 from planner.policy.facts import PolicyFacts
 from planner.policy.library import own_files
-from planner.policy.modal import VERDICTS
+from planner.policy.modal import VERDICTS, written_name
 from planner.policy.model import KINDS, Finding, Kind, Verdict
 from planner.policy.program import Policies
 from planner.policy.secrets import Curtain
@@ -31,7 +31,9 @@ def judge(policies: Policies, facts: PolicyFacts, overrides: Overrides | None = 
 
 def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
     """The (code, address) of denials alone, without proofs: quick."""
-    return {row[:2] for row in evaluate(policies.modal_program, facts, ["deny"])["deny"]}
+    broken = [policies.modal.broken] if policies.modal.broken else []
+    database = evaluate(policies.modal_program, facts, ["deny", *broken])
+    return {(str(row[0]), str(row[1])) for name in ("deny", *broken) for row in database[name]}
 
 
 class _Judge:
@@ -39,7 +41,8 @@ class _Judge:
         self.policies, self.facts, self.overrides = policies, facts, overrides
         could = policies.could if any(facts.relation(name) for name in MAYBE) else {}
         self.could = could
-        want = [*VERDICTS, *could.values()]
+        self.broken = policies.modal.broken
+        want = [*VERDICTS, *([self.broken] if self.broken else []), *could.values()]
         own = own_files(policies.files)
         if own:
             try_out(policies.modal_program, facts, want, ", ".join(own))
@@ -58,13 +61,15 @@ class _Judge:
                 known = {row[:2] for row in certain}
                 for row in self.database[self.could[name]] - known:
                     findings.append(self._undecided(name, row))
+        for row in self.database[self.broken] if self.broken else ():
+            findings.append(self._certain(self.broken, row))
         findings.sort(key=lambda f: (KINDS.index(f.kind), f.code, f.address, f.would, f.message))
         return Verdict(tuple(findings), self._codes())
 
     def _certain(self, name: str, row: Row) -> Finding:
         code, address, message = map(str, self.curtain.row(name, row))
-        kind: Kind = "deny" if name == "deny" else "warn"
-        reason = self.overrides.get(code, "") if kind == "deny" else ""
+        kind: Kind = "broken" if name == self.broken else "deny" if name == "deny" else "warn"
+        reason = self.overrides.get(code, "") if kind != "warn" else ""
         if reason:
             kind = "overridden"
         return self._finding(kind, name, row, (code, address, message), reason=reason)
@@ -84,7 +89,7 @@ class _Judge:
     def _finding(self, kind: Kind, predicate: str, row: Row, shown: tuple[str, str, str], **more: Any) -> Finding:
         proof = self.prover.why(predicate, row)
         assert proof is not None
-        name = proof.rule.name.split(" (could ")[0] if proof.rule is not None else ""
+        name = written_name(proof.rule.name) if proof.rule is not None else ""
         rule = self.rules.get(name)
         code, address, message = shown
         span = self._subject(address, proof)

@@ -37,6 +37,7 @@ from planner.datalog.checks import bound_names
 from planner.datalog.literals import atoms, inner_variables, names, outer_names
 from planner.datalog.model import Predicate, Rule
 from planner.datalog.program import Program
+from planner.policy.broken import broken_rules
 from planner.policy.facts import VALUES
 from planner.syntax.rule_syntax import (
     Aggregate,
@@ -65,11 +66,22 @@ Choice: TypeAlias = tuple[Any, ...]
 @frozen
 class Modal:
     """The rewritten rules as the text of a rule file. `could` has the name of could_p for every p that reads values;
-    `doubts` the names of doubt_N."""
+    `doubts` the names of doubt_N; `broken` the predicate (code, address, message) of what has no value, "" where
+    everything has one."""
 
     text: str
     could: dict[str, str]
     doubts: tuple[str, ...]
+    broken: str = ""
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """The predicates that a verdict is made of."""
+        return (
+            *VERDICTS,
+            *([self.broken] if self.broken else []),
+            *(self.could[v] for v in VERDICTS if v in self.could),
+        )
 
 
 def rewrite(
@@ -80,6 +92,11 @@ def rewrite(
     a fleet 2, a unit and an address."""
     rewriter = _Rewriter(program, only, keys)
     return rewriter.run(), rewriter.problems
+
+
+def written_name(rule: str) -> str:
+    """The name of the rule as it was written that a rewritten one belongs to."""
+    return re.sub(r" \((could|broken) \d+\)$", "", rule)
 
 
 def dependent(program: Program) -> set[str]:
@@ -107,6 +124,8 @@ class _Rewriter:
         self.lines: list[str] = []
         self.numbers = count(1)
         self._doubted: dict[int, tuple[str, set[str]]] = {}
+        self.broken = self._free("broken")
+        self.verdicts = program.needed(VERDICTS)
 
     def _free(self, name: str) -> str:
         while name in self.program.predicates:
@@ -137,7 +156,15 @@ class _Rewriter:
             f".decl {name}({', '.join(f'c{i}: any' for i in range(arity))})\n.output {name}"
             for name, arity in self.doubts.items()
         ]
-        return Modal("\n".join([*declared, *self.lines]) + "\n", self.could, tuple(self.doubts))
+        broken = (
+            self.broken if any(line.partition("\n")[2].startswith(f"{self.broken}(") for line in self.lines) else ""
+        )
+        if broken:
+            declared.append(
+                f"/// {broken}: a computation of a policy has no value.\n"
+                f".decl {broken}(code: any, address: any, message: any)\n.output {broken}"
+            )
+        return Modal("\n".join([*declared, *self.lines]) + "\n", self.could, tuple(self.doubts), broken)
 
     # -------- declarations
 
@@ -165,6 +192,7 @@ class _Rewriter:
         sure = [text for literal in rule.body for text in self._sure(rule, literal)]
         self._emit(rule.name, rule.reason, str(rule.head), sure)
         head = rule.head.predicate
+        self._broken(rule)
         if head not in self.dependent:
             return
         variants = list(islice(self._variants(rule), MOST_VARIANTS + 1))
@@ -184,6 +212,15 @@ class _Rewriter:
                     self.lost_columns[head].add(column)
             text = f"{self.could[head]}({', '.join(shown)})"
             self._emit(f"{rule.name} (could {i})", _reason(rule.reason, set(bound)), text, list(body))
+
+    def _broken(self, rule: Rule) -> None:
+        """What of the rule may have no value (see broken.py)."""
+        predicates = self.program.predicates
+        if predicates[rule.head.predicate].number not in self.verdicts:
+            return
+        found = broken_rules(rule, predicates, lambda x: self._sure(rule, x), rule.head.predicate in VERDICTS)
+        for i, (reason, head, body) in enumerate(found, 1):
+            self._emit(f"{rule.name} (broken {i})", reason, f"{self.broken}({head})", body)
 
     def _emit(self, name: str, reason: str, head: str, body: Sequence[str]) -> None:
         tail = f" :- {', '.join(dict.fromkeys(body))}" if body else ""

@@ -8,18 +8,20 @@ from attrs import field, frozen
 
 from planner.vocabulary.span import Span
 
-Kind: TypeAlias = Literal["deny", "warn", "undecided", "overridden"]
-KINDS: tuple[Kind, ...] = ("deny", "undecided", "warn", "overridden")
+Kind: TypeAlias = Literal["deny", "broken", "undecided", "warn", "overridden"]
+KINDS: tuple[Kind, ...] = ("deny", "broken", "undecided", "warn", "overridden")
+REFUSALS: tuple[Kind, ...] = ("deny", "broken")
+"""what keeps a plan from being applied"""
 
 
 @frozen(eq=False)
 class Finding:
     """One verdict of one policy.
 
-    `kind` is deny, warn, undecided (it hinges on values known only after apply; then `waits_for` has their (address,
-    path), and `would` what it may become: deny or warn) or overridden (a deny that -policy-override lets pass, for
-    `reason`). `rule` names the rule of the policy, `rule_span` says where that is, `span` what the verdict is about,
-    and `proof` is in the documented format."""
+    `kind` is deny, warn, broken (the policy computes something that has no value), undecided (it hinges on values known
+    only after apply; then `waits_for` has their (address, path), and `would` what it may become: deny or warn) or
+    overridden (a deny that -policy-override lets pass, for `reason`). `rule` names the rule of the policy, `rule_span`
+    says where that is, `span` what the verdict is about, and `proof` is in the documented format."""
 
     kind: Kind
     code: str
@@ -70,14 +72,15 @@ class Verdict:
 
     @property
     def is_denied(self) -> bool:
-        return any(finding.kind == "deny" for finding in self.findings)
+        """Whether the plan must not be applied: something is denied, or cannot be decided at all."""
+        return any(finding.kind in REFUSALS for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
         """The document of `policy check -format=json`."""
-        counts = {kind: len(self.of(kind)) for kind in KINDS}
+        counts = {kind: len(self.of(kind)) for kind in KINDS if kind != "broken" or self.of(kind)}
         return {
             "format_version": "1.0",
-            "verdict": "deny" if self.is_denied else "undecided" if counts["undecided"] else "pass",
+            "verdict": next((kind for kind in (*REFUSALS, "undecided") if counts.get(kind)), "pass"),
             "counts": counts,
             "findings": [finding.to_json() for finding in self.findings],
         }

@@ -40,7 +40,7 @@ class Policies:
     def reads(self) -> Reads:
         """What the policies need to know of a plan."""
         program = self.modal_program
-        needed = program.needed([*VERDICTS, *self.could.values()])
+        needed = program.needed(self.modal.verdicts)
         core = {p.name for p in program.predicates.values() if p.is_input and p.span.filename.startswith("policy/")}
         names = frozenset(p.name for p in program.predicates.values() if p.number in needed and p.name in core)
         plain = self.program.needed(VERDICTS)

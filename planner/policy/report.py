@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from planner.policy.model import Finding, Kind
+from planner.policy.model import REFUSALS, Finding, Kind
 from planner.vocabulary.diagnostic import Diagnostic
 
 TITLES: dict[Kind, tuple[str, str]] = {
     "deny": ("policy.denied", "Denied by policy {}"),
+    "broken": ("policy.broken", "Policy {} cannot be decided"),
     "warn": ("policy.warning", "Warning of policy {}"),
     "undecided": ("policy.undecided", "Undecided policy {}"),
     "overridden": ("policy.overridden", "Denial of policy {} overridden"),
@@ -14,7 +15,8 @@ TITLES: dict[Kind, tuple[str, str]] = {
 
 
 def diagnostic(finding: Finding, too_late: bool = False) -> Diagnostic:
-    """A denial is an error, everything else a warning. Lines with sensitive values are named, not quoted."""
+    """A denial is an error, and so is what is broken; everything else a warning. Lines with sensitive values are
+    named, not quoted."""
     code, title = TITLES[finding.kind]
     detail = f"{finding.address} {finding.message}".strip() + f" [{finding.rule}]"
     if finding.kind == "overridden":
@@ -25,5 +27,5 @@ def diagnostic(finding: Finding, too_late: bool = False) -> Diagnostic:
     if subject is not None and not finding.is_quotable:
         detail += f"\nSee {subject}."
         subject = None
-    severity = "error" if finding.kind == "deny" else "warning"
+    severity = "error" if finding.kind in REFUSALS else "warning"
     return Diagnostic(severity, code, title.format(finding.code), detail, subject, address=finding.address or None)  # type: ignore[arg-type]

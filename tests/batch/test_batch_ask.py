@@ -145,6 +145,14 @@ class TestUndecided:
         assert "is decided when terraform_data.main.input[0] of b is known" in text
         assert "Policies: 1 denied, 2 undecided." in text
 
+    def test_what_has_no_value_is_broken(self, pair: Path) -> None:
+        write(pair, {"q.dl": 'deny("size", U, "is large") :- planned(U, _, "input[0]", N), N > 10.\n'})
+        ran = batch(pair, "policy", "-policy=q.dl", "-json")
+        assert (ran.code, ran.json["verdict"], ran.json["counts"]["broken"]) == (1, "broken", 1)
+        (finding,) = [f for f in ran.json["findings"] if f["kind"] == "broken"]
+        assert (finding["code"], finding["unit"]) == ("size", "a") and "N is x" in finding["message"]
+        assert "1 broken" in batch(pair, "policy", "-policy=q.dl").out
+
     def test_undecided_alone_is_no_denial(self, pair: Path) -> None:
         write(pair, {"a/main.tf": unit(None, '"y"')})
         ran = batch(pair, "policy", "-policy=p.dl", "-json")

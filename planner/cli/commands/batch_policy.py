@@ -19,7 +19,8 @@ message) from the relations of planner batch query:
 {WORDS}
 
 A verdict that hinges on values which are not known yet (a new object's id, an output of a unit with changes) is
-undecided: it is decided when they are applied.
+undecided: it is decided when they are applied. One that computes something that has no value is broken, as bad as
+a denial.
 
 Ends with 0, or with 1 when the fleet is denied or something is wrong, a unit without a plan included."""
 FLAGS = (

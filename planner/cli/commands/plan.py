@@ -52,7 +52,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if settings.policies and planned.plan is not None and not any(d.is_error for d in problems):
         planned, found = judge(planned, view)
         problems += found
-    is_denied = any(d.code == "policy.denied" for d in problems)
+    is_denied = any(d.code in ("policy.denied", "policy.broken") for d in problems)
     if planned.plan is not None and arguments["out"] and not is_denied:
         problems += pipeline.save_plan(planned, arguments["out"])
     view.diagnostics(problems)

@@ -15,11 +15,14 @@ HELP = """Judges a plan by policies: one that is made for it, or a saved one.
 Every verdict has a proof: with -why in the table, and always in JSON.
 
   deny        the plan must not be applied
+  broken      the policy computes something that has no value here,
+              so nobody can say: as bad as deny
   undecided   it hinges on values that are not known yet: apply decides it
   warn        worth a look
   overridden  denied, and let pass by -policy-override
 
-Ends with 0, or with 1 when the plan is denied or something is wrong."""
+Ends with 0, or with 1 when something is denied or broken,
+or cannot be done."""
 FLAGS = (
     Flag("plan", "string", "Judge this saved plan.", value="FILE"),
     Flag("format", "string", "How to print: table, json, sarif or junit.", "table", "FORMAT"),
@@ -35,7 +38,7 @@ FLAGS = (
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when the plan is denied or on errors."""
+    """0, or 1 when something is denied or broken, or on errors."""
     if arguments.words:
         raise UsageError("Too many words", "A saved plan is named with -plan=FILE, policies with -policy=DIR.")
     format = "json" if arguments["json"] else arguments["format"]

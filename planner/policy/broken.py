@@ -1,0 +1,290 @@
+"""What keeps a verdict from being given: computations in policies that have no value.
+
+A literal that has no value does not hold, and a denial would vanish with it: a size of "large" is not more than 10, a
+sum over it is no number. So for each literal of a rule that may have no value there are rules for `broken`: all other
+literals hold, and this one has no value. They are text of the same language, run and explained by the same engine.
+
+No value has: arithmetic and functions of numbers over what is no number, a division by zero, `to_number` of a text that
+writes none, an order between a text and a number, an aggregate over such values, `min` and `max` of nothing. Functions
+that look for a part of a text (`before`, `after`, ...) and find none simply do not hold; nor does an order in a
+relation that goes through all values of something, whatever their paths: there it chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count, islice, product
+
+from attrs import evolve, frozen
+
+from planner.datalog.checks import bound_names
+from planner.datalog.functions import FUNCTIONS
+from planner.datalog.literals import inner_variables, names, outer_names, renamed
+from planner.datalog.model import Predicate, Rule
+from planner.datalog.types import RuleTypes
+from planner.syntax.rule_syntax import (
+    Aggregate,
+    Atom,
+    Call,
+    Comparison,
+    Literal,
+    Term,
+    Test,
+    Variable,
+    quote,
+)
+
+SEEKING = frozenset(("before", "after", "before_last", "after_last", "replace", "substring"))
+"""functions that may find nothing"""
+PARTIAL = frozenset(("to_number", "/", "%"))
+"""functions that may have no value for what fits their types"""
+MOST_VARIANTS = 64
+
+
+@frozen
+class Flaw:
+    """`texts`: literals that say together that something has no value. `needed`: the variables that must have values
+    before. `told`: names of what the user should know of, with the variables that have it then. `nothing_in`: an
+    aggregate that this says has nothing to choose from: no unknown value may come to it."""
+
+    texts: tuple[str, ...]
+    needed: frozenset[str]
+    told: tuple[tuple[str, str], ...] = ()
+    nothing_in: Aggregate | None = None
+
+
+@frozen
+class Broken:
+    """One rule for `broken`: the literals that hold all the same, the text of the one that has no value, what says so,
+    and the variables that have values."""
+
+    kept: tuple[Literal, ...]
+    flaws: tuple[Flaw, ...]
+    text: str
+    bound: frozenset[str]
+
+
+class Flaws:
+    """The flaws that the literals of one rule may have."""
+
+    def __init__(self, rule: Rule, predicates: Mapping[str, Predicate], is_verdict: bool) -> None:
+        self.rule = rule
+        self.types = RuleTypes(rule.head, rule.body, predicates, rule.span)
+        self.outer = outer_names(rule.head, rule.body)
+        self.numbers = count(1)
+        self.chosen = set() if is_verdict else _of_all_paths(rule)
+
+    def broken(self) -> Iterator[Broken]:
+        """What is to be looked for. A literal behind the flawed one may hold or be flawed, too."""
+        body = self.rule.body
+        flaws = [list(self._of(literal, self._narrowed(body))) for literal in body]
+        for i, literal in enumerate(body):
+            for flaw in flaws[i]:
+                others: list[list[Literal | Flaw]] = [
+                    [x, *flaws[j]] if j > i else [x] for j, x in enumerate(body) if j != i
+                ]
+                for chosen in islice(product(*others), MOST_VARIANTS):
+                    kept = [x for x in chosen if not isinstance(x, Flaw)]
+                    more = [x for x in chosen if isinstance(x, Flaw)]
+                    made = self._made(kept, flaw, more, str(literal))
+                    if made is not None:
+                        yield made
+        for argument in self.rule.head.arguments:
+            for flaw in self._of_term(argument, self._narrowed(body)):
+                made = self._made(list(body), flaw, [], str(argument))
+                if made is not None:
+                    yield made
+
+    def _made(self, kept: list[Literal], flaw: Flaw, more: list[Flaw], text: str) -> Broken | None:
+        """The variant without the literals that cannot be asked any more; None when the flaw itself cannot."""
+        atoms = {n for x in kept if isinstance(x, Atom) for n in names(x)}
+        while True:
+            bound = bound_names(tuple(kept), atoms, self.outer)
+            left = [x for x in kept if self._needs(x) <= bound]
+            if len(left) == len(kept):
+                break
+            kept = left
+        if not flaw.needed <= bound:
+            return None
+        flaws = (flaw, *(f for f in more if f.needed <= bound))
+        return Broken(tuple(kept), flaws, text, frozenset(bound))
+
+    def _needs(self, literal: Literal) -> set[str]:
+        if isinstance(literal, Aggregate):
+            return names(literal.result) | ({v.name for v in inner_variables(literal)} & self.outer)
+        return names(literal)
+
+    # -------- flaws
+
+    def _narrowed(self, body: tuple[Literal, ...]) -> dict[str, str]:
+        """Variables that a test says the type of."""
+        found = {}
+        for literal in body:
+            if isinstance(literal, Test) and not literal.negated and literal.function in ("is_number", "is_symbol"):
+                (argument,) = literal.arguments
+                if isinstance(argument, Variable):
+                    found[argument.name] = "number" if literal.function == "is_number" else "symbol"
+        return found
+
+    def _base(self, term: Term, narrowed: dict[str, str]) -> str:
+        if isinstance(term, Variable) and term.name in narrowed:
+            return narrowed[term.name]
+        kind = self.types.of(term)
+        return kind.base if kind is not None else "any"
+
+    def _of(self, literal: Literal, narrowed: dict[str, str]) -> Iterator[Flaw]:
+        if isinstance(literal, Comparison):
+            for term in (literal.left, literal.right):
+                yield from self._of_term(term, narrowed)
+            bases = {self._base(literal.left, narrowed), self._base(literal.right, narrowed)}
+            if literal.operator not in ("=", "!=") and (len(bases) > 1 or "any" in bases):
+                before, (left, right) = self._plain((literal.left, literal.right))
+                if not names(literal) & self.chosen:
+                    yield _flaw(names(literal), *before, f"incomparable({left}, {right})")
+        elif isinstance(literal, Test):
+            for argument in literal.arguments if literal.function != "undefined" else ():
+                yield from self._of_term(argument, narrowed)
+        elif isinstance(literal, Aggregate):
+            yield from self._of_aggregate(literal, narrowed)
+
+    def _of_term(self, term: Term, narrowed: dict[str, str]) -> Iterator[Flaw]:
+        if not isinstance(term, Call):
+            return
+        for argument in term.arguments:
+            yield from self._of_term(argument, narrowed)
+        wanted = FUNCTIONS[term.function].parameters
+        unsure = [
+            (argument, base)
+            for argument, base in zip(term.arguments, wanted, strict=True)
+            if base != "any" and self._base(argument, narrowed) == "any"
+        ]
+        before, arguments = self._plain(term.arguments)
+        if term.function in SEEKING:
+            for argument, base in unsure:
+                inner, (plain,) = self._plain((argument,))
+                yield _flaw(names(term), *inner, f"not is_{base}({plain})")
+        elif unsure or term.function in PARTIAL:
+            made = Call(term.function, arguments, term.start, term.end)
+            yield _flaw(names(term), *before, f"undefined({made})")
+
+    def _plain(self, terms: tuple[Term, ...]) -> tuple[list[str], tuple[Term, ...]]:
+        """The terms with a variable in the place of each computation, and the literals that give those values."""
+        before: list[str] = []
+        found: list[Term] = []
+        for term in terms:
+            if isinstance(term, Call):
+                name = f"Inner{next(self.numbers)}"
+                before.append(f"{name} = {term}")
+                found.append(Variable(name, term.start, term.end))
+            else:
+                found.append(term)
+        return before, tuple(found)
+
+    def _of_aggregate(self, literal: Aggregate, narrowed: dict[str, str]) -> Iterator[Flaw]:
+        """A flaw within the braces, with everything else there; a value that cannot be added or compared with others;
+        nothing to choose from."""
+        needed = {v.name for v in inner_variables(literal)} & self.outer
+        inner = {n: f"{n}_{next(self.numbers)}" for n in sorted(names(literal) - self.outer)}
+        body = tuple(renamed(x, inner) for x in literal.body)
+        known = {inner.get(n, n): kind for n, kind in {**narrowed, **self._narrowed(literal.body)}.items()}
+        types, self.types = self.types, RuleTypes(None, body, self.types.predicates, self.rule.span)
+        try:
+            for i, part in enumerate(body):
+                for flaw in self._of(part, known):
+                    others = [str(x) for x in body[:i] + body[i + 1 :] if self._stands(x, body, part)]
+                    yield self._within(needed, others, flaw, inner)
+            if literal.expression is None:
+                return
+            term = renamed(literal.expression, inner)
+            texts = list(map(str, body))
+            for flaw in self._of_term(term, known):
+                yield self._within(needed, texts, flaw, inner)
+            before, (plain,) = self._plain((term,))
+            base = self._base(term, known)
+            told = ((str(literal.expression), str(plain)),)
+            if base == "any" and literal.function == "sum":
+                yield Flaw((*texts, *before, f"not is_number({plain})"), frozenset(needed), told)
+            elif base == "any":
+                tests = (f"not is_number({plain})", f"not is_symbol({plain})")
+                yield Flaw((*texts, *before, *tests), frozenset(needed), told)
+                within = ", ".join([*texts, *before])
+                counts = [f"Kinds{next(self.numbers)}" for _ in range(2)]
+                kinds = (f"is_number({plain})", f"is_symbol({plain})")
+                mixed = (
+                    part
+                    for name, test in zip(counts, kinds, strict=True)
+                    for part in (f"{name} = count : {{ {within}, {test} }}", f"{name} > 0")
+                )
+                yield _flaw(needed, *mixed)
+            if literal.function != "sum":
+                name = f"Rows{next(self.numbers)}"
+                empty = _flaw(needed, f"{name} = count : {{ {', '.join(texts)} }}", f"{name} = 0")
+                yield evolve(empty, nothing_in=literal)
+        finally:
+            self.types = types
+
+    @staticmethod
+    def _within(needed: set[str], others: list[str], flaw: Flaw, inner: dict[str, str]) -> Flaw:
+        """A flaw within braces, whose variables have other names outside."""
+        plain = {new: old for old, new in inner.items()}
+        told = tuple((plain.get(name, name), variable) for name, variable in flaw.told)
+        return Flaw((*others, *flaw.texts), frozenset(needed), told)
+
+    def _stands(self, literal: Literal, body: tuple[Literal, ...], flawed: Literal) -> bool:
+        """Whether a literal within braces can be asked without the flawed one."""
+        rest = tuple(x for x in body if x is not flawed)
+        atoms = {n for x in rest if isinstance(x, Atom) for n in names(x)}
+        return names(literal) <= bound_names(rest, atoms | self.outer, self.outer)
+
+
+def _flaw(needed: set[str], *texts: str) -> Flaw:
+    return Flaw(texts, frozenset(needed), tuple((name, name) for name in sorted(needed)))
+
+
+def _of_all_paths(rule: Rule) -> set[str]:
+    """The variables for values at paths that the rule says nothing of but how they begin."""
+    found: dict[str, str] = {}
+    told: set[str] = set()
+    for literal in rule.body:
+        if isinstance(literal, Atom) and literal.predicate in ("planned", "configured", "prior"):
+            path, value = literal.arguments[-2:]
+            if isinstance(path, Variable) and isinstance(value, Variable):
+                told |= {path.name} & set(found.values())
+                found[value.name] = path.name
+                continue
+        if not (isinstance(literal, Test) and literal.function == "starts_with"):
+            told |= names(literal)
+    return {value for value, path in found.items() if path not in told}
+
+
+def broken_rules(
+    rule: Rule, predicates: Mapping[str, Predicate], sure: Callable[[Literal], Iterator[str]], is_verdict: bool
+) -> Iterator[tuple[str, str, list[str]]]:
+    """(reason, arguments of the head, body) of the rules for `broken` that go with a rule. `sure` gives the literal,
+    and what says that it certainly holds."""
+    seen = set()
+    for found in Flaws(rule, predicates, is_verdict).broken():
+        head = rule.head.arguments
+        code = quote(rule.head.predicate)
+        if is_verdict:
+            code = str(head[0]) if names(head[0]) <= found.bound else quote("")
+            address = str(head[1]) if names(head[1]) <= found.bound else quote("")
+        else:
+            about = head[0] if head and isinstance(head[0], Variable) and names(head[0]) <= found.bound else None
+            address = str(about) if about is not None else quote("")
+        told = enumerate(found.flaws[0].told)
+        values = " ++ ".join(f'"{" and" if i else ""} {name} is " ++ {_short(v)}' for i, (name, v) in told)
+        message = quote(f"cannot be decided: {found.text} has no value" + (" where" if values else ""))
+        message += f" ++ {values}" if values else ""
+        body = [text for literal in found.kept for text in sure(literal)]
+        body += [text for flaw in found.flaws for text in flaw.texts]
+        body += [t for flaw in found.flaws if flaw.nothing_in for t in [*sure(flaw.nothing_in)][1:]]
+        key = (code, address, tuple(body))
+        if key not in seen:
+            seen.add(key)
+            reason = found.text.replace("{", "(").replace("}", ")")  # braces are for variables
+            yield f"{reason} has no value", f"{code}, {address}, {message}", body
+
+
+def _short(name: str) -> str:
+    return f"substring(to_symbol({name}), 0, 60)"
