@@ -16,8 +16,9 @@ from typing import Any
 from planner.config.model import OutputDecl, ResourceDecl, VariableDecl
 from planner.datalog.explain import Entry, Proof, Prover
 from planner.datalog.functions import to_symbol
-from planner.datalog.literals import atoms, names, outer_names
+from planner.datalog.literals import atoms, inner_variables, names, outer_names
 from planner.datalog.model import Rule
+from planner.datalog.order import join_order
 from planner.datalog.proof import proof_json
 from planner.datalog.render import Absence, AggregateValue, Condition, rendered
 from planner.datalog.terms import Assignment, value_of
@@ -25,7 +26,7 @@ from planner.datalog.values import Row, Value
 from planner.facts.sources import source_json
 from planner.policy.facts import CONTENTS, PATHS, PolicyFacts, argument_spans
 from planner.policy.values import root_of
-from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Negation, Term, Variable, Wildcard
+from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Literal, Negation, Term, Variable, Wildcard
 from planner.vocabulary.span import Span
 
 MASK = "(sensitive value)"
@@ -102,8 +103,13 @@ class Curtain:
 
     def secrets(self, rule: Rule, assignment: Assignment, rows: dict[int, Row]) -> Assignment:
         """The variables of one application of a rule that hold secrets, with what may be shown instead."""
+        return self._secrets(rule.body, assignment, rows, outer_names(rule.head, rule.body))
+
+    def _secrets(
+        self, body: tuple[Literal, ...], assignment: Assignment, rows: dict[int, Row], outer: set[str]
+    ) -> Assignment:
         found: Assignment = {}
-        for literal in rule.body:
+        for literal in body:
             if isinstance(literal, Atom) and literal.predicate in self.carriers:
                 row = rows[id(literal)]
                 for argument, value, shown in zip(
@@ -111,20 +117,27 @@ class Curtain:
                 ):
                     if isinstance(argument, Variable) and shown != value:
                         found[argument.name] = shown
-            elif isinstance(literal, Aggregate) and literal.function != "count":
-                reads = {a.predicate for a, _ in atoms((literal,))}
-                if reads & self.carriers and any(self._has_secrets(p) for p in reads & self.carriers):
-                    found.update(dict.fromkeys(names(literal.result), MASK))
-        for _ in rule.body:
-            for literal in rule.body:
+            elif isinstance(literal, Aggregate) and self._takes_secrets(literal, assignment, outer):
+                found.update(dict.fromkeys(names(literal.result), MASK))
+        for _ in body:
+            for literal in body:
                 if isinstance(literal, Comparison) and literal.operator == "=":
                     for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
                         if isinstance(target, Variable) and target.name not in found and names(term) & found.keys():
                             found[target.name] = shown_term(term, assignment, found, assignment[target.name])
         return found
 
-    def _has_secrets(self, predicate: str) -> bool:
-        return any(self.row(predicate, row) != row for row in self.prover.database[predicate])
+    def _takes_secrets(self, literal: Aggregate, assignment: Assignment, outer: set[str]) -> bool:
+        """Whether one of the values that are added, or chosen from, is secret or computed from what is."""
+        if literal.expression is None or not {a.predicate for a, _ in atoms(literal.body)} & self.carriers:
+            return False
+        fixed = {name: value for name, value in assignment.items() if name in outer}
+        ordered = join_order(literal.body, fixed, outer | {v.name for v in inner_variables(literal)})
+        wanted = names(literal.expression)
+        return any(
+            wanted & self._secrets(literal.body, found, rows, outer).keys()
+            for found, rows in self.prover.relations.solutions(ordered, fixed, outer)
+        )
 
     # -------- proofs
 

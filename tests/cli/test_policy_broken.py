@@ -61,3 +61,52 @@ def test_it_is_found_while_applying(folder: Path, planner: Run) -> None:
     assert ran.code == 1 and "Policy size cannot be decided" in ran.err
     state = json.loads((folder / "terraform.tfstate").read_text())
     assert [r["name"] for r in state["resources"] if r["instances"]] == ["first"]
+
+
+SECRETS = """
+variable "password" {
+  default   = "hunter2"
+  sensitive = true
+}
+variable "cost" {
+  default   = 4321
+  sensitive = true
+}
+resource "terraform_data" "db" { input = { password = var.password, ram = 1.5, cost = var.cost } }
+resource "terraform_data" "web" { input = { ram = 2, cost = 1000, price = 5 } }
+"""
+SUMS = """
+/// total(what, s): all. Example: total("ram", 3)
+.decl total(what: text, s: number)
+total(K, S) :- wanted(K), P = "input." ++ K, S = sum V : { planned(_, P, V) }.
+/// wanted(what): a column. Example: wanted("ram")
+.decl wanted(what: text)
+wanted("ram"). wanted("cost").
+@reason("{S} of {K}")
+deny(K, "", "is " ++ S) :- total(K, S), S > 1.
+@reason("{S}")
+deny("twice", "", "is " ++ S) :- S = sum 2 * V : { planned(_, "input.cost", V), is_number(V) }, S > 1.
+@reason("{S}")
+deny("price", "", "is " ++ S) :- S = max V : { planned(A, "input.price", V), planned(A, "input.cost", _) }, S > 1.
+@reason("{S}")
+deny("copied", "", "is " ++ S) :- S = max W : { planned(_, "input.password", V), W = V ++ "!" }.
+@reason("{A}")
+deny("order", A, "is more") :- planned(A, "input.password", V), V > 10.
+"""
+
+
+def test_a_sum_is_sensitive_by_what_was_added(folder: Path, planner: Run) -> None:
+    (folder / "main.tf").write_text(SECRETS)
+    (folder / "sums.dl").write_text(SUMS)
+    ran = planner("policy", "check", "-json", "-policy=sums.dl")
+    messages = {f["code"]: f["message"] for f in json.loads(ran.out)["findings"]}
+    assert messages == {
+        "copied": "is (sensitive value)",
+        "cost": "is (sensitive value)",
+        "order": "cannot be decided: V > 10 has no value where V is (sensitive value)",
+        "price": "is 5",
+        "ram": "is 3.5",
+        "twice": "is (sensitive value)",
+    }
+    text = ran.out + planner("policy", "check", "-why", "-policy=sums.dl").out
+    assert "hunter2" not in text and "4321" not in text and "5321" not in text
