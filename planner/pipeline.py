@@ -457,7 +457,7 @@ def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
         detail = "The plan was made without asking the providers (-offline): make one with them to apply it."
         return Applied(None, diagnostics=(error("apply.offline_plan", "Cannot apply an offline plan", detail),))
     guard = None
-    if made.policy is not None or session.options.policies:
+    if made.policy is not None or session.options.judges:
         from planner.policies import apply_guard
 
         guard, found = apply_guard(session, made)

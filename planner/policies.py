@@ -84,12 +84,15 @@ def diagnostics(verdict: Verdict) -> list[Diagnostic]:
 
 
 def _policies(session: Session, record: PolicyRecord | None) -> tuple[Policies | None, list[Diagnostic]]:
-    """The policies on record and those that the options name. Raises Failure."""
+    """The organisation's policies, those on record and those that the options name. Raises Failure."""
     from planner.policy.library import policy_files
     from planner.policy.program import load_policies
 
-    recorded = dict(record.files) if record is not None else {}
-    return load_policies(tuple({**recorded, **dict(policy_files(session.options.policies))}.items()))
+    standing = policy_files(session.options.standing_policies)
+    texts = {text for _, text in standing}
+    recorded = {name: text for name, text in (record.files if record is not None else ()) if text not in texts}
+    files = {**recorded, **dict(policy_files(session.options.policies)), **dict(standing)}
+    return load_policies(tuple(files.items()), frozenset(dict(standing)))
 
 
 def _overrides(options: Options, record: PolicyRecord | None) -> dict[str, str]:

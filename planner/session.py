@@ -49,6 +49,8 @@ class Options:
     """folders with rules of the user's own"""
     policies: tuple[str, ...] = ()
     """folders and files of policies, or builtin:NAME"""
+    standing_policies: tuple[str, ...] = ()
+    """the same of the organisation: nobody else adds to what they declare"""
     policy_overrides: tuple[str, ...] = ()
     """codes of denials that may pass"""
     policy_reason: str = ""
@@ -64,6 +66,11 @@ class Options:
     """states that are about to change (`planner.state.identity`), with what changes them: who reads one has to wait"""
     offline: bool = False
     """providers are not asked"""
+
+    @property
+    def judges(self) -> bool:
+        """Whether plans are judged by policies."""
+        return bool(self.policies or self.standing_policies)
 
 
 @frozen(eq=False)

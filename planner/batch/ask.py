@@ -17,6 +17,7 @@ from planner.batch.schedule import Listener
 from planner.datalog.evaluate import Database, evaluate
 from planner.datalog.fact_base import FactBase, FactBuilder
 from planner.datalog.program import Program
+from planner.datalog.values import Fraction
 from planner.graph.answers import Answers
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
@@ -144,7 +145,7 @@ def with_contents(facts: FactBase, done: dict[str, Done]) -> FactBase:
         for name, rows in (end.result.facts if end.result is not None else {}).items():
             for row in rows:
                 if None not in row:
-                    found.add(name, unit, *row)
+                    found.add(name, unit, *(Fraction(v["decimal"]) if v.__class__ is dict else v for v in row))
     return found.build()
 
 

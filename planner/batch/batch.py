@@ -14,6 +14,7 @@ from planner.batch.executors import Workplace, is_death
 from planner.batch.model import Fleet, Request, Survey
 from planner.batch.rules import Files
 from planner.batch.selectors import Selection
+from planner.policy.standing import organisation
 from planner.vocabulary.diagnostic import Failure, error, has_errors
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Batch:
         self.own = own_rules(options, self.fleet)
         self.workers = worker_count(options)
         self.environment = environment()
+        self.policies = organisation("policies", os.environ)
         self.peak = 0
         self.keeps_pool = keeps_pool
         self.texts: dict[str, str] = {}

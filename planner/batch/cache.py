@@ -223,6 +223,7 @@ def _key(request: Request) -> str:
         request.environment,
         request.rules,
         request.refresh,
+        request.policies,
     ]
     return blake2b(orjson.dumps(parts), digest_size=16).hexdigest()
 

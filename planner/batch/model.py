@@ -142,6 +142,8 @@ class Request:
     """whether the plan is wanted as text"""
     spares_tainted: bool = False
     """a plan that replaces tainted objects is not applied: nobody has seen it"""
+    policies: tuple[str, ...] = ()
+    """the organisation's, which judge the plan together with the unit's own"""
 
 
 @frozen

@@ -20,6 +20,9 @@ from planner.datalog.proof import proof_json
 from planner.datalog.values import Row
 from planner.policy.modal import VERDICTS, Modal, rewrite, written_name
 from planner.policy.model import KINDS, REFUSALS
+from planner.policy.program import foreign_rules
+from planner.policy.standing import FLEET, organisation
+from planner.policy.standing import own as own_folder
 from planner.policy.waits import waits
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.disk import read_text
@@ -87,8 +90,13 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: Listener) ->
     """What policies say about all plans together. A unit without a plan is an error: nobody knows what they would say
     about it. Raises Failure."""
     fleet = Batch(options, "plan").fleet
-    own = (*own_rules(options, fleet), *policy_files(words, fleet.root))
-    modal, program, problems = _three_valued(own)
+    standing = policy_files(organisation("batch_policies", os.environ))
+    rules = dict(own_rules(options, fleet))
+    own = {**rules, **dict(policy_files((*own_folder(fleet.root, FLEET), *words)))}
+    if not standing and not any(name not in rules for name in own):
+        detail = "Name files or folders with -policy, or put rules into .planner/batch-policies."
+        raise Failure(error("batch.no_policies", "No policies", detail))
+    modal, program, problems = _three_valued((*{**own, **dict(standing)}.items(),), frozenset(dict(standing)))
     database, report, more = over_plans(options, program, modal.verdicts, listener)
     problems = [*problems, *more]
     if database is None:
@@ -97,29 +105,32 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: Listener) ->
     return Verdict(tuple(findings)), [*problems, *failed_units(report, error)]
 
 
-def policy_files(words: tuple[str, ...], root: str) -> Files:
-    """(name, text) of the policies that are named, else of `.planner/batch-policies`. Raises Failure."""
-    own = os.path.join(root, ".planner", "batch-policies")
+def policy_files(words: tuple[str, ...]) -> Files:
+    """(name, text) of the policies that are named. Raises Failure."""
     found: list[tuple[str, str]] = []
-    for word in words or ((own,) if os.path.isdir(own) else ()):
+    for word in words:
         if os.path.isdir(word):
             from planner.graph.build import user_files
 
-            found += user_files((word,))
+            files = user_files((word,))
+            if not files:
+                raise Failure(error("batch.policy", "No policies in the folder", f"{word} holds no file *.dl."))
+            found += files
             continue
         try:
             found.append((word, read_text(word)))
         except (OSError, ValueError) as problem:
             raise Failure(error("batch.policy", "Cannot read a policy", f"{word}: {problem}.")) from None
-    if not found:
-        detail = "Name files or folders with -policy, or put rules into .planner/batch-policies."
-        raise Failure(error("batch.no_policies", "No policies", detail))
     return tuple(found)
 
 
-def _three_valued(own: Files) -> tuple[Modal, Program, list[Diagnostic]]:
-    """Users' rules for what certainly holds and what could hold, with warnings about them. Raises Failure."""
+def _three_valued(own: Files, closed: frozenset[str]) -> tuple[Modal, Program, list[Diagnostic]]:
+    """Users' rules for what certainly holds and what could hold, with warnings about them; nobody adds to what the
+    files named in `closed` declare. Raises Failure."""
     plain, problems = checked(own)
+    foreign = list(foreign_rules(plain, closed))
+    if foreign:
+        raise Failure(foreign)
     modal, more = rewrite(plain, keys=KEYS)
     if modal is None:
         raise Failure([*problems, *more])

@@ -178,6 +178,7 @@ class Run:
             self.record.plan_path(unit) if complete else "",
             self.facts if command == "plan" else (),
             options.text,
+            policies=self.batch.policies,
         )
 
     def in_order(self) -> dict[str, Done]:

@@ -21,6 +21,7 @@ from attrs import evolve
 from planner.batch.described import described
 from planner.batch.model import Request, Result, Survey
 from planner.batch.reads import RECORDER, entries
+from planner.policy.standing import OWN, own
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:
@@ -164,6 +165,8 @@ def _options(request: Request) -> Options:
         lock_timeout=request.lock_timeout,
         input=False,
         rules=request.rules or ((OWN_RULES,) if os.path.isdir(OWN_RULES) else ()),
+        policies=own("."),
+        standing_policies=request.policies,
         inputs=_inputs(request),
         pending_states=dict(request.pending_states),
     )
@@ -247,6 +250,8 @@ def _run(request: Request) -> Result:
     if STOP.requested:
         return Result(request.unit, "stopped")
     options = _options(request)
+    for folder in (OWN_RULES, OWN):
+        RECORDER.look(folder, "folder")
     if request.command == "validate":
         return _validated(request, pipeline.validate(options))
     if request.command == "apply_plan":
@@ -286,6 +291,12 @@ def _plan(request: Request, options: Options) -> Result:
     plan = planned.plan
     if plan is None or has_errors(planned.diagnostics):
         return _failed(request, planned.diagnostics)
+    planned, problems = _judged(planned, options)
+    plan = planned.plan
+    assert plan is not None
+    if has_errors(problems):
+        return _failed(request, [*planned.diagnostics, *problems])
+    planned = evolve(planned, diagnostics=(*planned.diagnostics, *problems))
     result = _of_plan(request, planned, plan)
     if request.plan_file and plan.can_apply:
         problems = pipeline.save_plan(planned, request.plan_file)
@@ -293,6 +304,16 @@ def _plan(request: Request, options: Options) -> Result:
             return _failed(request, problems)
         result = evolve(result, plan_file=request.plan_file)
     return result
+
+
+def _judged(planned: Planned, options: Options) -> tuple[Planned, list[Diagnostic]]:
+    """The plan with what policies say about it."""
+    if not options.judges:
+        return planned, []
+    from planner import policies
+
+    planned, verdict, problems = policies.judged(planned)
+    return planned, [*problems, *(policies.diagnostics(verdict) if verdict is not None else ())]
 
 
 def _of_plan(request: Request, planned: Planned, plan: Plan) -> Result:
@@ -436,7 +457,7 @@ def _facts(request: Request, planned: Planned, plan: Plan) -> dict[str, list[lis
     for name, source in wanted.items():
         rows = []
         for row in sorted_rows(facts.relation(source)):
-            plain = [decode(value) for value in row]
+            plain = [_plain(decode(value)) for value in row]
             if name == "kind_of":
                 plain = [plain[0], plain[5], plain[1]]
             elif name == "output":
@@ -446,3 +467,8 @@ def _facts(request: Request, planned: Planned, plan: Plan) -> dict[str, list[lis
             rows.append(plain)
         found[name] = rows
     return found
+
+
+def _plain(value: Any) -> Any:
+    """A value of a row for JSON; a decimal that is no float as an object."""
+    return {"decimal": str(value)} if value.__class__.__name__ == "Decimal" else value

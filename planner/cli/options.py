@@ -48,7 +48,7 @@ POLICY = (
     Flag(
         "policy",
         "list",
-        "Judge the plan by this folder, file or builtin:NAME (.planner/policies).",
+        "Judge the plan by this folder, file or builtin:NAME, too (.planner/policies is always asked).",
         value="DIR",
     ),
     Flag("policy-override", "list", "Let denials with this code pass. Needs -reason. May be repeated.", value="CODE"),
@@ -120,6 +120,7 @@ def options(
         needs_configuration=needs_configuration,
         rules=_rules(arguments, directory),
         policies=_policies(arguments, directory),
+        standing_policies=_standing(arguments),
         policy_overrides=tuple(arguments.get("policy-override", ())),
         policy_reason=arguments.get("reason", "").strip(),
         offline=bool(arguments.get("offline")),
@@ -145,10 +146,22 @@ def _rules(arguments: Arguments, directory: str) -> tuple[str, ...]:
 
 
 def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
-    """What -policy names, else the configuration's own folder, for commands that judge."""
-    given: tuple[str, ...] | None = arguments.get("policy")
-    own = os.path.normpath(os.path.join(directory, ".planner", "policies"))
-    return given or ((own,) if given is not None and os.path.isdir(own) else ())
+    """The configuration's own folder and what -policy names, for commands that judge."""
+    given = arguments.get("policy")
+    if given is None:
+        return ()
+    from planner.policy.standing import own
+
+    return tuple(dict.fromkeys((*own(directory), *given)))
+
+
+def _standing(arguments: Arguments) -> tuple[str, ...]:
+    """The organisation's policies, for commands that judge."""
+    if arguments.get("policy") is None:
+        return ()
+    from planner.policy.standing import organisation
+
+    return organisation("policies", os.environ)
 
 
 def _state_path(arguments: Arguments) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache, cached_property
 
 from planner.assets import rules_path
@@ -9,7 +10,7 @@ from planner.datalog.program import Program
 from planner.policy.facts import Reads
 from planner.policy.interest import Interest
 from planner.policy.modal import LOST, VERDICTS, Modal, rewrite
-from planner.vocabulary.diagnostic import Diagnostic, Failure
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 Files = tuple[tuple[str, str], ...]
 """(name, text) of policy files"""
@@ -48,13 +49,17 @@ class Policies:
         return Reads(names, Interest(self.program, heads))
 
 
-def load_policies(files: Files) -> tuple[Policies | None, list[Diagnostic]]:
-    """Check policy files; None when a diagnostic is an error."""
+def load_policies(files: Files, closed: frozenset[str] = frozenset()) -> tuple[Policies | None, list[Diagnostic]]:
+    """Check policy files; None when a diagnostic is an error. What the files named in `closed` declare is theirs: rules
+    elsewhere cannot add to it."""
     core = core_files()
     program, problems = Program.load([*core, *files], core=[name for name, _ in core])
     problems = [d for d in problems if d.subject is None or d.subject.filename not in dict(core)]
     if program is None:
         return None, problems
+    foreign = list(foreign_rules(program, closed))
+    if foreign:
+        return None, [*problems, *foreign]
     modal, more = rewrite(program)
     if modal is None:
         return None, [*problems, *more]
@@ -62,3 +67,12 @@ def load_policies(files: Files) -> tuple[Policies | None, list[Diagnostic]]:
     if modal_program is None:
         raise Failure([d for d in wrong if d.is_error])
     return Policies(files, program, modal, modal_program), problems
+
+
+def foreign_rules(program: Program, closed: frozenset[str]) -> Iterator[Diagnostic]:
+    """Rules that add to a relation that a file of `closed` declares, and stand elsewhere."""
+    for rule in program.rules:
+        predicate = program.predicates[rule.head.predicate]
+        if predicate.span.filename in closed and rule.span.filename not in closed:
+            detail = f"{predicate.name} belongs to the organisation's policies ({predicate.span.filename})."
+            yield error("policy.foreign_rule", "Rule for a relation of the organisation", detail, rule.span)

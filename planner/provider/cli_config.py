@@ -2,7 +2,8 @@
 
 The file is `$TF_CLI_CONFIG_FILE`, else `~/.tofurc` or `~/.terraformrc`, else `opentofu/tofurc` below
 `$XDG_CONFIG_HOME`; `*.tfrc` files of the settings directory are read too: how to install providers, services and
-credentials of hosts, how patiently to ask registries. Everything else in these files is for others and passed over.
+credentials of hosts, how patiently to ask registries; and `policies` and `batch_policies`, lists of what every plan and
+every fleet is judged by (OpenTofu passes over these two). Everything else in these files is for others and passed over.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class CliConfig:
     `mirrors` among them: None when the file says nothing about installation; `cache`: where downloaded packages are
     shared, "" for nowhere; `may_break_lock`: whether a package from there may be used without a recorded checksum;
     `hosts`: services by host; `tokens`: credentials by host; `helper`: name and arguments of the program that knows
-    more; `retries` and `timeout` (seconds) of requests to registries, `download_retries` of packages."""
+    more; `retries` and `timeout` (seconds) of requests to registries, `download_retries` of packages; `policies` and
+    `batch_policies`: files, folders and builtin:NAME that plans and fleets are always judged by."""
 
     overrides: Mapping[str, str] = {}
     methods: tuple[Method, ...] | None = None
@@ -70,6 +72,8 @@ class CliConfig:
     retries: int = 1
     timeout: float = 10.0
     download_retries: int = 2
+    policies: tuple[str, ...] = ()
+    batch_policies: tuple[str, ...] = ()
 
     @property
     def mirrors(self) -> tuple[Mirror, ...] | None:
@@ -166,6 +170,10 @@ def _with_settings(config: CliConfig, settings: Any, base: Path, environ: Mappin
             if config.methods is not None:
                 raise SettingsError("there must be only one provider_installation block")
             config = _installation(config, _block(value, name[0]), base)
+        elif name == ("policies",):
+            config = evolve(config, policies=(*config.policies, *_paths(value, name[0], base, environ)))
+        elif name == ("batch_policies",):
+            config = evolve(config, batch_policies=(*config.batch_policies, *_paths(value, name[0], base, environ)))
         elif name == ("registry_protocols",):
             given = {key[0]: item for key, item in _block(value, name[0])}
             config = evolve(
@@ -177,6 +185,14 @@ def _with_settings(config: CliConfig, settings: Any, base: Path, environ: Mappin
             for label, body in _labelled(name, value):
                 config = _host_setting(config, name[0], label, body)
     return config
+
+
+def _paths(value: Any, name: str, base: Path, environ: Mapping[str, str]) -> list[str]:
+    """Paths, seen from the folder of the file; builtin:NAME stays as it is."""
+    words = [_expand(word, environ) for word in _patterns({name: value}, name)]
+    if "" in words:
+        raise SettingsError(f"{name} holds an empty path")
+    return [w if w.startswith("builtin:") else os.path.normpath(os.path.join(base, w)) for w in words]
 
 
 def _labelled(name: tuple[str, ...], value: Any) -> list[tuple[str, Any]]:

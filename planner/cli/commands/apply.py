@@ -85,7 +85,7 @@ def _approve_and_carry_out(
     if plan is not None and (plan.changes or plan.outputs or not any(d.is_error for d in planned.diagnostics)):
         view.plan(plan, SchemaLookup(planned.session.schemas).resource_schema)
     problems = list(dict.fromkeys(planned.diagnostics))
-    if settings.policies and planned.plan is not None and not any(d.is_error for d in problems):
+    if settings.judges and planned.plan is not None and not any(d.is_error for d in problems):
         planned, found = judge(planned, view)
         problems += found
     failed = planned.plan is None or any(d.is_error for d in problems)

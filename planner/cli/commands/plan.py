@@ -49,7 +49,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if planned.plan is not None:
         view.plan(planned.plan, SchemaLookup(planned.session.schemas).resource_schema)
     problems = list(planned.diagnostics)
-    if settings.policies and planned.plan is not None and not any(d.is_error for d in problems):
+    if settings.judges and planned.plan is not None and not any(d.is_error for d in problems):
         planned, found = judge(planned, view)
         problems += found
     is_denied = any(d.code in ("policy.denied", "policy.broken") for d in problems)

@@ -45,7 +45,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if format not in FORMATS:
         raise UsageError(f"Unknown format {format}", f"There are {', '.join(FORMATS)}.")
     settings = options(arguments)
-    if not settings.policies and not arguments["plan"]:
+    if not settings.judges and not arguments["plan"]:
         raise UsageError("No policies", "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME.")
     from planner import policies
     from planner.walk.hooks import Hooks

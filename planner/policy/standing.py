@@ -1,0 +1,43 @@
+"""Policies that hold wherever planner runs: those of the organisation, and those that a configuration brings itself.
+
+The organisation's stand in the settings of the command line tool (`policies = ["/etc/planner/policies"]`) and in the
+environment, `PLANNER_POLICIES`: paths and builtin:NAME, separated as in `PATH`. For fleets they are `batch_policies`
+and `PLANNER_BATCH_POLICIES`. Who writes a configuration can neither leave them out nor add to what they declare; a path
+that does not exist is an error, like that of any policy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Literal
+
+OWN = os.path.join(".planner", "policies")
+FLEET = os.path.join(".planner", "batch-policies")
+"""the folders of a configuration and of a fleet"""
+
+
+def organisation(kind: Literal["policies", "batch_policies"], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The policies of the organisation, with absolute paths. Raises Failure when the settings cannot be read."""
+    from planner.provider.cli_config import load_cli_config
+
+    settings = load_cli_config(environ)
+    found = settings.policies if kind == "policies" else settings.batch_policies
+    return tuple(dict.fromkeys((*found, *_words(environ.get(f"PLANNER_{kind.upper()}", "")))))
+
+
+def _words(text: str) -> list[str]:
+    words: list[str] = []
+    parts = iter(text.split(os.pathsep))
+    for part in parts:
+        if part == "builtin":  # the sign between paths stands in builtin:NAME, too
+            words.append(f"{part}:{next(parts, '')}")
+        elif part:
+            words.append(part if part.startswith("builtin:") else os.path.abspath(part))
+    return words
+
+
+def own(folder: str, name: str = OWN) -> tuple[str, ...]:
+    """The folder of policies of a configuration or fleet, if there is anything of that name."""
+    path = os.path.normpath(os.path.join(folder, name))
+    return (path,) if os.path.lexists(path) else ()
