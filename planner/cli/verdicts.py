@@ -53,7 +53,16 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
         lines += [f"  {line}" for line in proof_text(finding.proof, paint, full=True).splitlines()]
         lines.append("")
     lines.append(paint(counted(verdict), "bold"))
-    return "\n".join(lines)
+    return "\n".join([*lines, *judged(verdict)])
+
+
+def judged(verdict: Verdict) -> list[str]:
+    """`Judged: 3 objects by encryption, none by required_tags.`, of the policies that tell."""
+    found: list[str] = []
+    for code, count in verdict.judged.items():
+        what = "none" if not count else f"{count}" if found else f"{count} object{'s' if count > 1 else ''}"
+        found.append(f"{what} by {code}")
+    return [f"Judged: {', '.join(found)}."] if found else []
 
 
 def _line(text: str) -> str:

@@ -29,6 +29,8 @@ def junit(verdict: Verdict) -> str:
         ]
         totals = [a + b for a, b in zip(totals, counts, strict=True)]
         lines.append(f"  <testsuite name={_attribute(code)} {_counts(counts)}>")
+        if code in verdict.judged:
+            lines.append(f'    <properties><property name="judged" value="{verdict.judged[code]}"/></properties>')
         if not findings:
             lines.append(f'    <testcase classname={_attribute(code)} name="policy"/>')
         for finding in findings:

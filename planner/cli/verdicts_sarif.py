@@ -24,7 +24,8 @@ def sarif(verdict: Verdict) -> dict[str, Any]:
     index = {code: i for i, code in enumerate(codes)}
     driver = {"name": "planner", "version": __version__, "semanticVersion": __version__, "rules": rules}
     results = [_result(finding, index[finding.code]) for finding in verdict.findings]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    properties = {"properties": {"judged": verdict.judged}} if verdict.judged else {}
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results, **properties}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 

@@ -132,9 +132,11 @@ class HumanView(View):
         self.terminal.out(text)
 
     def verdict(self, verdict: Verdict) -> None:
-        from planner.cli.verdicts import counted
+        from planner.cli.verdicts import counted, judged
 
         self.terminal.out(f"\n{self.terminal.paint(counted(verdict), 'bold')}")
+        for line in judged(verdict):
+            self.terminal.out(line)
 
     def unsaved_state(self, text: str) -> None:
         self.terminal.out(text)
@@ -181,10 +183,14 @@ class JsonView(View):
         self.lines.text(dumps(data).decode("utf-8"))
 
     def verdict(self, verdict: Verdict) -> None:
+        from planner.cli.verdicts import judged
+
         levels = {"deny": "error", "broken": "error", "overridden": "warn", "warn": "warn", "undecided": "warn"}
         for finding in verdict.findings:
             text = f"{finding.address}: {finding.kind} {finding.code}: {finding.message}"
             self.lines.message(text, "policy_result", levels[finding.kind], policy=finding.to_json())
+        for line in judged(verdict):
+            self.lines.message(line, "policy_judged", "info", judged=verdict.judged)
 
     def unsaved_state(self, text: str) -> None:
         from planner.vocabulary.exact_json import loads

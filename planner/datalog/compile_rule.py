@@ -61,7 +61,8 @@ _HELPERS = {
 }
 _DEEPEST = 15
 """statements within each other; Python takes 20 loops, but any number as clauses of a comprehension"""
-_PARTIAL = frozenset(["before", "after", "before_last", "after_last", "replace", "substring", "to_number", "/", "%"])
+_PARTIAL = frozenset(("before", "after", "before_last", "after_last", "replace", "substring", "to_number", "/", "%"))
+_PARTIAL |= {"cidr_prefix", "cidr_addresses"}
 
 
 def tuple_code(parts: list[str]) -> str:

@@ -121,6 +121,55 @@ def is_number(value: Value) -> bool:
     return is_a_number(value)
 
 
+# ---------------------------------------------------------------- ranges of IP addresses
+
+
+@lru_cache(maxsize=10_000)
+def _range(text: str) -> tuple[int, int, int, int] | None:
+    """Of an address or a range such as 10.0.0.0/8: version, first and last address as numbers, length of the prefix.
+    Bits behind the prefix do not count."""
+    from ipaddress import ip_network
+
+    try:
+        found = ip_network(text.strip(), strict=False)
+    except ValueError:
+        return None
+    return found.version, int(found.network_address), int(found.broadcast_address), found.prefixlen
+
+
+def cidr(value: Value) -> tuple[int, int, int, int] | None:
+    return _range(value) if type(value) is str else None
+
+
+def is_cidr(value: Value) -> bool:
+    """Whether a text is a range of IP addresses, or one address."""
+    return cidr(value) is not None
+
+
+def cidr_contains(outer: Value, inner: Value) -> bool:
+    """Whether every address of the second range is in the first."""
+    a, b = cidr(outer), cidr(inner)
+    return a is not None and b is not None and a[0] == b[0] and a[1] <= b[1] and b[2] <= a[2]
+
+
+def cidr_overlaps(a: Value, b: Value) -> bool:
+    """Whether two ranges have an address in common."""
+    x, y = cidr(a), cidr(b)
+    return x is not None and y is not None and x[0] == y[0] and x[1] <= y[2] and y[1] <= x[2]
+
+
+def cidr_prefix(text: Value) -> int | None:
+    """The length of the prefix: 8 for 10.0.0.0/8."""
+    found = cidr(text)
+    return found[3] if found is not None else None
+
+
+def cidr_addresses(text: Value) -> int | None:
+    """How many addresses a range has."""
+    found = cidr(text)
+    return found[2] - found[1] + 1 if found is not None else None
+
+
 # ---------------------------------------------------------------- functions
 
 
@@ -281,6 +330,9 @@ TESTS: dict[str, Signature] = {
     "matches": Signature(("symbol", "symbol"), None, matches),
     "is_symbol": Signature(("any",), None, is_symbol),
     "is_number": Signature(("any",), None, is_number),
+    "is_cidr": Signature(("any",), None, is_cidr),
+    "cidr_contains": Signature(("symbol", "symbol"), None, cidr_contains),
+    "cidr_overlaps": Signature(("symbol", "symbol"), None, cidr_overlaps),
     "incomparable": Signature(("any", "any"), None, incomparable),
     "undefined": Signature(("any",), None, undefined),
 }
@@ -304,6 +356,8 @@ FUNCTIONS: dict[str, Signature] = {
     "replace": Signature(("symbol", "symbol", "symbol"), "symbol", replace),
     "substring": Signature(("symbol", "number", "number"), "symbol", substring),
     "to_number": Signature(("any",), "number", to_number),
+    "cidr_prefix": Signature(("symbol",), "number", cidr_prefix),
+    "cidr_addresses": Signature(("symbol",), "number", cidr_addresses),
     "to_symbol": Signature(("any",), "symbol", to_symbol),
 }
 

@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Callable, Collection, Container, Iterator
 from typing import Any, NamedTuple
 
+from planner.datalog.json_relations import json_parts, json_values
 from planner.datalog.values import Row, sorted_rows
 
 Relation = Collection[Row]
@@ -304,6 +305,8 @@ def _leads(graph: dict[Any, list[Any]], start: Any, end: Any) -> bool:
 OPERATORS: dict[str, Operator] = {
     "closing": Operator((2, 2), 2, closing),
     "closure": Operator((2,), 2, closure),
+    "json_parts": Operator((3,), 5, json_parts),
+    "json_values": Operator((3,), 4, json_values),
     "levels": Operator((2,), 2, levels),
     "reachable": Operator((2, 1), 1, reachable),
     "reduction": Operator((2,), 2, reduction),

@@ -48,10 +48,10 @@ def proof_json(
         else:
             written["input"] = True
             source = facts.source(at.predicate, at.row)
-            if at.native is not None:
-                written["source"] = {"native": at.native}
-            elif source is not None:
+            if source is not None:
                 written["source"] = source_json(source)
+            elif at.native is not None:
+                written["source"] = {"native": at.native}
         proofs[names[id(at)]] = written
     return {
         "format_version": FORMAT_VERSION,

@@ -5,9 +5,10 @@ sum over it is no number. So for each literal of a rule that may have no value t
 literals hold, and this one has no value. They are text of the same language, run and explained by the same engine.
 
 No value has: arithmetic and functions of numbers over what is no number, a division by zero, `to_number` of a text that
-writes none, an order between a text and a number, an aggregate over such values, `min` and `max` of nothing. Functions
-that look for a part of a text (`before`, `after`, ...) and find none simply do not hold; nor does an order in a
-relation that goes through all values of something, whatever their paths: there it chooses.
+writes none, the same of ranges of addresses, an order between a text and a number, an aggregate over such values, and
+in a verdict itself `min` and `max` of values that nothing has. Functions that look for a part of a text (`before`,
+`after`, ...) and find none simply do not hold; nor does an order in a relation that goes through all values of
+something, whatever their paths: there it chooses.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from attrs import evolve, frozen
 
 from planner.datalog.checks import bound_names
 from planner.datalog.functions import FUNCTIONS
-from planner.datalog.literals import inner_variables, names, outer_names, renamed
+from planner.datalog.literals import atoms, inner_variables, names, outer_names, renamed
 from planner.datalog.model import Predicate, Rule
 from planner.datalog.types import RuleTypes
+from planner.policy.values import VALUES
 from planner.syntax.rule_syntax import (
     Aggregate,
     Atom,
@@ -36,8 +38,10 @@ from planner.syntax.rule_syntax import (
 
 SEEKING = frozenset(("before", "after", "before_last", "after_last", "replace", "substring"))
 """functions that may find nothing"""
-PARTIAL = frozenset(("to_number", "/", "%"))
+PARTIAL = frozenset(("to_number", "cidr_prefix", "cidr_addresses", "/", "%"))
 """functions that may have no value for what fits their types"""
+RANGES = frozenset(("cidr_contains", "cidr_overlaps"))
+"""tests of texts that are ranges of addresses"""
 MOST_VARIANTS = 64
 
 
@@ -72,6 +76,7 @@ class Flaws:
         self.types = RuleTypes(rule.head, rule.body, predicates, rule.span)
         self.outer = outer_names(rule.head, rule.body)
         self.numbers = count(1)
+        self.is_verdict = is_verdict
         self.chosen = set() if is_verdict else _of_all_paths(rule)
 
     def broken(self) -> Iterator[Broken]:
@@ -97,9 +102,9 @@ class Flaws:
 
     def _made(self, kept: list[Literal], flaw: Flaw, more: list[Flaw], text: str) -> Broken | None:
         """The variant without the literals that cannot be asked any more; None when the flaw itself cannot."""
-        atoms = {n for x in kept if isinstance(x, Atom) for n in names(x)}
+        given = {n for x in kept if isinstance(x, Atom) for n in names(x)}
         while True:
-            bound = bound_names(tuple(kept), atoms, self.outer)
+            bound = bound_names(tuple(kept), given, self.outer)
             left = [x for x in kept if self._needs(x) <= bound]
             if len(left) == len(kept):
                 break
@@ -144,6 +149,8 @@ class Flaws:
         elif isinstance(literal, Test):
             for argument in literal.arguments if literal.function != "undefined" else ():
                 yield from self._of_term(argument, narrowed)
+                if literal.function in RANGES and isinstance(argument, Variable):
+                    yield _flaw(names(literal), f"not is_cidr({argument})")
         elif isinstance(literal, Aggregate):
             yield from self._of_aggregate(literal, narrowed)
 
@@ -216,7 +223,8 @@ class Flaws:
                     for part in (f"{name} = count : {{ {within}, {test} }}", f"{name} > 0")
                 )
                 yield _flaw(needed, *mixed)
-            if literal.function != "sum":
+            reads = {atom.predicate for atom, _ in atoms(literal.body)}
+            if literal.function != "sum" and self.is_verdict and reads & (VALUES | {"prior"}):
                 name = f"Rows{next(self.numbers)}"
                 empty = _flaw(needed, f"{name} = count : {{ {', '.join(texts)} }}", f"{name} = 0")
                 yield evolve(empty, nothing_in=literal)
@@ -233,8 +241,8 @@ class Flaws:
     def _stands(self, literal: Literal, body: tuple[Literal, ...], flawed: Literal) -> bool:
         """Whether a literal within braces can be asked without the flawed one."""
         rest = tuple(x for x in body if x is not flawed)
-        atoms = {n for x in rest if isinstance(x, Atom) for n in names(x)}
-        return names(literal) <= bound_names(rest, atoms | self.outer, self.outer)
+        given = {n for x in rest if isinstance(x, Atom) for n in names(x)}
+        return names(literal) <= bound_names(rest, given | self.outer, self.outer)
 
 
 def _flaw(needed: set[str], *texts: str) -> Flaw:

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 VALUE = "value"
 """the path of the value of an output or variable"""
-VALUES = frozenset(("planned", "configured", "size_of", "part"))
-"""what may be unknown"""
 PATHS = {
     "planned": (1,),
     "configured": (1,),
     "prior": (1,),
     "size_of": (1,),
     "part": (1, 3),
+    "json_value": (1,),
+    "json_part": (1,),
     "unknown_after": (1,),
     "unknown_because": (1,),
     "sensitive_at": (1,),
@@ -47,7 +47,14 @@ PATHS = {
     "maybe_open": (1,),
 }
 """the columns that are paths, of predicates whose first column is the address"""
-CONTENTS = {"planned": (2,), "configured": (2,), "prior": (2,), "size_of": (2,), "part": (2,)}
+CONTENTS: dict[str, tuple[int, ...]] = {
+    "planned": (2,),
+    "configured": (2,),
+    "prior": (2,),
+    "size_of": (2,),
+    "part": (2,),
+}
+CONTENTS |= {"json_value": (2, 3), "json_part": (2, 3, 4)}
 """the columns that hold what stands at the path"""
 KEYED = frozenset(PATHS) | {
     "change",
@@ -246,14 +253,14 @@ class Builder:
         return ((c.address, c.reason) for c in self.current.values() if c.reason)
 
     def _replace_path(self) -> Iterable[Row]:
-        from planner.policy.values import step
+        from planner.datalog.json_relations import member
 
         for c in self.current.values():
             for path in c.replace_paths:
                 text = ""
                 for kind, key in path:
                     named = kind == "attr" or type(key) is str
-                    text = step(text, str(key)) if named else f"{text}[{key if type(key) is int else '...'}]"
+                    text = member(text, str(key)) if named else f"{text}[{key if type(key) is int else '...'}]"
                 yield (c.address, text.removeprefix("."))
 
     def _moved_from(self) -> Iterable[Row]:

@@ -15,10 +15,10 @@ from planner.datalog.model import Rule
 from planner.datalog.program import Program
 from planner.datalog.terms import value_of
 from planner.plan.model import REPLACEMENTS, ResourceChange
-from planner.policy.values import root_of
+from planner.policy.values import VALUES, root_of
 from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Constant, Literal, Negation, Term, Variable
 
-READERS = frozenset(("planned", "configured", "prior", "size_of", "part", "unknown_after", "sensitive_at"))
+READERS = VALUES | {"prior", "unknown_after", "sensitive_at"}
 """the predicates about values; their columns begin with address and path"""
 Kind: TypeAlias = tuple[str, str, str, str, bool]
 """what tells objects apart here: mode, type, action, reason, and whether arguments force a replacement"""

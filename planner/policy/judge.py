@@ -36,13 +36,16 @@ def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
     return {(str(row[0]), str(row[1])) for name in ("deny", *broken) for row in database[name]}
 
 
+JUDGED = "judged"
+
+
 class _Judge:
     def __init__(self, policies: Policies, facts: PolicyFacts, overrides: Overrides) -> None:
         self.policies, self.facts, self.overrides = policies, facts, overrides
         could = policies.could if any(facts.relation(name) for name in MAYBE) else {}
         self.could = could
         self.broken = policies.modal.broken
-        want = [*VERDICTS, *([self.broken] if self.broken else []), *could.values()]
+        want = [*VERDICTS, JUDGED, *([self.broken] if self.broken else []), *could.values()]
         own = own_files(policies.files)
         if own:
             try_out(policies.modal_program, facts, want, ", ".join(own))
@@ -64,7 +67,16 @@ class _Judge:
         for row in self.database[self.broken] if self.broken else ():
             findings.append(self._certain(self.broken, row))
         findings.sort(key=lambda f: (KINDS.index(f.kind), f.code, f.address, f.would, f.message))
-        return Verdict(tuple(findings), self._codes())
+        return Verdict(tuple(findings), self._codes(), self._judged())
+
+    def _judged(self) -> dict[str, int]:
+        """How many objects each policy that tells looked at."""
+        rules = [rule for rule in self.policies.program.rules if rule.head.predicate == JUDGED]
+        codes = {str(c.value) for c in (rule.head.arguments[0] for rule in rules) if isinstance(c, Constant)}
+        counts = dict.fromkeys(sorted(codes), 0)
+        for code, _ in self.database[JUDGED] if rules else ():
+            counts[code] = counts.get(code, 0) + 1
+        return counts
 
     def _certain(self, name: str, row: Row) -> Finding:
         code, address, message = map(str, self.curtain.row(name, row))

@@ -38,7 +38,7 @@ from planner.datalog.literals import atoms, inner_variables, names, outer_names
 from planner.datalog.model import Predicate, Rule
 from planner.datalog.program import Program
 from planner.policy.broken import broken_rules
-from planner.policy.facts import VALUES
+from planner.policy.values import VALUES
 from planner.syntax.rule_syntax import (
     Aggregate,
     Atom,
@@ -138,7 +138,7 @@ class _Rewriter:
             rules = [r for r in rules if r.head.predicate not in VERDICTS or r.name in self.only]
         for predicate in self.program.predicates.values():
             read = [name for name in predicate.inputs if name in self.dependent or name in VALUES]
-            if read:
+            if read and not predicate.is_core:
                 detail = f"{predicate.name} is computed from all of {read[0]}, which may have unknown values."
                 self.problems.append(error("policy.native", "Operator over unknown values", detail, predicate.span))
         while True:  # until no head loses a further column
@@ -407,7 +407,7 @@ class _Body:
         else:
             assert isinstance(path, Variable)
             exact = [*texts, f"maybe_exact({address}, {path})"]
-            if atom.predicate in ("planned", "configured"):
+            if atom.predicate in ("planned", "configured", "json_value", "json_part"):
                 yield from self._paths(exact, given | {path.name}, rest, below)
             at = f"Open{next(self.rewriter.numbers)}"
             opened = [*texts, f"maybe_open({address}, {at})"]

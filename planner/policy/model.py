@@ -62,10 +62,12 @@ class Finding:
 @frozen(eq=False)
 class Verdict:
     """All findings about a plan: denials first, then by code, address and message. `codes` are the codes that the
-    policies can give, as far as they are written as constants, with what they mean."""
+    policies can give, as far as they are written as constants, with what they mean; `judged` says of those that tell
+    how many objects they looked at."""
 
     findings: tuple[Finding, ...] = ()
     codes: dict[str, str] = field(factory=dict)
+    judged: dict[str, int] = field(factory=dict)
 
     def of(self, *kinds: Kind) -> list[Finding]:
         return [finding for finding in self.findings if finding.kind in kinds]
@@ -82,5 +84,6 @@ class Verdict:
             "format_version": "1.0",
             "verdict": next((kind for kind in (*REFUSALS, "undecided") if counts.get(kind)), "pass"),
             "counts": counts,
+            **({"judged": self.judged} if self.judged else {}),
             "findings": [finding.to_json() for finding in self.findings],
         }

@@ -41,10 +41,10 @@ class Policies:
     def reads(self) -> Reads:
         """What the policies need to know of a plan."""
         program = self.modal_program
-        needed = program.needed(self.modal.verdicts)
+        needed = program.needed([*self.modal.verdicts, "judged"])
         core = {p.name for p in program.predicates.values() if p.is_input and p.span.filename.startswith("policy/")}
         names = frozenset(p.name for p in program.predicates.values() if p.number in needed and p.name in core)
-        plain = self.program.needed(VERDICTS)
+        plain = self.program.needed([*VERDICTS, "judged"])
         heads = frozenset(p.name for p in self.program.predicates.values() if p.number in plain)
         return Reads(names, Interest(self.program, heads))
 

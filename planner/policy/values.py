@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from planner.datalog.json_relations import member
 from planner.datalog.values import FALSE, TRUE, Row, number
 from planner.language.types import DYNAMIC, Primitive
 from planner.language.values import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value, is_wholly_known
 
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
+VALUES = frozenset(("planned", "configured", "size_of", "part", "json_value", "json_part"))
+"""the relations whose values may be unknown"""
 
 
 class ValueRows:
@@ -66,7 +69,7 @@ class ValueRows:
             self._unknown(address, path, value)
         elif cls is dict or cls is Map:
             items = value if cls is dict else value.items
-            self._container(address, path, [(key, step(path, key), part) for key, part in items.items()], mark)
+            self._container(address, path, [(key, member(path, key), part) for key, part in items.items()], mark)
         elif cls is tuple or cls is List or cls is Set:
             items = value if cls is tuple else value.items
             self._container(address, path, [(i, f"{path}[{i}]", part) for i, part in enumerate(items)], mark)
@@ -101,14 +104,6 @@ def _number(value: Value) -> Any:
         return number_to_text(value)
     exact = json_number(value)
     return exact if exact.__class__ is int else number(exact)
-
-
-def step(path: str, key: str) -> str:
-    """The path of a named part: `tags.Name`, or `tags["a.b"]` where the name is not a plain one."""
-    if key.replace("-", "_").isidentifier():
-        return f"{path}.{key}"
-    escaped = key.replace("\\", "\\\\").replace('"', '\\"')
-    return f'{path}["{escaped}"]'
 
 
 def root_of(path: str) -> str:

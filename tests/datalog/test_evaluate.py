@@ -379,6 +379,13 @@ NUMBERS = """
         ("V = count : { measure(_, N), is_number(N) }", 5),
         ('measure("a", V), V > 70', Fraction("70.5")),
         ('measure("a", V), V <= 0.1', Fraction("0.1")),
+        ('V = cidr_prefix("10.1.2.3/8")', 8),
+        ('V = cidr_addresses("0::/1")', 2**127),
+        ('V = cidr_addresses("10.0.0.1")', 1),
+        ('V = 1, cidr_contains("10.0.0.0/8", "10.9.0.0/16"), not cidr_contains("10.0.0.0/8", "0.0.0.0/0")', 1),
+        ('V = 1, cidr_contains("0::/0", "::1"), not cidr_contains("::/0", "10.0.0.0/8")', 1),
+        ('V = 1, cidr_overlaps("10.0.0.0/8", "0.0.0.0/1"), not cidr_overlaps("10.0.0.0/8", "128.0.0.0/1")', 1),
+        ('V = 1, is_cidr("10.0.0.0/8"), not is_cidr("Internet"), not is_cidr("10.0.0.0/33")', 1),
         ('measure("b", N), incomparable(N, 1), V = "text"', "text"),
         ('measure("b", N), undefined(to_number(N) + 1), V = "text"', "text"),
     ],
@@ -392,7 +399,14 @@ def test_numbers_are_exact_decimals(body: str, expected: object) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ['V = to_number("1,5")', 'V = to_number("0x10")', "V = 1.5 / 0", "V = sum N : { measure(_, N) }", 'V = "a" + 1.5'],
+    [
+        'V = to_number("1,5")',
+        'V = to_number("0x10")',
+        "V = 1.5 / 0",
+        'V = cidr_prefix("Internet")',
+        "V = sum N : { measure(_, N) }",
+        'V = "a" + 1.5',
+    ],
 )
 def test_computations_without_a_value(body: str) -> None:
     facts = {"measure": [("a", 70.5), ("b", "x")]}

@@ -8,6 +8,7 @@ import pytest
 from engine_helpers import derived
 
 from planner.datalog import native
+from planner.datalog.values import TRUE, Fraction
 
 RULES = """
 /// edge
@@ -124,3 +125,46 @@ def test_closing_takes_one_row_after_the_other(seed: int) -> None:
         else:
             standing.add((a, b))
     assert set(native.closing(edges, wished, {})) == closing
+
+
+TEXTS = {
+    "text": [
+        ("a", "p", '{"S\\u0074atement": [{"Effect": "Allow", "n": 1.50, "none": null, "a.b": true}], "n": 1, "n": 2}'),
+        ("b", "p", '["x", []]'),
+        ("c", "p", '{"broken": '),
+        ("d", "p", "[not JSON"),
+        ("e", "p", "plain"),
+        ("f", "p", 7),
+    ]
+}
+JSON_RULES = """
+/// text
+.decl text(a: symbol, p: symbol, t: any)
+.input text
+/// value
+.native value(a: symbol, p: symbol, i: symbol, v: any) = json_values(text)
+/// part
+.native part(a: symbol, p: symbol, i: symbol, k: any, j: symbol) = json_parts(text)
+.output value, part
+"""
+
+
+def test_what_stands_in_texts_that_are_json() -> None:
+    database = derived(JSON_RULES, TEXTS)
+    assert database["value"] == {
+        ("a", "p", "Statement[0].Effect", "Allow"),
+        ("a", "p", "Statement[0].n", Fraction("1.5")),
+        ("a", "p", 'Statement[0]["a.b"]', TRUE),
+        ("a", "p", "n", 2),
+        ("b", "p", "[0]", "x"),
+    }
+    assert {row[2:] for row in database["part"] if row[0] == "a"} == {
+        ("", "Statement", "Statement"),
+        ("", "n", "n"),
+        ("Statement", 0, "Statement[0]"),
+        ("Statement[0]", "Effect", "Statement[0].Effect"),
+        ("Statement[0]", "n", "Statement[0].n"),
+        ("Statement[0]", "none", "Statement[0].none"),
+        ("Statement[0]", "a.b", 'Statement[0]["a.b"]'),
+    }
+    assert {row[2:] for row in database["part"] if row[0] == "b"} == {("", 0, "[0]"), ("", 1, "[1]")}

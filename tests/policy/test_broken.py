@@ -38,6 +38,18 @@ RULES = {
         'deny("c", A, "m") :- planned(A, "cost", V), X = before(V, "/"), X = "a".',
         set(),
     ),
+    "a range of addresses": (
+        'deny("c", A, "m") :- planned(A, "cost", V), is_symbol(V), cidr_prefix(V) < 8.',
+        {("c", "b"), ("c", "c")},
+    ),
+    "a test of ranges": (
+        'deny("c", A, "m") :- planned(A, "cost", V), is_symbol(V), cidr_overlaps("10.0.0.0/8", V).',
+        {("c", "b"), ("c", "c")},
+    ),
+    "a test of ranges behind another": (
+        'deny("c", A, "m") :- planned(A, "cost", V), is_symbol(V), is_cidr(V), cidr_overlaps("10.0.0.0/8", V).',
+        set(),
+    ),
     "a sum": ('deny("c", "", "m") :- S = sum V : { planned(_, "size", V) }, S > 1.', {("c", "")}),
     "a sum of fractions": ('deny("c", "", "m") :- S = sum V : { planned(_, "ram", V) }, S > 100.', set()),
     "a sum with a conversion": (

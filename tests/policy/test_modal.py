@@ -48,6 +48,8 @@ RULES = {
         has(A, V) :- planned(A, "name", V).
         deny("c", "", "m") :- N = count : { has(_, V), not bad(V) }, N != 1.""",
     "a size": 'deny("c", A, "m") :- size_of(A, "list", N), N > 1.',
+    "in JSON": 'deny("c", A, "m") :- json_value(A, "name", "a[0]", "x").',
+    "not in JSON": 'deny("c", A, "m") :- action(A, _), not json_part(A, "name", "", "a", _).',
     "elements": 'deny("c", A, "m") :- part(A, "list", _, I), planned(A, I, "x").',
     "no element": """
         has(A) :- part(A, "list", _, I), planned(A, I, "x").
@@ -85,7 +87,7 @@ def loaded(name: str) -> Policies:
     return LOADED[name]
 
 
-TEXTS = ("x", "b", "yy", Null())
+TEXTS = ("x", "b", "yy", '{"a": ["x"]}', Null())
 NUMBERS = (22, 23, Null())
 MAPS = (Null(), Map(STRING, {}), Map(STRING, {"Owner": "x"}), Map(STRING, {"Other": "yy"}))
 LISTS = (Null(), List(STRING, ()), List(STRING, ("x",)), List(STRING, ("yy", "x")))
