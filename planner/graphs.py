@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from planner.session import SchemaTable, Session
 from planner.vocabulary.diagnostic import Failure, has_errors
 
@@ -86,6 +88,13 @@ def apply_facts(plan: Plan, session: Session, asked_about: Iterable[str] = ()) -
     """What the graph rules read to apply a plan; `session` is the one it was made with."""
     walk = "destroy" if plan.mode == "destroy" else "apply"
     return graph_facts(walk, session, plan.prior_state, plan.changes, asked_about)
+
+
+def planning_facts(plan: Plan, session: Session, asked_about: Iterable[str] = ()) -> FactBase:
+    """What the graph rules read to make a plan again that is there; `session` is the one it was made with."""
+    options = evolve(session.options, targets=plan.targets, excludes=plan.excludes)
+    walk = DESTROY_WALKS["plan"] if plan.mode == "destroy" else "plan"
+    return graph_facts(walk, evolve(session, options=options), plan.prior_state, (), asked_about)
 
 
 def apply_graph(plan: Plan, session: Session) -> Graph:

@@ -361,6 +361,7 @@ def plan_options(session: Session) -> PlanOptions:
         options.parallelism,
         session.workspace,
         stop=STOP,
+        offline=options.offline,
         pending_states=options.pending_states,
         provider_limits=provider_limits(session),
     )

@@ -41,7 +41,10 @@ def _graph(
         if made.plan is None or has_errors(made.diagnostics):
             return Graph({}, (), {}, made.diagnostics)
         session = made.session
-        facts = graphs.apply_facts(made.plan, session, asked_about)
+        if kind.startswith("plan"):
+            facts = graphs.planning_facts(made.plan, session, asked_about)
+        else:
+            facts = graphs.apply_facts(made.plan, session, asked_about)
     else:
         session = pipeline.load_for_graph(options)
         if session.failed or session.config is None or session.state is None:
@@ -81,6 +84,8 @@ def why(
     a fact, or an address (why its action is planned)."""
     from planner.explanations import GRAPH_WORDS, WORDS, vertex_fact, why_planned
 
+    if len(words) == 2 and words[0] in GRAPH_WORDS:
+        kind = kind or "plan"  # that is where it was decided, also for a plan in a file
     kind = kind or ("apply" if plan_file else "plan")
     if len(words) == 2 and words[0] in WORDS:
         if words[0] in GRAPH_WORDS:

@@ -247,19 +247,22 @@ class Tested:
 
 def run_tests(words: Sequence[str], name: str = "") -> Tested:
     """Run the cases in the named files and folders with the rules beside them. All `.dl` files of a folder are checked
-    together; a file of cases is run with those that it is about."""
+    together; a file of cases is run with those that it is about. Where single files are named, only rules in these and
+    in the namesakes of cases have to be tested."""
     files, problems = read_files(words, (".case", ".dl"))
     cases = [file for file in files if not file[0].endswith(".dl")]
     found = Tested({}, problems)
     folders = sorted({os.path.dirname(path) for path, _text in files})
+    named = [os.path.normpath(word) for word in words if os.path.isdir(word)]
     for folder in folders:
+        is_whole = any(at in (".", folder) or folder.startswith(at + os.sep) for at in named)
         beside, more = _beside(folder, files)
         found.diagnostics.extend(more)
         here = [file for file in cases if os.path.dirname(file[0]) == folder]
         # Without rules beside them, files of cases are about the product's, and each may be about another program.
         groups = [here] if beside else [[file] for file in here]
         for group in groups:
-            _test_group(beside, group, name, found)
+            _test_group(beside, group, name, found, None if is_whole else {path for path, _text in files})
     if not cases and not has_errors(found.diagnostics):
         detail = "A file of cases ends in .case and stands beside the rules that it is about."
         found.diagnostics.append(error("rules.no_cases", "There are no cases", detail))
@@ -275,7 +278,7 @@ def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
     return sorted({**here, **dict(others)}.items()), problems
 
 
-def _test_group(rules: Files, cases: Files, name: str, found: Tested) -> None:
+def _test_group(rules: Files, cases: Files, name: str, found: Tested, named: set[str] | None) -> None:
     checked = check(rules, name, cases)
     found.diagnostics.extend(checked.diagnostics)
     if has_errors(checked.diagnostics):
@@ -290,7 +293,10 @@ def _test_group(rules: Files, cases: Files, name: str, found: Tested) -> None:
         outcomes[case[0]] = _test_file(programs[key], *case, found)
     found.outcomes.update(outcomes)
     if not has_errors(found.diagnostics):
-        own = _own(_checked(rules, checked.program), {path for path, _text in rules})
+        wanted = {path for path, _text in rules}
+        if named is not None:
+            wanted &= named | {f"{path.removesuffix('.case')}.dl" for path, _text in cases}
+        own = _own(_checked(rules, checked.program), wanted)
         found.diagnostics.extend(untested(own, list(outcomes.values())))
 
 

@@ -34,6 +34,8 @@ class PlanOptions:
     """resources whose configuration is generated from the imported object"""
     before_destroy: bool = False
     """the walk only refreshes the state for a plan that destroys: failed conditions are warnings"""
+    offline: bool = False
+    """no provider is asked, so that nothing is told of refreshing"""
     pending_states: Mapping[str, str] = field(factory=dict)
     """states that something else is about to change (`planner.state.identity`), with what that is"""
 

@@ -87,14 +87,16 @@ def refreshed(walk: PlanWalk, it: Instance, current: RemoteObject, problems: lis
 def refresh(walk: PlanWalk, it: Instance, known: RemoteObject, problems: list[Diagnostic]) -> RemoteObject | None:
     """Ask the provider for the object. Raises Failure."""
     value, record = known.value, known.record
-    walk.hooks.refresh_start(it.address, object_id(value), it.deposed)
+    if not walk.options.offline:
+        walk.hooks.refresh_start(it.address, object_id(value), it.deposed)
     plain, marks = unmark_deep(value)
     answer = it.provider.read(it.type, plain, record.private, known.identity, walk.meta(it))
     found = in_body(answer.diagnostics, it.body, it.address)
     if has_errors(found):
         raise Failure(found)
     problems += found
-    walk.hooks.refresh_complete(it.address, object_id(answer.value), it.deposed)
+    if not walk.options.offline:
+        walk.hooks.refresh_complete(it.address, object_id(answer.value), it.deposed)
     if answer.value.__class__ is Null:
         return None
     fresh = answer.value if answer.value is plain else normalize_legacy_object(answer.value, it.schema.block)

@@ -357,6 +357,23 @@ def test_cases_are_about_their_namesake_and_what_it_reads(planner, here):
     assert ran.out.endswith("4 cases: 4 passed, 0 failed.\n")
 
 
+def test_a_named_file_of_cases_asks_nothing_of_other_files(planner, here):
+    denies = '@reason("x")\ndeny("{0}", A, "m") :- helps{0}(A).\n'
+    helps = '/// helps{0}(a): does. Example: helps{0}("a")\n.decl helps{0}(a: address)\n'
+    helps += 'helps{0}(A) :- planned(A, "{0}", 1).\n'
+    other = '@reason("x")\ndeny("other", A, "m") :- planned(A, "other", 1).\n'
+    cases = '.case "a"\nplanned("a", "q", 1).\n.want deny("q", "a", "m").\n'
+    cases += '.case "b"\nplanned("a", "q", 2).\n.want none deny.\n'
+    write(here, q__dl=denies.format("q"), q__case=cases, helper__dl=helps.format("q") + other)
+    write(here, untested__dl=denies.format("p") + helps.format("p"))
+    assert planner("rules", "test", "q.case").code == 0
+    assert planner("rules", "test", "q.case", "q.dl").code == 0
+    ran = planner("rules", "test", "q.case", "untested.dl")
+    assert ran.code == 1 and "untested.dl:2" in ran.err and "helper.dl" not in ran.err
+    ran = planner("rules", "test")
+    assert ran.code == 1 and "untested.dl:2" in ran.err and "helper.dl" in ran.err
+
+
 def test_the_files_that_a_file_of_cases_is_about():
     rules = [
         ("a.dl", "/// a.\n.decl a(x: b_type)\na(X) :- b(X), not c(X).\n"),

@@ -1,4 +1,4 @@
-"""Advice is true: over all recorded cases and examples there are no remarks but those that were looked at one by one."""
+"""Advice is true: over all recorded cases and examples it remarks on nothing but what was looked at one by one."""
 
 from __future__ import annotations
 
