@@ -19,10 +19,14 @@ FLEET = os.path.join(".planner", "batch-policies")
 
 def organisation(kind: Literal["policies", "batch_policies"], environ: Mapping[str, str]) -> tuple[str, ...]:
     """The policies of the organisation, with absolute paths. Raises Failure when the settings cannot be read."""
-    from planner.provider.cli_config import load_cli_config
+    from planner.provider.cli_files import setting_files
 
-    settings = load_cli_config(environ)
-    found = settings.policies if kind == "policies" else settings.batch_policies
+    found: tuple[str, ...] = ()
+    if setting_files(environ):
+        from planner.provider.cli_config import load_cli_config
+
+        settings = load_cli_config(environ)
+        found = settings.policies if kind == "policies" else settings.batch_policies
     return tuple(dict.fromkeys((*found, *_words(environ.get(f"PLANNER_{kind.upper()}", "")))))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from planner.provider.cli_files import setting_files
 from planner.provider.settings_syntax import SettingsError, read_settings
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.disk import read_text
@@ -86,7 +87,7 @@ class CliConfig:
 def load_cli_config(environ: Mapping[str, str]) -> CliConfig:
     """The settings that hold in an environment. Raises Failure when a file cannot be read."""
     config = CliConfig()
-    for file in _files(environ):
+    for file in setting_files(environ):
         try:
             text = read_text(file)
         except (OSError, ValueError) as problem:
@@ -134,30 +135,6 @@ def _from_environment(config: CliConfig, environ: Mapping[str, str]) -> CliConfi
 def _positive(environ: Mapping[str, str], name: str, otherwise: int) -> int:
     text = environ.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else otherwise
-
-
-def home(environ: Mapping[str, str]) -> Path:
-    """The user's home directory."""
-    return Path(environ.get("HOME") or os.path.expanduser("~"))
-
-
-def _files(environ: Mapping[str, str]) -> list[Path]:
-    named = environ.get("TF_CLI_CONFIG_FILE") or environ.get("TERRAFORM_CONFIG")
-    if named:
-        return [Path(named)] if os.path.isfile(named) else []
-    own = home(environ)
-    found = [own / ".tofurc", own / ".terraformrc"]
-    folder = own / ".terraform.d"
-    if environ.get("XDG_CONFIG_HOME"):
-        settings = Path(environ["XDG_CONFIG_HOME"]) / "opentofu"
-        found.append(settings / "tofurc")
-        folder = folder if folder.is_dir() else settings
-    more = (
-        sorted(p for p in folder.iterdir() if p.name.endswith((".tfrc", ".tfrc.json")) and p.is_file())
-        if (folder.is_dir())
-        else []
-    )
-    return [*[p for p in found if p.is_file()][:1], *more]
 
 
 def _with_settings(config: CliConfig, settings: Any, base: Path, environ: Mapping[str, str]) -> CliConfig:

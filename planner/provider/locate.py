@@ -24,7 +24,8 @@ from attrs import field, frozen
 
 from planner import own_cache
 from planner.config.version_constraints import Version, parse_constraints
-from planner.provider.cli_config import CliConfig, Mirror, home, load_cli_config
+from planner.provider.cli_config import CliConfig, Mirror, load_cli_config
+from planner.provider.cli_files import home
 from planner.provider.lock_file import Lock, read_locks
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
