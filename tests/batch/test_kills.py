@@ -12,6 +12,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "soak"))
 
 from batch_kills import Trial
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="workers are found through /proc")
 @pytest.mark.parametrize("seed", [1, 2])

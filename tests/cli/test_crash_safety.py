@@ -144,6 +144,7 @@ def test_a_disk_that_takes_no_more(tmp_path: Path, limit: int) -> None:
     assert all(f"terraform_data.n[{index}] is tainted" in text or "under way" in text for index in created_again)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_faults_of_the_disk(part: int) -> None:
     """Killed before a call that makes something durable, or that call fails: some of what the soak test does."""

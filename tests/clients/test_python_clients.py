@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 
+import pytest
+
 from tests.clients.conftest import DRIVE, program
 from tests.clients.contract import ANSI
 from tests.clients.environments import client
+
+pytestmark = pytest.mark.slow
 
 
 def test_tftest(run, root):

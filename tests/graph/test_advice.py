@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from recorded import cases
+from graph.recorded import cases
 
 from planner import pipeline, questions
 from planner.graph.build import build_graph

@@ -15,6 +15,13 @@ from provider.recorded import CASES, names, play
 from planner.provider.plugin.process import end_all
 
 NAMES = sorted(path.stem for path in CASES.glob("*.json"))
+FROM_PYPI = {"tf", "pyvider"}
+"""providers that need environments of their own"""
+
+
+def marked(name: str) -> object:
+    needed = FROM_PYPI & set(names(json.loads((CASES / f"{name}.json").read_text())))
+    return pytest.param(name, marks=[pytest.mark.slow] if needed else [])
 
 
 def run(*words: str) -> tuple[int, str]:
@@ -28,7 +35,7 @@ def run(*words: str) -> tuple[int, str]:
     return code, out.getvalue()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", list(map(marked, NAMES)))
 def test_case(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = json.loads((CASES / f"{name}.json").read_text())
     protocol = case.get("protocol", 6)
