@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import select
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from .terminals import conversation
 
 MAIN = """
 variable "open" {}
@@ -19,35 +15,9 @@ resource "terraform_data" "a" { input = [var.open, var.secret] }
 """
 
 
-def answered(directory: Path, words: list[str], answers: list[str]) -> tuple[int, str]:
-    """Exit code and what the terminal shows when these are typed, each after its question."""
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "dumb", "NO_COLOR": "1"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "planner", *words],
-        cwd=directory, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True,
-    )  # fmt: skip
-    os.close(theirs)
-    shown, seen, waiting, deadline = "", 0, list(answers), time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if not select.select([ours], [], [], 0.2)[0]:
-            continue
-        try:
-            data = os.read(ours, 4096)
-        except OSError:  # the other end is closed
-            break
-        shown += data.decode()
-        if waiting and shown[seen:].endswith("Enter a value: "):
-            seen = len(shown)
-            os.write(ours, f"{waiting.pop(0)}\n".encode())
-    code = process.wait(10)
-    os.close(ours)
-    return code, shown.replace("\r", "")
-
-
 def test_secrets_are_not_shown_and_the_place_is_named(tmp_path: Path) -> None:
     (tmp_path / "main.tf").write_text(MAIN)
-    code, shown = answered(tmp_path, ["apply"], ["seen", "hush-hush", "yes"])
+    code, shown = conversation(tmp_path, ["apply"], ["seen\n", "hush-hush\n", "yes\n"], ("Enter a value: ",))
     assert code == 0
     assert "Enter a value: seen\n" in shown
     assert "hush-hush" not in shown
