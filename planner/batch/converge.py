@@ -119,7 +119,8 @@ def resume(
     }
     record.add("resumed", kept=len(kept), in_flight=in_flight)
     began(record.name, in_flight)
-    run = Run(batch, analysis, record, listener, {u: d for u, d in kept.items() if u in analysis.selected})
+    done = {u: d for u, d in kept.items() if u in analysis.selected}
+    run = Run(batch, analysis, record, listener, done, cut_off=frozenset(in_flight))
     if command in ("plan", "validate"):
         run.plan(run.order, command, command)
     else:

@@ -38,10 +38,12 @@ def decide(
     result: str = "",
     died: int = 0,
     asks_plugins: bool = False,
+    was_cut_off: bool = False,
 ) -> Decision:
     """What becomes of a unit. `before`: the outcomes of the units that come before it; `result`: how its own run ended,
-    "" before that; `died`: how often a process died that ran it."""
-    shape = _decide(command, frozenset(before.values()), same_inputs, result, died, asks_plugins)
+    "" before that; `died`: how often a process died that ran it; `was_cut_off`: it was in work when a run that is
+    resumed now was cut off."""
+    shape = _decide(command, frozenset(before.values()), same_inputs, result, died, asks_plugins, was_cut_off)
     if not shape.skipped and not shape.pending:
         return shape
     names = sorted(before)
@@ -60,7 +62,13 @@ def decide(
 
 @cache
 def _decide(
-    command: str, outcomes: frozenset[str], same_inputs: bool, result: str, died: int, asks_plugins: bool
+    command: str,
+    outcomes: frozenset[str],
+    same_inputs: bool,
+    result: str,
+    died: int,
+    asks_plugins: bool,
+    was_cut_off: bool,
 ) -> Decision:
     facts = FactBuilder()
     facts.add("command", command)
@@ -71,6 +79,8 @@ def _decide(
         facts.add("same_inputs", _UNIT)
     if asks_plugins:
         facts.add("asks_plugins", _UNIT)
+    if was_cut_off:
+        facts.add("was_cut_off", _UNIT)
     if result:
         facts.add("result", _UNIT, result)
     if died:

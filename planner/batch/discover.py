@@ -9,7 +9,7 @@ from typing import Protocol
 
 from planner.batch.model import Fleet, Unit
 from planner.batch.reads import Looked, looked_at
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.disk import read_whole
 
 MARKERS = (".planner-unit",)
@@ -57,20 +57,24 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], Memory])
     names: set[str] = set()
     known = memory(root)
     left: list[str] = []
+    without: list[str] = []
     for folder in folders or ["."]:
+        found = {os.path.join(folder, name) for name in root_modules(folder, known, left=left)}
         if folders and is_module(folder):  # it was named, so it is one, whatever its blocks say
-            names.add(os.path.relpath(folder, root))
-        names.update(
-            os.path.relpath(os.path.join(folder, found), root) for found in root_modules(folder, known, left=left)
-        )
+            found.add(folder)
+        if not found and folder in words and os.path.realpath(folder) not in map(os.path.realpath, left):
+            without.append(folder)
+        names.update(os.path.relpath(path, root) for path in found)
     units = {name: Unit(name, name) for name in sorted(names)}
     problems: tuple[Diagnostic, ...] = ()
+    detail = (
+        "A unit is a folder with configuration that is named, or one with a backend, cloud or required_ setting in "
+        f"a terraform block, or with a file {MARKERS[0]}; or it is named in a file {NAME}."
+    )
     if not units:
-        detail = (
-            "A unit is a folder with configuration that is named, or one with a backend, cloud or required_ setting in "
-            f"a terraform block, or with a file {MARKERS[0]}; or it is named in a file {NAME}."
-        )
         problems = (error("batch.no_units", f"No units below {', '.join(folders) or root}", detail),)
+    elif without:
+        problems = (warning("batch.no_units", f"No units below {', '.join(without)}", detail),)
     looked = tuple(os.path.relpath(folder, root) for folder in folders) or (".",)
     states = tuple((os.path.relpath(folder, root), os.path.join(os.path.realpath(folder), STATE)) for folder in left)
     return Fleet(root, units, "", problems, looked=looked, left=states), others

@@ -55,10 +55,12 @@ class Run:
         listener: Listener,
         done: dict[str, Done] | None = None,
         facts: tuple[str, ...] = (),
+        cut_off: frozenset[str] = frozenset(),
     ) -> None:
         self.batch, self.analysis, self.record, self.listener = batch, analysis, record, listener
         self.done: dict[str, Done] = done or {}
         self.facts = facts
+        self.cut_off = cut_off
         self.planned = 0
         self.standby = False
         self.order = sorted(analysis.selected, key=lambda unit: (analysis.waves.get(unit, 0), unit))
@@ -69,7 +71,9 @@ class Run:
 
     def apply(self, units: list[str], command: str = "apply") -> dict[str, Done]:
         """Plan and apply each unit as soon as all before it are done."""
-        return self._schedule(command, units, lambda unit, decision: self._request(unit, command, decision, False))
+        return self._schedule(
+            command, units, lambda unit, decision: self._request(unit, command, decision, False), self.cut_off
+        )
 
     def apply_plans(self, units: list[str], command: str) -> dict[str, Done]:
         """Apply the plans that were made and approved."""
@@ -87,7 +91,13 @@ class Run:
                 done[unit] = evolve(done[unit], result=shown)
         return done
 
-    def _schedule(self, command: str, units: list[str], prepare: Callable[[str, Decision], Request]) -> dict[str, Done]:
+    def _schedule(
+        self,
+        command: str,
+        units: list[str],
+        prepare: Callable[[str, Decision], Request],
+        cut_off: frozenset[str] = frozenset(),
+    ) -> dict[str, Done]:
         from planner.signals import STOP
 
         cache = self.batch.cache
@@ -135,6 +145,7 @@ class Run:
             Keeper(),
             self.done,
             lambda: STOP.requested,
+            cut_off,
         )
         schedule.run(units)
         if schedule.has_run:
@@ -179,6 +190,7 @@ class Run:
             self.facts if command == "plan" else (),
             options.text,
             policies=self.batch.policies,
+            spares_tainted=decision.spares_tainted,
         )
 
     def in_order(self) -> dict[str, Done]:

@@ -56,10 +56,11 @@ class Schedule:
         listener: Listener,
         done: dict[str, Done],
         is_stopped: Callable[[], bool] = lambda: False,
+        cut_off: frozenset[str] = frozenset(),
     ) -> None:
         self.command, self.before, self.prepare, self.known = command, before, prepare, known
         self.open_executor, self.workers, self.record, self.listener = open_executor, workers, record, listener
-        self.done, self.is_stopped = done, is_stopped
+        self.done, self.is_stopped, self.cut_off = done, is_stopped, cut_off
         self.executor: Workplace | None = None
         self.running: dict[Future[Result], str] = {}
         self.requests: dict[str, Request] = {}
@@ -104,7 +105,7 @@ class Schedule:
         while self.ready and self._has_room():
             unit = heappop(self.ready)
             outcomes = self._outcomes(unit)
-            decision = decide(self.command, outcomes)
+            decision = decide(self.command, outcomes, was_cut_off=unit in self.cut_off)
             if decision.skipped:
                 self._end(Done(unit, decision.outcome, decision.because))
                 continue

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +105,20 @@ def test_what_was_being_made_is_not_replaced_unasked(tmp_path: Path) -> None:
     said = json.dumps(ran.unit("b")["diagnostics"])
     assert "Tainted objects are not replaced unasked" in said and "terraform_data.killer" in said
     assert batch(tmp_path, "apply", "-auto-approve", "-json").outcomes["b"] == "applied"  # now it was asked for
+
+
+def test_what_a_whole_batch_was_making_is_not_replaced_by_resuming_it(tmp_path: Path) -> None:
+    chain(tmp_path, "a", "b", "c")
+    write(tmp_path, {"b/main.tf": unit({"up": "a"}, more=killer("test -e ../flag && exit 0; touch ../flag;"))})
+    command = [sys.executable, "-m", "planner", "batch", "apply", "-auto-approve", "-executor=inline"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    resumed = batch(tmp_path, "resume", "-json")
+    assert (resumed.code, resumed.outcomes) == (1, {"a": "applied", "b": "died", "c": "skipped"})
+    said = json.dumps(resumed.unit("b")["diagnostics"])
+    assert "Tainted objects are not replaced unasked" in said and "terraform_data.killer" in said
+    again = batch(tmp_path, "resume", "-json")  # now it was asked for
+    assert (again.code, again.outcomes) == (0, {"a": "applied", "b": "applied", "c": "applied"})
 
 
 def test_who_always_kills_is_reported_and_nobody_else(tmp_path: Path) -> None:

@@ -25,6 +25,12 @@ def test_named_folders_are_units_whatever_their_blocks_say(tmp_path: Path) -> No
         "c": "unchanged",
     }
     assert "No units below empty" in batch(tmp_path, "plan", "empty").errors
+    beside = batch(tmp_path, "plan", "a", "empty")
+    assert beside.code == 0 and "Warning: No units below empty" in beside.out
+    assert "No units below" not in batch(tmp_path, "plan", "a", "b").out
+    (tmp_path / "a" / "main.tf").unlink()  # told as one that is gone, which says more
+    gone = batch(tmp_path, "plan", "a", "b").out
+    assert "A unit is gone" in gone and "No units below" not in gone
 
 
 def test_reads_of_repeated_blocks_are_edges(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from planner.cli.terminal import Terminal
 USAGE = "[options] [RUN]"
 HELP = """Goes on with a run of plan, validate, apply or destroy that was killed or interrupted, or in which units
 failed: the last one below the working directory, or the named one. Units that had ended well stay as they are; what was
-in work is named and run again. A run that was begun with -auto-approve is resumed like that."""
+in work is named and run again, but objects that it was making are not replaced before that is asked for once more. A
+run that was begun with -auto-approve is resumed like that."""
 FLAGS = (
     APPROVE,
     Flag("file", "string", "The fleet's file, if the run was begun with it.", value="FILE"),
