@@ -91,6 +91,10 @@ def test_a_plan_says_what_policies_say_and_is_not_saved_when_denied(folder: Path
     ran = planner("plan", "-policy=port.dl", "-out=q")
     assert ran.code == 1 and "Error: Denied by policy port" in ran.err
     assert not (folder / "q").exists()
+    (folder / "wrong.dl").write_text("deny(")
+    for unreadable in ("wrong.dl", "nowhere", "builtin:nothing"):
+        assert planner("plan", f"-policy={unreadable}", "-out=q").code == 1
+        assert not (folder / "q").exists()  # it would have no policies on record
     lines = [json.loads(line) for line in planner("plan", "-json", "-policy=port.dl").out.splitlines()]
     (found,) = [line["policy"] for line in lines if line["type"] == "policy_result"]
     assert (found["verdict"], found["code"]) == ("deny", "port") and found["proof"]["goal"][0] == "deny"

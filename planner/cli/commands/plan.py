@@ -18,8 +18,8 @@ With -out the plan is saved, and `planner apply FILE` does exactly what it says.
 With -offline no provider is configured or asked, so no credentials are needed: for checks of pull requests. What only a
 provider could say is marked as undecided, and such a plan cannot be applied.
 
-With -policy the plan is judged. One that is denied is not saved; a saved plan keeps its policies, and apply decides
-what was undecided."""
+With -policy the plan is judged. One that is denied or cannot be judged is not saved; a saved plan keeps its policies,
+and apply decides what was undecided."""
 FLAGS = (
     Flag("out", "string", "Save the plan in this file.", value="FILE"),
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
@@ -49,11 +49,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if planned.plan is not None:
         view.plan(planned.plan, SchemaLookup(planned.session.schemas).resource_schema)
     problems = list(planned.diagnostics)
+    may_save = True
     if settings.judges and planned.plan is not None and not any(d.is_error for d in problems):
         planned, found = judge(planned, view)
         problems += found
-    is_denied = any(d.code in ("policy.denied", "policy.broken") for d in problems)
-    if planned.plan is not None and arguments["out"] and not is_denied:
+        may_save = not any(d.is_error for d in found)  # what could not be judged has no policies on record
+    if planned.plan is not None and arguments["out"] and may_save:
         problems += pipeline.save_plan(planned, arguments["out"])
     view.diagnostics(problems)
     if planned.plan is None or any(d.is_error for d in problems):
