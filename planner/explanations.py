@@ -8,7 +8,7 @@ from attrs import evolve
 
 from planner import graphs
 from planner.session import Options
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 
 if TYPE_CHECKING:
     from planner.graph.cycles import Knot
@@ -65,12 +65,15 @@ def why_planned(
     found, problems = explainer(options, plan_file)
     if found is None:
         return None, problems
-    problems = [] if not has_errors(problems) else [_as_warning(d) for d in problems]
-    if verb == UNKNOWN:
-        return found.not_unknown(what) if negated else found.unknown(what), problems
-    if negated:
-        return found.not_action(what, verb), problems
-    return found.action(what, verb), problems
+    failed = problems if has_errors(problems) else []
+    try:
+        if verb == UNKNOWN:
+            proof = found.not_unknown(what) if negated else found.unknown(what)
+        else:
+            proof = found.not_action(what, verb) if negated else found.action(what, verb)
+    except Failure as failure:  # planning failed, so what is asked about may never have been planned
+        raise Failure([*failed, *failure.diagnostics]) from None
+    return proof, [_as_warning(d) for d in failed]
 
 
 def _as_warning(problem: Diagnostic) -> Diagnostic:

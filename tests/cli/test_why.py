@@ -66,6 +66,17 @@ def test_another_action(planner):
     assert planner("why", "create", "terraform_data.a").code == 0
 
 
+def test_what_a_failed_plan_does_not_have(planner, work: Path):
+    """Whoever asks about what was not planned is told why it was not."""
+    with (work / "main.tf").open("a") as file:
+        file.write('resource "terraform_data" "d" { input = tonumber(var.x) }\n')
+    for words in (["update", "terraform_data.d"], ["terraform_data.d"], ["-not", "replace", "terraform_data.d"]):
+        ran = planner("why", *words, "-var=x=many")
+        assert ran.code == 1 and "Invalid function argument" in ran.err, words
+        assert 'The plan has no change for "terraform_data.d"' in ran.err
+    assert planner("why", "create", "terraform_data.a", "-var=x=many").code == 0  # it was planned
+
+
 def test_within_and_out_of_targets(planner):
     ran = planner("why", "targeted", "-target=terraform_data.b", "terraform_data.a")
     assert ran.code == 0 and "command line -target=terraform_data.b" in ran.out and "main.tf:3" in ran.out
