@@ -469,7 +469,8 @@ def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
             return Applied(None, diagnostics=tuple(problems))
         applied = _apply(session, made, hooks, guard)
     if guard is not None and applied.state is not None:
-        applied = evolve(applied, diagnostics=(*applied.diagnostics, *guard.afterwards()))
+        outputs = {} if has_errors(applied.diagnostics) else applied.state.outputs  # else they may be those of before
+        applied = evolve(applied, diagnostics=(*applied.diagnostics, *guard.afterwards(outputs)))
     return evolve(applied, diagnostics=(*told, *applied.diagnostics, *problems))
 
 

@@ -326,7 +326,10 @@ class Builder:
         return ((object, path, decl.mode, decl.type) for object, path, decl in self._blocks())
 
     def _provisioner(self) -> Iterable[Row]:
-        return ((object, p.type, p.when) for object, _, decl in self._blocks() for p in decl.provisioners)
+        yield from ((object, p.type, p.when) for object, _, decl in self._blocks() for p in decl.provisioners)
+        for path, module in self._modules():
+            for removed in module.removed:
+                yield from ((join(path, removed.from_), p.type, p.when) for p in removed.provisioners)
 
     def _lifecycle(self) -> Iterable[Row]:
         for object, _, decl in self._blocks():

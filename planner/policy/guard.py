@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from threading import Lock
 
 from planner.config.model import ResourceDecl
 from planner.datalog.values import Row
 from planner.language.values import Value
-from planner.policy.facts import KEYED, PolicyFacts, arguments, maybe_rows
+from planner.policy.facts import KEYED, VALUE, PolicyFacts, arguments, maybe_rows
 from planner.policy.judge import Overrides, judge, objections
 from planner.policy.model import REFUSALS, Finding, Verdict
 from planner.policy.narrow import Narrowed, narrowed
 from planner.policy.program import Policies
 from planner.policy.report import diagnostic
 from planner.policy.values import ValueRows, root_of
+from planner.policy.waits import MAYBE
+from planner.state.model import OutputState
 from planner.vocabulary.diagnostic import Diagnostic
 
 
@@ -26,9 +29,9 @@ class PolicyGuard:
     def __init__(self, policies: Policies, facts: PolicyFacts, verdict: Verdict, overrides: Overrides) -> None:
         self.reads, self.overrides = policies.reads, overrides
         waiting = [f for f in verdict.of("undecided") if f.would == "deny" and f.code not in overrides]
-        self.waits = {address for finding in waiting for address, _ in finding.waits_for}
         codes = {finding.code for finding in waiting}
         self.narrowed: Narrowed | None = narrowed(policies, codes) if codes else None
+        self.waits = self._unknown(facts) if self.narrowed is not None else set()
         self.known = {(f.code, f.address) for f in verdict.of(*REFUSALS, "overridden")}
         self.hidden = dict(facts.hidden)
         self.owners = facts.owners
@@ -54,10 +57,21 @@ class PolicyGuard:
             with self._lock:
                 self._learn(address, value)
 
-    def afterwards(self) -> list[Diagnostic]:
-        """Denials by values that are known only since objects were changed."""
+    def afterwards(self, outputs: Mapping[str, OutputState]) -> list[Diagnostic]:
+        """Denials by values that are known only since objects were changed; `outputs` are those of the root module."""
         with self._lock:
+            for name, output in outputs.items():
+                address = f"output.{name}"
+                if address in self.waits:
+                    rows = ValueRows()
+                    rows.walk(address, VALUE, output.value, VALUE if output.sensitive else None)
+                    self._replace(address, rows)
             return [diagnostic(finding, too_late=True) for finding in self._new(None)]
+
+    @staticmethod
+    def _unknown(facts: PolicyFacts) -> set[str]:
+        """Whatever has values that are not known yet: a verdict may come to hinge on what it does not wait for now."""
+        return {str(row[0]) for name in MAYBE for row in facts.relation(name)}
 
     def _new(self, address: str | None) -> list[Finding]:
         """Denials that have not been there before."""
@@ -79,6 +93,9 @@ class PolicyGuard:
         """Put the rows of a value in the place of those that are known of it."""
         rows = ValueRows()
         rows.add_object(address, value, self.reads.attributes(self.owners.changes.get(address)))
+        self._replace(address, rows)
+
+    def _replace(self, address: str, rows: ValueRows) -> None:
         decl = self.owners.about(address)
         given = arguments(decl) if isinstance(decl, ResourceDecl) else frozenset()
         new: dict[str, set[Row]] = {

@@ -8,7 +8,8 @@ from planner.datalog.program import Program
 from planner.datalog.terms import Assignment, value_of
 from planner.datalog.values import Row
 from planner.policy.modal import LOST, Modal
-from planner.syntax.rule_syntax import Negation, Wildcard
+from planner.policy.values import VALUES
+from planner.syntax.rule_syntax import Atom, Negation, Wildcard
 
 MAYBE = frozenset(("maybe", "maybe_exact", "maybe_open"))
 
@@ -29,13 +30,28 @@ def waits(
             rule = prover.program.rules[number]
             below = [(x.predicate, rows[id(x)]) for x in rule.body if id(x) in rows]  # type: ignore[union-attr]
             for literal in rule.body:
-                if isinstance(literal, Negation):
+                if not isinstance(literal, Negation):
+                    continue
+                if literal.atom.predicate in VALUES:
+                    found |= _covering(database, literal.atom, assignment, keys)
+                else:
                     below += _could(program, modal, database, literal, assignment)
             for other in below:
                 if other not in seen:
                     seen.add(other)
                     stack.append(other)
     return found
+
+
+def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int) -> set[Row]:
+    """The unknown values at or above the path of a value that is not there."""
+    *whose, path = (None if isinstance(t, Wildcard) else value_of(t, assignment) for t in atom.arguments[: keys + 1])
+    return {
+        row[: keys + 1]
+        for row in database.facts.relation("maybe")
+        if all(w is None or w == v for w, v in zip(whose, row, strict=False))
+        and (path is None or f"{path}.".startswith(str(row[keys + 1])))
+    }
 
 
 def _could(

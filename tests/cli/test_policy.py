@@ -218,6 +218,52 @@ def test_policies_about_several_objects_are_decided_too(folder: Path, planner: R
     assert names(folder) == ["first", "second"]
 
 
+def test_what_is_missing_at_an_unknown_place_is_decided(folder: Path, planner: Run) -> None:
+    (folder / "tag.dl").write_text(
+        '@reason("{A} has no tag")\n'
+        'deny("tag", A, "has no tag") :- change(A, _, "third", _, _, _), not planned(A, "input.tag", _).\n'
+    )
+    document = json.loads(planner("policy", "check", "-json", "-policy=tag.dl").out)
+    assert [f["message"] for f in document["findings"]] == ["is decided when terraform_data.third.input is known"]
+    assert planner("apply", "-auto-approve", "-policy=tag.dl").code == 1
+    assert names(folder) == ["first", "second"]
+
+
+def test_outputs_are_decided_too(folder: Path, planner: Run) -> None:
+    (folder / "more.tf").write_text(
+        'output "id" {\n  value = terraform_data.first.id\n}\n'
+        'output "secret" {\n  value     = terraform_data.second.id\n  sensitive = true\n}\n'
+    )
+    for output in ("id", "secret"):
+        (folder / "out.dl").write_text(
+            f'@reason("an id")\n'
+            f'deny("id", "output.{output}", "gives away " ++ V) :- planned("output.{output}", _, V).\n'
+        )
+        assert verdicts(planner, "-policy=out.dl") == [("undecided", "id", f"output.{output}")]
+        ran = planner("apply", "-auto-approve", "-policy=out.dl")
+        told = " ".join(ran.err.split())
+        assert ran.code == 1 and f"output.{output} gives away" in told
+        assert ("(sensitive value)" in told) == (output == "secret")
+        assert planner("destroy", "-auto-approve").code == 0
+
+
+def test_a_value_that_a_verdict_did_not_wait_for_is_learnt(folder: Path, planner: Run) -> None:
+    """Whose size counts is not known, so nobody can say that the verdict waits for the size of `fifth`."""
+    (folder / "more.tf").write_text(
+        'resource "terraform_data" "name" {\n  input = "terraform_data.fifth"\n}\n'
+        'resource "terraform_data" "fifth" {\n  input = { size = length(terraform_data.first.id) }\n}\n'
+        'resource "terraform_data" "sixth" {\n'
+        "  input = { of = terraform_data.name.output, after = terraform_data.fifth.id }\n}\n"
+    )
+    (folder / "size.dl").write_text(
+        '@reason("{A} is about {B}")\n'
+        'deny("size", A, "is about what is large") :-\n'
+        '    planned(A, "input.of", B), N = count : { planned(B, "input.size", V), V > 5 }, N > 0.\n'
+    )
+    assert planner("apply", "-auto-approve", "-policy=size.dl").code == 1
+    assert "sixth" not in names(folder)
+
+
 # ---------------------------------------------------------------- secrets
 
 SECRET = "hunter2-is-secret"

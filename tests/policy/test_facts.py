@@ -48,6 +48,16 @@ resource "terraform_data" "b" {
   count = 2
   input = [terraform_data.a.output, var.token]
 }
+removed {
+  from = terraform_data.gone
+  lifecycle {
+    destroy = true
+  }
+  provisioner "local-exec" {
+    command = "true"
+    when    = destroy
+  }
+}
 module "m" {
   source = "./m"
   x      = terraform_data.b[0].id
@@ -152,7 +162,8 @@ def test_sensitive_paths(folder: str) -> None:
 
 def test_configuration(folder: str) -> None:
     assert rows(folder, "resource", "module.m.terraform_data.c") == {("module.m", "managed", "terraform_data")}
-    assert rows(folder, "provisioner") == {(A, "local-exec", "create")}
+    removed = ("terraform_data.gone", "local-exec", "destroy")
+    assert rows(folder, "provisioner") == {(A, "local-exec", "create"), removed}
     assert rows(folder, "lifecycle", A) == {
         ("create_before_destroy", "true"),
         ("prevent_destroy", "1 > 2"),

@@ -131,3 +131,31 @@ def test_files_and_folders(tmp_path: Path) -> None:
                 else str(tmp_path / "empty")
             ]
         )
+
+
+def test_a_file_that_is_called_like_a_policy_of_the_library_is_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies" / "required_tags.dl").write_text('required_tag("Team").\n')
+    for words in (["builtin:required_tags", "policies"], ["policies", "builtin:required_tags"]):
+        assert len(policy_files(words)) == 2
+
+
+def test_folders_that_links_lead_to_are_read(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "a.dl").write_text("")
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies" / "shared").symlink_to(tmp_path / "shared")
+    (tmp_path / "policies" / "circle").symlink_to(tmp_path / "policies")
+    assert [name for name, _ in policy_files([str(tmp_path / "policies")])] == [
+        str(tmp_path / "policies" / "shared" / "a.dl")
+    ]
+
+
+def test_a_folder_called_like_a_rule_file_is_no_policy(tmp_path: Path) -> None:
+    (tmp_path / "a.dl").mkdir()
+    with pytest.raises(Failure) as caught:
+        policy_files([str(tmp_path)])
+    assert [d.code for d in caught.value.diagnostics] == ["policy.unreadable"]
