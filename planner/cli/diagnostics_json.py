@@ -113,8 +113,8 @@ def _lines(source: Source, low: int, high: int) -> tuple[bytes, int]:
     data = source.text.encode("utf-8", "surrogatepass")
     lines: list[bytes] = []
     first = -1
-    at = 0
-    while at < len(data):
+    at = data.rfind(b"\n", 0, low) + 1
+    while at < len(data) and at <= high:
         newline = data.find(b"\n", at)
         end = newline if newline >= 0 else len(data)
         line_end = end - 1 if end > at and data[end - 1] == 13 else end

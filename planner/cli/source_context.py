@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from functools import lru_cache
+from operator import itemgetter
+
 from planner.vocabulary.span import Source
 
 _OPEN, _CLOSE = "{[(", "}])"
@@ -12,16 +16,23 @@ def enclosing_block(source: Source, offset: int) -> str | None:
     in other files. Works on files that do not parse: it only looks at brackets, strings and comments."""
     if offset < 0 or source.filename.endswith(".json"):
         return None
-    text = source.text
-    start, at = 0, 0
-    while at < len(text) and start <= offset:
-        at = _skip_blank(text, at)
-        start = at
-        end = _item_end(text, at)
-        if start <= offset < end:
-            return _header(text, start, end)
-        at = max(end, at + 1)
-    return None
+    items = _items(source)
+    number = bisect_right(items, offset, key=itemgetter(0)) - 1
+    if number < 0:
+        return None
+    start, end = items[number]
+    return _header(source.text, start, end) if offset < end else None
+
+
+@lru_cache(4)
+def _items(source: Source) -> list[tuple[int, int]]:
+    """Where the blocks and attributes of a file begin and end; kept, because a file may have many diagnostics."""
+    text, found, at = source.text, [], 0
+    while (start := _skip_blank(text, at)) < len(text):
+        end = _item_end(text, start)
+        found.append((start, end))
+        at = max(end, start + 1)
+    return found
 
 
 def _skip_blank(text: str, at: int) -> int:

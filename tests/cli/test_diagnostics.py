@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.cli import source_context
 from planner.cli.diagnostics_json import diagnostic_json, validate_json
 from planner.cli.render_diagnostics import consolidate, render, show
 from planner.cli.source_context import enclosing_block
@@ -171,6 +172,16 @@ def test_compact_warnings():
 )
 def test_enclosing_block(piece, block):
     assert enclosing_block(MAIN, TEXT.index(piece)) == block
+
+
+def test_blocks_are_looked_for_once_in_a_file(monkeypatch):
+    ends = []
+    real = source_context._item_end
+    monkeypatch.setattr(source_context, "_item_end", lambda *words: ends.append(words) or real(*words))
+    source = Source("many.tf", 'check "c" {\n}\nx = 1\n' * 100)
+    found = [enclosing_block(source, offset) for offset in range(len(source.text))]
+    assert len(ends) == 200
+    assert found == [*['check "c"'] * 13, *[None] * 7] * 100
 
 
 def test_no_enclosing_block():
