@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.language.values import NULL, number_from_text
+from planner.language.values import NULL, Value, number_from_text
 from planner.syntax.json_reader import JsonArray, JsonAtom, JsonText, JsonValue
 from planner.syntax.literals import normal
 from planner.syntax.nodes import Expression, Literal, Node, Object, ObjectItem, Tuple
@@ -17,12 +17,12 @@ _OFFSETS = frozenset(
 
 def to_expression(value: JsonValue, source: Source, templates: bool) -> Expression:
     """The expression that a JSON value stands for. With `templates` strings are parsed, and a mistake in one raises
-    Failure; so does an object with a name twice."""
+    Failure; so do an object with a name twice, and a number beyond all that there are."""
     if value.__class__ is JsonText:
         return _string(value, source, templates)
     if value.__class__ is JsonAtom:
         atom = value.value
-        content = NULL if atom is None else number_from_text(atom) if isinstance(atom, str) else atom
+        content = NULL if atom is None else _number(atom, value, source) if isinstance(atom, str) else atom
         return Literal(content, value.start, value.end)
     if isinstance(value, JsonArray):
         return Tuple(tuple(to_expression(v, source, templates) for v in value.items), value.start, value.end)
@@ -38,6 +38,14 @@ def to_expression(value: JsonValue, source: Source, templates: bool) -> Expressi
         content = to_expression(member, source, templates)
         items.append(ObjectItem(key, False, content, key.start, content.end))
     return Object(tuple(items), value.start, value.end)
+
+
+def _number(text: str, atom: JsonAtom, source: Source) -> Value:
+    try:
+        return number_from_text(text)
+    except ValueError:
+        detail = f"{text if len(text) < 50 else text[:47] + '...'} is beyond all numbers."
+        raise Failure(error("json.number", "Invalid JSON number", detail, Span(source, atom.start, atom.end))) from None
 
 
 def _string(string: JsonText, source: Source, templates: bool) -> Expression:

@@ -46,7 +46,7 @@ def loads(data: bytes) -> Any:
 
     try:
         text = data.decode("utf-8")
-        return json.loads(text, parse_float=Decimal, parse_constant=_no_constant)
+        return json.loads(text, parse_float=_decimal, parse_constant=_no_constant)
     except UnicodeDecodeError as e:
         raise JsonError("not UTF-8", e.start) from None
     except json.JSONDecodeError as e:
@@ -55,6 +55,13 @@ def loads(data: bytes) -> Any:
         raise JsonError("nested too deeply", 0) from None
     except ValueError as e:
         raise JsonError(str(e), 0) from None
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        raise ValueError(f"{text[:40]}... is beyond all numbers") from None
 
 
 def _no_constant(name: str) -> Any:

@@ -270,6 +270,8 @@ def test_positions_inside_strings() -> None:
         ('"x${1 2}"', "syntax.expected_template_brace", "2"),
         ('["%{ while }"]', "syntax.unknown_directive", "while"),
         ('{"k": 1, "k": 2}', "json.duplicate_attribute", '"k"'),
+        ("[1, -1e9999999999]", "json.number", "-1e9999999999"),
+        ('{"k": 1e-' + "9" * 50 + "}", "json.number", "1e-" + "9" * 50),
     ],
 )
 def test_mistakes_in_values_come_when_the_expression_is_asked_for(value: str, code: str, text: str) -> None:

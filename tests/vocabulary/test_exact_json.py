@@ -63,7 +63,21 @@ def test_strings_that_look_like_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b"{", b"[1,]", b"nul", b"NaN", b"[NaN]", b"[Infinity, 1e5]", b"\xff", b"[1e5,\xff]", b'{"a":1e5,}']
+    "text",
+    [
+        b"",
+        b"{",
+        b"[1,]",
+        b"nul",
+        b"NaN",
+        b"[NaN]",
+        b"[Infinity, 1e5]",
+        b"\xff",
+        b"[1e5,\xff]",
+        b'{"a":1e5,}',
+        b"[1e%s]" % (b"9" * 30),
+        b"[1e-%s]" % (b"9" * 30),
+    ],
 )
 def test_what_is_no_json(text: bytes) -> None:
     with pytest.raises(JsonError) as problem:
