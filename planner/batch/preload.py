@@ -9,11 +9,11 @@ from types import TracebackType
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # the processes that are forked handle it
 
-from planner.__main__ import DEPTH  # noqa: E402
+from planner.__main__ import DEPTH, DIGITS  # noqa: E402
 
 gc.disable()
 sys.setrecursionlimit(DEPTH)
-sys.set_int_max_str_digits(0)
+sys.set_int_max_str_digits(DIGITS)
 
 import planner.apply.walk  # noqa: E402
 import planner.backends  # noqa: E402

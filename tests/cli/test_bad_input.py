@@ -452,3 +452,14 @@ def test_a_process_ends_with_a_diagnostic_too(tmp_path: Path) -> None:
         [sys.executable, "-m", "planner", "validate"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1 and "Traceback" not in done.stderr and "main.tf line 2" in done.stderr
+
+
+def test_numbers_longer_than_any_are_refused_and_not_read_for_minutes(tmp_path: Path) -> None:
+    """Reading them takes time that grows with the square of their digits, and Python listens to no signal then."""
+    output = f'{{"value": {"9" * 30_000}, "type": "number"}}'
+    (tmp_path / "terraform.tfstate").write_text(
+        f'{{"version": 4, "terraform_version": "1.12.0", "serial": 1, "lineage": "l", "outputs": {{"o": {output}}}}}'
+    )
+    done = subprocess.run([sys.executable, "-m", "planner", "output"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "is not valid JSON: Exceeds the limit (20000" in " ".join(done.stderr.split())
