@@ -12,7 +12,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from attrs import field, frozen
@@ -60,7 +62,11 @@ class Fetcher:
         forced, colons, rest = address.partition("::")
         if not colons or not forced.isalnum():
             forced, rest = "", address
-        scheme = forced or urlsplit(rest).scheme
+        try:
+            scheme = urlsplit(rest).scheme
+        except ValueError as bad:
+            raise InstallError(f"{shown(rest)} is no valid URL ({without_secrets(str(bad))})") from None
+        scheme = forced or scheme
         if scheme in _UNSUPPORTED:
             raise InstallError(f"modules from {_UNSUPPORTED[scheme]} ({scheme}::) cannot be installed by this program")
         bare, parameters = _parameters(rest)
@@ -178,7 +184,9 @@ class Fetcher:
         try:
             if key:
                 _write_key(key_file, key)
-                environ["GIT_SSH_COMMAND"] = f"{environ.get('GIT_SSH_COMMAND') or 'ssh'} -i {key_file}"
+                # for a shell, and for submodules from within the repository
+                ssh = environ.get("GIT_SSH_COMMAND") or "ssh"
+                environ["GIT_SSH_COMMAND"] = f"{ssh} -i {quote(str(key_file.absolute()))}"
             shallow = ["--depth", depth, f"--branch={ref or _default_branch(repository, environ)}"] if depth else []
             try:
                 _run(["clone", *shallow, "--", repository, str(target)], environ)
@@ -273,7 +281,8 @@ def _meta(body: bytes) -> str:
             if tag == "meta" and given.get("name") == "terraform-get":
                 found.append(given.get("content") or "")
 
-    Reader().feed(body.decode("utf-8", "replace"))
+    with suppress(AssertionError):  # what html.parser ends in at some pages; what it found before that counts
+        Reader().feed(body.decode("utf-8", "replace"))
     return found[0] if found else ""
 
 

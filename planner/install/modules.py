@@ -14,6 +14,7 @@ from planner.config.modules_manifest import ModuleRecord, module_key
 from planner.config.reading import Problems
 from planner.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
 from planner.config.version_constraints import Version, parse_constraints
+from planner.install.answers import list_in
 from planner.install.archive import unpack
 from planner.install.files import beside, copied, remove
 from planner.install.getters import Fetcher, below
@@ -123,7 +124,7 @@ class ModuleInstaller:
         if not isinstance(modules, list) or not modules or not isinstance(modules[0], dict):
             raise InstallError(f"the answer of the registry {host} lists no modules", "registry")
         found = []
-        for item in modules[0].get("versions") or []:
+        for item in list_in(modules[0], "versions", f"the registry {host}"):
             try:
                 found.append(Version(str(item.get("version"))))
             except (ValueError, AttributeError):
@@ -149,7 +150,7 @@ class ModuleInstaller:
                 raise InstallError(f"the registry names {without_secrets(location)} as its location", "registry")
             return _Origin(target, sub, True, credentials if body["use_registry_credentials"] else {})
         location = location or answer.headers.get("X-Terraform-Get") or ""
-        if not location:
+        if not isinstance(location, str) or not location:
             raise InstallError(f"the registry {host} does not say where version {version} is", "registry")
         if location.startswith(("/", "./", "../")):
             location = resolve(url, location)

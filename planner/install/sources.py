@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 from attrs import evolve
 
 from planner.config.version_constraints import Version
+from planner.install.answers import list_in, object_in, texts_in
 from planner.install.hosts import PROVIDERS, Hosts
 from planner.install.package import Package, RegistryClaims
 from planner.install.problem import InstallError
@@ -80,19 +81,19 @@ class NetworkMirror:
         answer = self._get(address, "index.json")
         if answer.status == 404:
             raise InstallError(f"{self.url} does not have {address}", "not_found")
-        found = _object(self._accepted(answer), "versions", self.url)
+        found = object_in(self._accepted(answer).json(), "versions", self.url)
         return readable(found), []
 
     def package(self, address: str, version: Version, platform: str) -> Package:
         answer = self._get(address, f"{version}.json")
         if answer.status == 404:
             raise InstallError(f"{self.url} lists version {version} of {address}, but says nothing about it")
-        archives = _object(self._accepted(answer), "archives", self.url)
+        archives = object_in(self._accepted(answer).json(), "archives", self.url)
         one = archives.get(platform)
         if not isinstance(one, dict) or not isinstance(one.get("url"), str):
             raise no_platform(address, version, platform)
         reported = archives.values() if self.trusted else [one]
-        hashes = [h for a in reported if isinstance(a, dict) for h in a.get("hashes") or [] if isinstance(h, str)]
+        hashes = [h for a in reported for h in texts_in(a, "hashes", self.url)]
         url = resolve(answer.url, one["url"])
         return Package(
             address,
@@ -141,15 +142,13 @@ class Registry:
             raise InstallError(
                 f"the registry {address.partition('/')[0]} has no provider {address}", "unknown_provider"
             )
-        body = self._accepted(address, answer).json()
-        items = body.get("versions") if isinstance(body, dict) else None
+        body, where = self._accepted(address, answer).json(), _registry_of(address)
         found = {}
-        for item in items or []:
+        for item in list_in(body, "versions", where):
             if isinstance(item, dict) and isinstance(item.get("version"), str):
-                found[item["version"]] = tuple(map(str, item.get("protocols") or ()))
-        remarks = body.get("warnings") if isinstance(body, dict) else None
+                found[item["version"]] = texts_in(item, "protocols", where)
+        self._remarks[address] = [str(r) for r in list_in(body, "warnings", where)]
         self._known[address] = found
-        self._remarks[address] = [str(r) for r in remarks or []]
 
     def package(self, address: str, version: Version, platform: str) -> Package:
         system, _, machine = platform.partition("_")
@@ -168,19 +167,20 @@ class Registry:
         url, sums, signature = (
             _url(answer.url, body.get(name), name) for name in ("download_url", "shasums_url", "shasums_signature_url")
         )
-        keys = (body.get("signing_keys") or {}).get("gpg_public_keys") or []
+        where = _registry_of(address)
+        keys = list_in(object_in(body, "signing_keys", where), "gpg_public_keys", where)
         claims = RegistryClaims(
             sha256,
             str(body.get("filename") or ""),
             self.web.document(sums),
             self.web.document(signature),
             tuple(str(key.get("ascii_armor") or "") for key in keys if isinstance(key, dict)),
-            _packages(body.get("packages")),
+            _packages(object_in(body, "packages", where), where),
         )
         return Package(address, version, platform, url, claims.file_name, claims, retries=self.retries)
 
     def _check_protocols(self, address: str, version: Version, body: dict[str, Any]) -> None:
-        spoken = tuple(map(str, body.get("protocols") or ()))
+        spoken = texts_in(body, "protocols", _registry_of(address))
         if not spoken or _speaks(spoken):
             return
         usable = [v for v in self.versions(address)[0] if _speaks(self._known[address].get(str(v), ()))]
@@ -309,14 +309,6 @@ def _addresses(base: Path) -> list[str]:
     return found
 
 
-def _object(answer: Answer, name: str, where: str) -> Mapping[str, Any]:
-    body = answer.json()
-    inner = body.get(name) if isinstance(body, dict) else None
-    if inner is not None and not isinstance(inner, dict):
-        raise InstallError(f"the answer of {where} has no object {name}")
-    return inner or {}
-
-
 def _url(base: str, text: Any, name: str) -> str:
     url = resolve(base, text) if isinstance(text, str) and text else ""
     if urlsplit(url).scheme not in ("http", "https"):
@@ -324,13 +316,16 @@ def _url(base: str, text: Any, name: str) -> str:
     return url
 
 
-def _packages(given: Any) -> dict[str, tuple[int, tuple[str, ...]]]:
+def _packages(given: Mapping[str, Any], where: str) -> dict[str, tuple[int, tuple[str, ...]]]:
     found = {}
-    for platform, one in (given or {}).items():
+    for platform, one in given.items():
         if isinstance(one, dict) and isinstance(one.get("package_size"), int):
-            hashes = tuple(h for h in one.get("hashes") or () if isinstance(h, str))
-            found[str(platform)] = (one["package_size"], hashes)
+            found[platform] = (one["package_size"], texts_in(one, "hashes", where))
     return found
+
+
+def _registry_of(address: str) -> str:
+    return f"the registry {address.partition('/')[0]}"
 
 
 def _speaks(protocols: Iterable[str]) -> bool:

@@ -236,12 +236,20 @@ def _opener() -> Any:
 
 
 def resolve(base: str, url: str) -> str:
-    """A URL that an answer from `base` names."""
-    return urljoin(base, url)
+    """A URL that an answer from `base` names. Raises InstallError."""
+    try:
+        found = urljoin(base, url)
+        urlsplit(found)  # joining lets some pass that are no URL
+    except ValueError as bad:
+        raise InstallError(f"{host_of(base)} names {shown(url)}, which is no valid URL ({bad})") from None
+    return found
 
 
 def host_of(url: str) -> str:
-    return urlsplit(url).netloc.rpartition("@")[2] or url
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2] or url
+    except ValueError:
+        return without_secrets(url)
 
 
 def shown(url: str) -> str:

@@ -204,3 +204,15 @@ def test_addresses_are_no_options(project: Project, source: str) -> None:
     project.write(call(source.replace("RAN", str(ran))))
     project.run("get", code=1)
     assert not ran.exists() and not os.path.lexists(project.work / ".terraform" / "modules" / "m")
+
+
+@pytest.mark.parametrize("data", [".terraform", "a b$(touch ran)"])
+def test_the_key_of_an_address_is_a_file_for_ssh_wherever_git_runs(project: Project, data: str) -> None:
+    program, words = project.folder / "ssh", project.folder / "words"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > "{words}"\nexit 1\n')
+    program.chmod(0o755)
+    project.write(call("git::ssh://git@localhost:1/x.git?sshkey=dG9rM24="))
+    project.run("get", code=1, GIT_SSH_COMMAND=str(program), TF_DATA_DIR=data)
+    option, key, *_ = words.read_text().split("\n")
+    assert option == "-i" and key.startswith(f"{project.work}/{data}/modules/")
+    assert not (project.work / "ran").exists()

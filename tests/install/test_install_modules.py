@@ -147,6 +147,8 @@ def archives(world: World) -> None:
         f'<html><meta name="terraform-get" content="{world.url}/a/box.zip"></html>'.encode(), media_type="text/html"
     )
     world.files["/circle"] = Reply(headers={"X-Terraform-Get": f"{world.url}/circle"})
+    world.files["/odd"] = Reply(b'<meta name="terraform-get" content="./a/box.zip"><![odd[ ]]>', media_type="text/html")
+    world.files["/wrong"] = Reply(headers={"X-Terraform-Get": "https://[x/y.zip"})
     world.files["/nothing"] = Reply(b"<html>")
     world.files["/bad.zip"] = Reply(b"PK nonsense")
     world.files["/out.tgz"] = Reply(tarball({"../../main.tf": MAIN}))
@@ -164,6 +166,7 @@ def archives(world: World) -> None:
         ("/a/box?archive=zip&checksum=file:URL/sums", "m"),
         ("/page", "m"),
         ("/html", "m"),
+        ("/odd", "m"),
     ],
 )
 def test_archives(project: Project, world: World, path: str, directory: str) -> None:
@@ -180,6 +183,9 @@ def test_archives(project: Project, world: World, path: str, directory: str) -> 
     [
         ("URL/missing.zip", "404 Not Found"),
         ("URL/nothing", "neither ends like an archive"),
+        ("URL/wrong", "https://[x/y.zip is no valid URL"),
+        ("https://[x/y.zip", "https://[x/y.zip is no valid URL"),
+        ("git::https://[x/y", "https://[x/y is no valid URL"),
         ("URL/circle", "leads on and on"),
         ("URL/bad.zip", "the archive is damaged"),
         ("URL/out.tgz", "a member outside of it"),
@@ -202,6 +208,24 @@ def test_what_cannot_be_fetched(project: Project, world: World, source: str, tol
     assert told in project.run("init", code=1)
     modules = project.work / ".terraform" / "modules"
     assert not modules.exists() or sorted(p.name for p in modules.iterdir()) in ([], [".lock"])
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "told"),
+    [
+        ("versions", {"modules": [{"versions": True}]}, "has no list versions"),
+        ("versions", {"modules": 1}, "lists no modules"),
+        ("1.0.0/download", {"location": 1.5}, "does not say where version 1.0.0 is"),
+        ("1.0.0/download", {"location": "https://[x/y", "use_registry_credentials": True}, "no valid URL"),
+    ],
+)
+def test_registries_that_answer_with_something_else(
+    project: Project, world: World, path: str, answer: object, told: str
+) -> None:
+    world.module("acme/net/any", "1.0.0", {"main.tf": MAIN})
+    world.files[f"/m/acme/net/any/{path}"] = Reply(json.dumps(answer).encode())
+    project.write(call("mods.example.com/acme/net/any"))
+    assert told in project.run("init", code=1)
 
 
 def test_git_references_that_do_not_exist(project: Project, repository: Path) -> None:
