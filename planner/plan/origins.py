@@ -11,7 +11,8 @@ mentions may count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from planner.language.evaluate import try_evaluate
@@ -37,9 +38,11 @@ from planner.syntax.nodes import (
     For,
     GetAttr,
     Index,
+    Literal,
     Object,
     Parens,
     Relative,
+    Template,
     Traversal,
     Tuple,
     Variable,
@@ -323,6 +326,24 @@ def within_json(given: Given, before: Value, after: Value) -> list[Given]:
     assert isinstance(given.node, Call)
     (argument,) = given.node.arguments
     return [found for path, fresh in differing(old, new) for found in origins(given.to(argument, path, fresh))]
+
+
+def shows_text(node: Expression, before: Value) -> bool:
+    """Whether a value from before is what a template gives for some values in the place of its mentions: then nothing
+    says that the text around them was another."""
+    text = unmark(before)[0]
+    if text.__class__ is not str or not isinstance(node, Template):
+        return False
+    pieces = [(unmark(p.value)[0] if isinstance(p, Literal) else None, p) for p in node.parts]
+    if not all(piece.__class__ is str or isinstance(p, (Traversal, Variable)) for piece, p in pieces):
+        return False
+    pattern = "".join(".*" if piece is None else re.escape(piece) for piece, _ in pieces)
+    return re.fullmatch(pattern, text, re.DOTALL) is not None
+
+
+def reads_files(names: Iterable[str]) -> bool:
+    """Whether some of the functions read files."""
+    return any(name.removeprefix("core::").startswith(("file", "templatefile")) for name in names)
 
 
 def _decoded(value: Value) -> Value:

@@ -6,7 +6,7 @@ something is decided by rules/plan/unknowns.dl and causes.dl. Sensitive values n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -26,7 +26,17 @@ from planner.language.values import Null, Set, Unknown, Value, is_wholly_known, 
 from planner.plan.context import ModuleInstance
 from planner.plan.decision_sources import decision_source
 from planner.plan.model import Plan, ResourceChange
-from planner.plan.origins import Given, Path, differing, is_json, origins, path_step, within_json
+from planner.plan.origins import (
+    Given,
+    Path,
+    differing,
+    is_json,
+    origins,
+    path_step,
+    reads_files,
+    shows_text,
+    within_json,
+)
 from planner.plan.places import ANY, Place, Places, open_parts, select
 from planner.plan.short_text import short_text
 from planner.plan.triggers import watched
@@ -61,6 +71,8 @@ class Trace:
         self._waiting: list[Place] = []
         self._attributes: list[tuple[Place, str, str, Span | None]] = []
         self._parts: dict[str, list[str]] = {}
+        self._was: dict[str, Value] = {}
+        """what stood, before the plan, where something merely copies a place"""
         self._decided: set[str] = set()
 
     def build(self) -> FactBase:
@@ -250,7 +262,7 @@ class Trace:
                         self._part(place, inner)
         else:
             self._facts.add("named", text, source=self._source(place))
-            self._mentions(place, unknown=False)
+            self._mentions(place, unknown=False, before=self._was.get(text), after=value)
 
     def _changed_object(self, place: Place, value: Value) -> None:
         change = self.changes.get(place.root_text)
@@ -317,10 +329,13 @@ class Trace:
             found, alone = within_json(found[0], before, after), False
         text, hidden = str(place), self.places.is_sensitive(place)
         some = False
+        own: list[tuple[Given, bool]] = []
         waiting = [(given, alone) for given in reversed(found)]
         while waiting:
             given, direct = waiting.pop()
             mentioned, calls = chains(given.node)
+            if not unknown and _has_text(given, mentioned) and not (direct and shows_text(given.node, before)):
+                own.append((given, reads_files(call.name for call in calls)))
             for chain in mentioned:
                 name = chain.base.root if isinstance(chain.base, Traversal) else chain.base.name
                 if name in given.bound:
@@ -342,12 +357,17 @@ class Trace:
                     self._facts.add("refers_value", text, str(meant), source=span)
                     if copies:
                         self._facts.add("copies", text, str(meant), source=span)
+                        self._was.setdefault(str(meant), before)
             for call in calls if unknown else ():
                 function = None if "::" in call.name.removeprefix("core::") else lookup(call.name)
                 if function is not None and function.impure:
                     some = True
                     span = self._source(place) if hidden else Span(given.source, call.start, call.end)
                     self._facts.add("impure", text, call.name, source=span)
+        for given, reads in own if some else ():
+            span = self._source(place) if hidden else given.span
+            words = f"the text of {text}" + (" or of a file that it reads" if reads else "")
+            self._facts.add("own_text", text, words, source=span)
         return some
 
     def _in_blocks(self, place: Place, unknown: bool) -> bool:
@@ -365,6 +385,14 @@ class Trace:
 
 
 # ---------------------------------------------------------------- helpers
+
+
+def _has_text(given: Given, mentioned: Sequence[Chain]) -> bool:
+    """Whether an expression is more than a mention, or than what is made of the keys of a loop."""
+    node, names = given.node, [c.base.root if isinstance(c.base, Traversal) else c.base.name for c in mentioned]
+    if any(chain.start == node.start and chain.end == node.end for chain in mentioned):
+        return False
+    return not names or any(name not in given.bound or given.bound[name].given is not None for name in names)
 
 
 def _joined(path: Path, rest: Path) -> Path:

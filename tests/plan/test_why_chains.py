@@ -107,13 +107,13 @@ ACTIONS = {
         ['terraform_data.a.input changes from "old" to "new", as it is written in the configuration'],
     ),
     "default of a variable": (
-        'variable "v" { default = "new" }\nresource "terraform_data" "a" { input = "${var.v}." }',
-        ['terraform_data.a.input changes from "old" to "new."; it refers to var.v', 'var.v is "new" now (default)'],
+        'variable "v" { default = "new" }\nresource "terraform_data" "a" { input = "${var.v}d" }',
+        ['terraform_data.a.input changes from "old" to "newd"; it refers to var.v', 'var.v is "new" now (default)'],
     ),
     "text of a local": (
-        'locals { v = "new" }\nresource "terraform_data" "a" { input = "${local.v}." }',
+        'locals { v = "new" }\nresource "terraform_data" "a" { input = "${local.v}d" }',
         [
-            'terraform_data.a.input changes from "old" to "new."; it refers to local.v',
+            'terraform_data.a.input changes from "old" to "newd"; it refers to local.v',
             "local.v is what the configuration says",
         ],
     ),
@@ -390,6 +390,36 @@ LEAVES = {
     "an element that is no more in the text": ("[var.a]", ["A", "B"], set()),
     "a text": ('{ one = var.a, two = "x" }', {"one": "A", "two": "0"}, set()),
 }
+
+
+TEXTS = {
+    "around a mention": ('"${var.a}-v2"', "A-v1", True),
+    "of a template that is the same": ('"${var.a}-v2"', "a-v2", False),
+    "of a local value": ("local.text", "A-B", True),
+    "of a local value that is the same": ("local.text", "A/b", False),
+    "of a branch": ('var.a == "A" ? "new" : "B"', "old", True),
+    "of a computation": ("length(var.a) + 2", 2, True),
+    "of a loop": ('[for v in ["x", "y"] : "${var.a}${v}"]', ["Ax", "Az"], True),
+    "of a file": ('"${var.a} ${file("main.tf")}"', "A ", True),
+    "of an argument": ("module.m.out", {"x": "A.", "y": "A"}, True),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_that_may_have_been_another_is_named_beside_the_mentions(name: str, work: Path) -> None:
+    """Nobody blames a variable when somebody may as well have written something else around it."""
+    expression, before, expected = TEXTS[name]
+    (work / "m").mkdir()
+    (work / "m" / "main.tf").write_text(
+        'variable "v" {}\noutput "out" { value = { x = "${var.v.one}!", y = var.v.one } }', encoding="utf-8"
+    )
+    write_state(work, recorded("a", input=before))
+    found = explain_text(PARTS_OF % expression).action("terraform_data.a", "update")
+    steps = [s["tuple"] for s in found["proofs"].values()]
+    assert any(step[0] == "own_text" for step in steps) == expected
+    blamed = {s["tuple"][1] for s in found["proofs"].values() if s["tuple"][0] == "changes"}
+    if expected:
+        assert not {name for name in blamed if name.startswith("var.")}
 
 
 @pytest.mark.parametrize("name", LEAVES)
