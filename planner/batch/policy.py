@@ -4,6 +4,7 @@ what hinges on values that are not known yet is undecided, inputs from units wit
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from attrs import frozen
@@ -18,6 +19,7 @@ from planner.datalog.explain import Prover
 from planner.datalog.program import Program
 from planner.datalog.proof import proof_json
 from planner.datalog.values import Row
+from planner.policy.library import files_below
 from planner.policy.modal import VERDICTS, Modal, rewrite, written_name
 from planner.policy.model import KINDS, REFUSALS
 from planner.policy.program import foreign_rules
@@ -106,21 +108,20 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: Listener) ->
 
 
 def policy_files(words: tuple[str, ...]) -> Files:
-    """(name, text) of the policies that are named. Raises Failure."""
+    """(name, text) of the policies that are named: files, and folders with those below. Raises Failure."""
     found: list[tuple[str, str]] = []
     for word in words:
-        if os.path.isdir(word):
-            from planner.graph.build import user_files
-
-            files = user_files((word,))
-            if not files:
-                raise Failure(error("batch.policy", "No policies in the folder", f"{word} holds no file *.dl."))
-            found += files
-            continue
-        try:
-            found.append((word, read_text(word)))
-        except (OSError, ValueError) as problem:
-            raise Failure(error("batch.policy", "Cannot read a policy", f"{word}: {problem}.")) from None
+        problems: list[Diagnostic] = []
+        files = files_below(word, problems) if os.path.isdir(word) else [Path(word)]
+        if problems:
+            raise Failure(problems)
+        if not files:
+            raise Failure(error("batch.policy", "No policies in the folder", f"{word} holds no file *.dl."))
+        for file in files:
+            try:
+                found.append((str(file), read_text(file)))
+            except (OSError, ValueError) as problem:
+                raise Failure(error("batch.policy", "Cannot read a policy", f"{file}: {problem}.")) from None
     return tuple(found)
 
 

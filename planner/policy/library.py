@@ -58,7 +58,7 @@ def policy_files(words: Iterable[str]) -> Files:
         if word.startswith(BUILTIN):
             found.update(_builtin(word.removeprefix(BUILTIN), problems))
             continue
-        files = _below(word, problems) if os.path.isdir(word) else [Path(word)]
+        files = files_below(word, problems) if os.path.isdir(word) else [Path(word)]
         if not files:
             detail = f"{word} holds no file that ends in .dl."
             problems.append(error("policy.no_files", "No policies in the folder", detail))
@@ -76,7 +76,7 @@ def policy_files(words: Iterable[str]) -> Files:
     return tuple(found.items())
 
 
-def _below(folder: str, problems: list[Diagnostic]) -> list[Path]:
+def files_below(folder: str, problems: list[Diagnostic]) -> list[Path]:
     """The rule files of a folder. What cannot be listed is a problem: nobody knows which policies stand there."""
     found: list[Path] = []
     seen: set[str] = set()

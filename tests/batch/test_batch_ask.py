@@ -106,7 +106,7 @@ def test_policies_see_all_units(fleet: Path) -> None:
     write(fleet, {"s2/main.tf": SECRET.replace("bucket-1", "bucket-2")})
     assert batch(fleet, "policy", "-policy=policies").code == 0
     assert "No policies" in batch(fleet, "policy").errors
-    write(fleet, {".planner/batch-policies/p.dl": "deny(X).\n"})
+    write(fleet, {".planner/batch-policies/below/p.dl": "deny(X).\n"})
     ran = batch(fleet, "policy")
     assert ran.code == 1 and "p.dl" in ran.errors
 
