@@ -35,11 +35,14 @@ PATIENCE = 0.02
 class _Interrupts:
     """How many interrupts the handler was called for (several may be one call), the pipe had, and were answered."""
 
-    def __init__(self) -> None:
+    def __init__(self, writing: int) -> None:
         self.called = self.received = self.answered = 0
+        self.writing, self.report = writing, sys.unraisablehook
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         self.called += number != NUDGE
+        if frame is not None and frame.f_code is _Interrupts.dropped.__code__:
+            return  # what is raised there is dropped as well; the next nudge comes later
         count = max(self.called, self.received)
         if count <= self.answered:
             return
@@ -47,6 +50,13 @@ class _Interrupts:
         STOP.requested = True
         if count > 1 or _at_once:
             raise KeyboardInterrupt
+
+    def dropped(self, problem: sys.UnraisableHookArgs) -> None:
+        """Python drops what is raised in a callback of its own, as when an object goes; an interrupt comes again."""
+        if problem.exc_type is KeyboardInterrupt:
+            os.write(self.writing, bytes((signal.SIGINT,)))
+        else:
+            self.report(problem)
 
     def read(self, pipe: int, main: int) -> None:
         while True:
@@ -60,22 +70,13 @@ class _Interrupts:
 
 def install() -> None:
     """Turn SIGINT and SIGTERM into a request to stop; a second one raises KeyboardInterrupt on the main thread."""
-    interrupts = _Interrupts()
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
+    interrupts = _Interrupts(writing)
     for number in (signal.SIGINT, signal.SIGTERM, NUDGE):
         signal.signal(number, interrupts.handle)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    report = sys.unraisablehook
-
-    def dropped(problem: sys.UnraisableHookArgs) -> None:
-        """Python drops what is raised in a callback of its own, as when an object goes; an interrupt comes again."""
-        if problem.exc_type is KeyboardInterrupt:
-            os.write(writing, bytes((signal.SIGINT,)))
-        else:
-            report(problem)
-
-    sys.unraisablehook = dropped
+    sys.unraisablehook = interrupts.dropped
     Thread(target=interrupts.read, args=(reading, get_ident()), name="interrupts", daemon=True).start()
 
 
