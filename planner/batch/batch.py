@@ -116,14 +116,11 @@ class Batch:
         if known is not None:
             return from_plain(known, self.fleet, self.command, self.own)
         surveys = {name: self.made.get(name) or survey_of(text) for name, text in self.texts.items()}
-        found = analyse(self.fleet, surveys, selection, self.command, self.own, want, self.left())
+        gone = self.cache.known_states(self.fleet.units)
+        found = analyse(self.fleet, surveys, selection, self.command, self.own, want, gone)
         if key and not (found.diagnostics or self.fleet.diagnostics):
             self.cache.keep_analysis(self.command, key, to_plain(found))
         return found
-
-    def left(self) -> dict[str, str]:
-        """The state files of units that earlier commands knew, and that the fleet does not have."""
-        return self.cache.known_states(self.fleet.units)
 
     def _analysis_key(self) -> str:
         """What the analysis of a whole fleet rests on."""
