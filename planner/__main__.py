@@ -18,12 +18,6 @@ def main() -> int:
     sys.setrecursionlimit(DEPTH)
     sys.set_int_max_str_digits(DIGITS)
     try:
-        if sys.argv[1:2] == ["batch"]:
-            from planner.standby.client import ask
-
-            code = ask(sys.argv[1:])
-            if code is not None:
-                os._exit(code)  # nothing was loaded here, and nothing written
         from planner.cli.main import run
 
         return run(sys.argv[1:], _leave)

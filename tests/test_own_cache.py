@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from planner import assets, own_cache
-from planner.standby import socket_path
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -172,41 +171,6 @@ def test_what_is_known_of_a_fleet_is_not_told_to_others(home: Path, monkeypatch:
     os.rename(home / "moved", home / "again")
     forget()
     assert Cache(str(home / "again")).analysis("plan", "key") is None
-
-
-@pytest.mark.parametrize("bits", [0o700, 0o770, 0o702])
-def test_a_process_that_stands_by_is_asked_only_where_nobody_else_can_listen(home: Path, bits: int) -> None:
-    import socket
-    import tempfile
-    import threading
-
-    from planner.standby.client import ask
-
-    with tempfile.TemporaryDirectory(dir="/tmp") as short, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", short)
-        patch.setenv("PLANNER_STANDBY", "60")
-        path = socket_path()
-        assert path is not None
-        os.mkdir(os.path.dirname(path))
-        os.chmod(os.path.dirname(path), bits)
-        asked: list[bytes] = []
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(path)
-            listener.listen()
-
-            def refuse() -> None:
-                connection, _ = listener.accept()
-                asked.append(connection.recv(1))
-                connection.close()
-
-            thread = threading.Thread(target=refuse)
-            thread.start()
-            assert ask(["batch", "plan"]) is None
-            with socket.socket(socket.AF_UNIX) as last:
-                last.connect(path)
-                last.sendall(b"!")
-            thread.join(30)
-        assert (asked == [b"!"]) is (bits != 0o700)
 
 
 class Evil:

@@ -32,8 +32,6 @@ class Report:
     workers: int = 0
     peak: int = 0
     in_flight: tuple[str, ...] = ()
-    standby: bool = False
-    """whether a process stands by from now on for the next commands"""
 
     @property
     def failed(self) -> bool:
@@ -61,8 +59,6 @@ class Run:
         self.done: dict[str, Done] = done or {}
         self.facts = facts
         self.cut_off = cut_off
-        self.planned = 0
-        self.standby = False
         self.order = sorted(analysis.selected, key=lambda unit: (analysis.waves.get(unit, 0), unit))
 
     def plan(self, units: list[str], command: str = "plan", mode: str = "plan") -> dict[str, Done]:
@@ -131,7 +127,6 @@ class Run:
                     if requests[done.unit].command == "plan":
                         cache.keep_result(requests[done.unit], done.result, run.record.name)
                     run.done[done.unit] = evolve(done, result=evolve(done.result, reads=[]))
-                    run._count(command)
                 run.listener.ended(done)
 
         schedule = Schedule(
@@ -152,14 +147,6 @@ class Run:
             cache.look_again()
         self.batch.peak = max(self.batch.peak, schedule.peak)
         return self.done
-
-    def _count(self, command: str) -> None:
-        """Many plans: others will follow when a little has changed, and then most of their time would be starting."""
-        from planner.standby.begin import MANY, begin
-
-        self.planned += command in HARMLESS
-        if self.planned == MANY:
-            self.standby = begin()
 
     def _request(self, unit: str, command: str, decision: Decision, keep_plan: bool) -> Request:
         analysis, options = self.analysis, self.batch.options
@@ -230,7 +217,6 @@ def finish(run: Run, report: Report, started: float, in_flight: tuple[str, ...] 
         workers=run.batch.workers,
         peak=run.batch.peak,
         in_flight=in_flight,
-        standby=run.standby,
     )
     run.record.add("ended", exit=int(found.failed))
     run.record.close()

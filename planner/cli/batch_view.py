@@ -174,10 +174,6 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
         terminal.out("The run was interrupted. To go on: planner batch resume")
     if document["run"]:
         terminal.out(f"Record: .planner/batch/{document['run']}")
-    if report.standby:
-        terminal.out(
-            "A process stands by for some minutes: the next batch commands start at once (PLANNER_STANDBY=0: never)."
-        )
 
 
 def table(document: dict[str, Any]) -> str:

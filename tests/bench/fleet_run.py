@@ -1,7 +1,7 @@
 """How long batches take: `python tests/bench/fleet_run.py [-units N] [-resources N] [-rounds N] [-tofu PATH]`.
 
 In each round a new fleet in five layers is planned, again without any change, and again with one changed file; the
-first time nothing of its files is known and the process that stands by is not there yet. With -tofu, its `init` and
+first time nothing of its files is known. With -tofu, its `init` and
 `plan` of a hundred units, as many at a time as there are processors, stand for the whole fleet. Prints medians.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -34,9 +33,9 @@ def timed(command: list[str], folder: Path, environment: dict[str, str]) -> floa
     return time.perf_counter() - began
 
 
-def one_round(units: int, resources: int, stays: bool, times: dict[str, list[float]]) -> None:
+def one_round(units: int, resources: int, times: dict[str, list[float]]) -> None:
     place = Path(tempfile.mkdtemp(prefix="fleet", dir="/tmp"))
-    environment = {**os.environ, "XDG_CACHE_HOME": str(place / "cache"), "PLANNER_STANDBY": "300" if stays else "0"}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(place / "cache")}
     (place / "tiny").mkdir()
     write_fleet(place / "tiny", 4, 4, 2)
     plan = [sys.executable, "-m", "planner", "batch", "plan"]
@@ -45,16 +44,12 @@ def one_round(units: int, resources: int, stays: bool, times: dict[str, list[flo
     names = write_fleet(place / "fleet", units, resources, 5)
     os.sync()
     time.sleep(SETTLED)
-    kind = "standing by" if stays else "alone"
-    times.setdefault(f"first, {kind}", []).append(timed(plan, place / "fleet", environment))
+    times.setdefault("first", []).append(timed(plan, place / "fleet", environment))
     for _ in range(5):
-        times.setdefault(f"unchanged, {kind}", []).append(timed(plan, place / "fleet", environment))
+        times.setdefault("unchanged", []).append(timed(plan, place / "fleet", environment))
         with (place / "fleet" / names[units // 2] / "main.tf").open("a", encoding="utf-8") as file:
             file.write("# changed\n")
-        times.setdefault(f"one changed, {kind}", []).append(timed(plan, place / "fleet", environment))
-    for lock in (place / "cache/planner").glob("standby-*.lock"):
-        os.kill(int(lock.read_text()), signal.SIGTERM)
-    time.sleep(0.5)
+        times.setdefault("one changed", []).append(timed(plan, place / "fleet", environment))
     shutil.rmtree(place)
 
 
@@ -77,20 +72,16 @@ def main() -> None:
     given = parser.parse_args()
     times: dict[str, list[float]] = {}
     for _ in range(given.rounds):
-        for stays in (True, False):
-            one_round(given.units, given.resources, stays, times)
+        one_round(given.units, given.resources, times)
         if given.tofu:
             times.setdefault("OpenTofu, 100 units", []).append(peer_round(given.tofu, given.resources))
     medians = {name: statistics.median(found) for name, found in times.items()}
     for name, found in times.items():
         print(f"{name:<26} {medians[name]:7.3f} s   {min(found):.3f} to {max(found):.3f}")
-    for kind in ("standing by", "alone"):
-        print(
-            f"one changed, {kind}: 1/{medians[f'first, {kind}'] / medians[f'one changed, {kind}']:.0f} of the first run"
-        )
-        if given.tofu:
-            whole = medians["OpenTofu, 100 units"] * given.units / 100
-            print(f"first, {kind}: {whole / medians[f'first, {kind}']:.1f} times faster than OpenTofu")
+    print(f"one changed: 1/{medians['first'] / medians['one changed']:.0f} of the first run")
+    if given.tofu:
+        whole = medians["OpenTofu, 100 units"] * given.units / 100
+        print(f"first: {whole / medians['first']:.1f} times faster than OpenTofu")
 
 
 if __name__ == "__main__":

@@ -95,7 +95,6 @@ def _environment(here: Path) -> dict[str, str]:
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(here),
-        "PLANNER_STANDBY": "0",
         "XDG_CACHE_HOME": str(here / ".cache"),
     }
 
