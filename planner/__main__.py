@@ -38,7 +38,7 @@ def _open_missing() -> None:
 
 
 def _leave(code: int) -> None:
-    from planner.signals import leave
+    from planner.support.signals import leave
 
     leave(code)
 

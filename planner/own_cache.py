@@ -16,7 +16,7 @@ import stat
 from contextlib import suppress
 from functools import lru_cache
 
-from planner.assets import cache_dir, is_closed, state_dir
+from planner.support.assets import cache_dir, is_closed, state_dir
 
 SEAL = 32
 """bytes that an entry begins with"""

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from attrs import evolve, field, frozen
 
 from planner.graph.answers import Answers
-from planner.graphs import apply_graph, build, remembered
-from planner.prepare import get, init, lock_providers, mirror_providers
-from planner.query import Asked, query
-from planner.questions import graph, why
-from planner.session import (
+from planner.operations.graphs import apply_graph, build, remembered
+from planner.operations.prepare import get, init, lock_providers, mirror_providers
+from planner.operations.query import Asked, query
+from planner.operations.questions import graph, why
+from planner.operations.session import (
     Options,
     SchemaTable,
     Session,
@@ -32,14 +32,14 @@ from planner.session import (
     selection_problems,
     store_of,
 )
-from planner.shown import Shown, open_plan, outputs, plan_json, recorded_variables, show, state_json
+from planner.operations.shown import Shown, open_plan, outputs, plan_json, recorded_variables, show, state_json
+from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
-from planner.vocabulary.disk import read_whole
 
 if TYPE_CHECKING:
-    from planner.graph.model import Graph
     from planner.language.scope import Scope
-    from planner.plan.model import Plan
+    from planner.model.graph import Graph
+    from planner.model.plan import Plan
     from planner.plan.options import PlanOptions
     from planner.policy.guard import PolicyGuard
     from planner.state.model import State
@@ -136,7 +136,7 @@ def open_backend(session: Session) -> Session:
 
 def planned_backend(session: Session, made: Plan) -> Session:
     """The session with the backend that a saved plan was made with, whatever is set up now."""
-    from planner.state.local import open_backend
+    from planner.state.backends.local import open_backend
 
     settings = {name: value for name, value in made.backend.items() if name != "type"}
     backend, problems = open_backend(str(made.backend.get("type", "local")), settings)
@@ -171,8 +171,8 @@ def validate_loaded(session: Session, graph: Graph | None = None) -> list[Diagno
     """The same of a configuration that could be loaded, without what loading said. `graph`: that of a plan without
     limits, which has every vertex that validation looks at; without it one is built."""
     from planner.config.validate import check_module_arguments
-    from planner.plan.validate_walk import validate_walk
     from planner.state.model import State
+    from planner.validate.walk import validate_walk
 
     assert session.config is not None
     problems = missing_providers(session) or list(check_module_arguments(session.config))
@@ -193,7 +193,7 @@ def validate_loaded(session: Session, graph: Graph | None = None) -> list[Diagno
 def plan(options: Options, hooks: Hooks, to_apply: bool = False) -> Planned:
     """Compare configuration, state and real objects, and decide what to do. The state is locked meanwhile; `to_apply`:
     it stays locked until `release`, so that nobody can change it before the plan is applied."""
-    from planner.plan.variables import UNFIT
+    from planner.evaluation.variables import UNFIT
 
     session = load_configuration(options)
     if options.generate_config_out:
@@ -335,8 +335,8 @@ def _may_have_cycle(made: Plan) -> bool:
 def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
     """Whether these actions, on current or deposed objects, can give such edges; plans of thousands of units have few
     sets of them."""
-    from planner.datalog.evaluate import evaluate
-    from planner.datalog.fact_base import FactBuilder
+    from planner.datalog.engine.evaluate import evaluate
+    from planner.datalog.engine.fact_base import FactBuilder
     from planner.graph.build import graph_program
 
     facts = FactBuilder()
@@ -347,9 +347,9 @@ def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
 
 def plan_options(session: Session) -> PlanOptions:
     """The session's options as the plan walk reads them. Raises Failure."""
-    from planner.limits import provider_limits
+    from planner.operations.limits import provider_limits
     from planner.plan.options import PlanOptions
-    from planner.signals import STOP
+    from planner.support.signals import STOP
 
     options = session.options
     return PlanOptions(
@@ -383,7 +383,7 @@ def locked(
 ) -> Iterator[list[Diagnostic]]:
     """Hold the state's lock while something is done; what went wrong is in the list, also afterwards. `keep`: it is
     held on until `release`. A lock that is held already stays as it is."""
-    from planner.signals import STOP
+    from planner.support.signals import STOP
 
     problems: list[Diagnostic] = []
     store = session.store
@@ -417,9 +417,9 @@ def release(planned: Planned) -> list[Diagnostic]:
 def save_plan(planned: Planned, path: str) -> list[Diagnostic]:
     """Write the plan file, with the files of the configuration."""
     from planner.config.modules_manifest import manifest_path
-    from planner.language.json_codec import CodecError
-    from planner.plan.file import ABSOLUTE, write_plan
+    from planner.documents.plan_file import ABSOLUTE, write_plan
     from planner.state.workspace import data_directory
+    from planner.values.json_codec import CodecError
 
     session = planned.session
     assert planned.plan is not None and session.config is not None
@@ -459,7 +459,7 @@ def apply(options: Options, planned: Planned | str, hooks: Hooks) -> Applied:
         return Applied(None, diagnostics=(error("apply.offline_plan", "Cannot apply an offline plan", detail),))
     guard = None
     if made.policy is not None or session.options.judges:
-        from planner.policies import apply_guard
+        from planner.operations.policies import apply_guard
 
         guard, found = apply_guard(session, made)
         if guard is None:
@@ -490,9 +490,9 @@ def saved(options: Options, path: str) -> Planned:
 
 def _apply(session: Session, made: Plan, hooks: Hooks, guard: PolicyGuard | None = None) -> Applied:
     from planner.apply.walk import ApplyOptions, apply_walk
-    from planner.limits import provider_limits
-    from planner.plan.file import stale
-    from planner.signals import STOP
+    from planner.documents.plan_file import stale
+    from planner.operations.limits import provider_limits
+    from planner.support.signals import STOP
 
     assert session.config is not None and session.store is not None
     stored, problems = session.store.read()
@@ -572,7 +572,7 @@ def console_scope(options: Options, planning: bool = False) -> tuple[Scope | Non
             )
             _, problems = walk.plan()
             return walk.context.root.scope, [*session.diagnostics, *problems]
-        from planner.plan.eval_walk import eval_walk
+        from planner.evaluation.eval_walk import eval_walk
 
         graph = build("eval", session, session.state)
         context, problems = eval_walk(

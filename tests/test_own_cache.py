@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from planner import assets, own_cache
+from planner import own_cache
+from planner.support import assets
 
 ROOT = Path(__file__).resolve().parents[1]
 

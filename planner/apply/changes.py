@@ -8,16 +8,16 @@ from attrs import evolve
 
 from planner.apply.operation import Operation, Report, carry_out, recorded_object
 from planner.apply.provision import provision_created, provisions_creation
-from planner.language.paths import unknown_paths
-from planner.language.values import Null, Value, is_wholly_known, unmark_deep
+from planner.evaluation.instance import Instance
+from planner.evaluation.objects import RemoteObject, write_object
+from planner.evaluation.schema_marks import marked_by_schema, without_write_only
+from planner.model.plan import ResourceChange
 from planner.plan.data import data_configuration, read_data, report_to_check
 from planner.plan.decide import Decision, Facts, decide
-from planner.plan.instance import Instance
 from planner.plan.managed import configuration_of, differences, extend, path_name, propose
-from planner.plan.model import ResourceChange
-from planner.plan.objects import RemoteObject, write_object
-from planner.plan.schema_marks import marked_by_schema, without_write_only
 from planner.provider.conformity import object_problems
+from planner.values.paths import unknown_paths
+from planner.values.value import Null, Value, is_wholly_known, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from attrs import evolve
 
 from planner.apply.operation import Operation, Report, carry_out, recorded_object
 from planner.apply.provision import provision_departing
-from planner.language.types import DYNAMIC
-from planner.language.values import Null, Value, unmark_deep
-from planner.plan.instance import Instance
-from planner.plan.model import ResourceChange
-from planner.plan.objects import RemoteObject
-from planner.plan.provider_diagnostics import in_body
+from planner.evaluation.instance import Instance
+from planner.evaluation.objects import RemoteObject
+from planner.evaluation.provider_diagnostics import in_body
+from planner.model.plan import ResourceChange
 from planner.provider.interface import PlanRequest
+from planner.values.types import DYNAMIC
+from planner.values.value import Null, Value, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 
 if TYPE_CHECKING:

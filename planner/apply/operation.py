@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from planner.language.convert import path_text
-from planner.language.operations import same_value
-from planner.language.paths import apply_marks, marked_paths, unknown_paths
-from planner.language.values import Null, Value, is_wholly_known, unmark_deep
-from planner.plan.instance import Instance
+from planner.evaluation.instance import Instance
+from planner.evaluation.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
+from planner.evaluation.provider_diagnostics import in_body
+from planner.evaluation.schema_marks import combined_marks, schema_marks, sensitive_paths, without_write_only
 from planner.plan.lifecycle import keeps_object
-from planner.plan.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
-from planner.plan.provider_diagnostics import in_body
-from planner.plan.schema_marks import combined_marks, schema_marks, sensitive_paths, without_write_only
-from planner.plan.settled import unknown_as_null
 from planner.provider.conformity import object_problems
 from planner.provider.interface import ApplyRequest
 from planner.state.model import ObjectState
+from planner.values.convert import path_text
+from planner.values.operations import same_value
+from planner.values.paths import apply_marks, marked_paths, unknown_paths
+from planner.values.settled import unknown_as_null
+from planner.values.value import Null, Value, is_wholly_known, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:

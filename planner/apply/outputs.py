@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.language.values import Null, Value, is_wholly_known, mark, type_of, unmark_deep
-from planner.plan.conditions import check_rule
-from planner.plan.context import ModuleInstance, output_marks
+from planner.evaluation.conditions import check_rule
+from planner.evaluation.context import ModuleInstance, output_marks
 from planner.plan.outputs import evaluate_output
-from planner.plan.settled import unknown_as_null
 from planner.state.model import OutputState
+from planner.values.settled import unknown_as_null
+from planner.values.value import Null, Value, is_wholly_known, mark, type_of, unmark_deep
 from planner.vocabulary.address import join
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 

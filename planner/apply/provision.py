@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from planner.apply.provisioners import provisioner_schema, run_provisioner, unsupported
 from planner.config.model import Provisioner
+from planner.evaluation.instance import Instance
+from planner.evaluation.provider_diagnostics import in_body
+from planner.evaluation.repetition import Repetition
+from planner.evaluation.scope import ModuleScope
 from planner.language.decode import decode_block
-from planner.language.values import EPHEMERAL, SENSITIVE, Value, unmark_deep
-from planner.plan.instance import Instance
-from planner.plan.provider_diagnostics import in_body
-from planner.plan.repetition import Repetition
-from planner.plan.scope import ModuleScope
+from planner.values.value import EPHEMERAL, SENSITIVE, Value, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:

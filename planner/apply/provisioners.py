@@ -12,14 +12,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from planner.language.types import BOOL, STRING, ListType, MapType
-from planner.language.values import Null, Unknown, Value
 from planner.provider.interface import AttributeDiagnostic
+from planner.values.types import BOOL, STRING, ListType, MapType
+from planner.values.value import Null, Unknown, Value
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
-    from planner.language.schema import BlockSchema
+    from planner.values.schema import BlockSchema
 
 KNOWN = ("local-exec",)
 TAIL = 8 * 1024
@@ -46,7 +46,7 @@ def unsupported(type: str) -> AttributeDiagnostic | None:
 
 def provisioner_schema(type: str) -> BlockSchema | None:
     """The schema of a provisioner's block without the meta-arguments; None when there is no such type."""
-    from planner.language.schema import AttributeSchema, BlockSchema
+    from planner.values.schema import AttributeSchema, BlockSchema
 
     if type == "file":
         return BlockSchema(
@@ -110,7 +110,7 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
     if config["quiet"] is True:
         output("local-exec: Executing: Suppressed by quiet=true")
     else:
-        from planner.language.sets import quote
+        from planner.values.sets import quote
 
         output(f"Executing: [{' '.join(map(quote, arguments))}]")
     environment = dict(os.environ)

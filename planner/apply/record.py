@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Lock
 
-from planner.plan.instance import Instance
+from planner.evaluation.instance import Instance
 from planner.state.build import StateBuilder
 from planner.state.journal import Journal
 from planner.state.model import ObjectState, State

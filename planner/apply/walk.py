@@ -21,23 +21,23 @@ from planner.apply.outputs import apply_output
 from planner.apply.record import ApplyRecord
 from planner.config.model import Config, ResourceDecl
 from planner.config.variables import RootVariable
-from planner.graph.model import Graph, Node
-from planner.language.values import Value
-from planner.plan.configuration_walk import ConfigurationWalk, module_path, provider_configurations, relation
-from planner.plan.context import ModuleInstance
-from planner.plan.ephemeral import apply_ephemeral
-from planner.plan.imports import import_text
-from planner.plan.instance import Instance
-from planner.plan.json_checks import check_results, groups
-from planner.plan.model import Plan, ResourceChange
-from planner.plan.objects import StateObjects
-from planner.plan.repetition import NO_REPETITION, Repetition, expand
-from planner.plan.schemas import Schemas
+from planner.evaluation.configuration_walk import ConfigurationWalk, module_path, provider_configurations, relation
+from planner.evaluation.context import ModuleInstance
+from planner.evaluation.ephemeral import apply_ephemeral
+from planner.evaluation.imports import import_text
+from planner.evaluation.instance import Instance
+from planner.evaluation.objects import StateObjects
+from planner.evaluation.repetition import NO_REPETITION, Repetition, expand
+from planner.evaluation.schemas import Schemas
+from planner.model.check_results import check_results, groups
+from planner.model.graph import Graph, Node
+from planner.model.plan import Plan, ResourceChange
 from planner.provider.interface import ResourceSchema
 from planner.state.journal import Journal
 from planner.state.model import InstanceKey, State
+from planner.support.collector import collector_paused
+from planner.values.value import Value
 from planner.vocabulary.address import AddressError, ResourceAddress, join, parse_resource_instance
-from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.walk.hooks import Hooks

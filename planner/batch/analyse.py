@@ -10,9 +10,9 @@ from attrs import field, frozen
 
 from planner.batch.facts import file_facts, fleet_facts
 from planner.batch.model import Fleet, Request, Survey, Unit
-from planner.batch.rules import Files, batch_program
 from planner.batch.selectors import Selection, select
-from planner.datalog.evaluate import Database, evaluate
+from planner.datalog.engine.evaluate import Database, evaluate
+from planner.programs.fleet import Files, batch_program
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.vocabulary.nearest import did_you_mean
 
@@ -181,7 +181,7 @@ def _cycle_text(members: set[str], database: Database) -> str:
     """The shortest circle through the first member, each edge with its place and reason."""
     from collections import deque
 
-    from planner.datalog.explain import Prover
+    from planner.datalog.explain.search import Prover
 
     edges: dict[str, list[str]] = {}
     for a, b in database.sorted("edge"):
@@ -215,8 +215,8 @@ def _cycle_text(members: set[str], database: Database) -> str:
 def edge_reason(proof: Any, database: Database) -> str:
     """Why an edge holds, in a line with the place that says so."""
     from planner.batch.model import Place
-    from planner.datalog.explain import Proof
-    from planner.datalog.render import reason_text
+    from planner.datalog.explain.render import reason_text
+    from planner.datalog.explain.search import Proof
 
     place = ""
     for part in proof.body:

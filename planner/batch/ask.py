@@ -11,14 +11,14 @@ from planner.batch.analyse import Analysis
 from planner.batch.batch import Batch, BatchOptions, own_rules
 from planner.batch.facts import fleet_source
 from planner.batch.model import Done
-from planner.batch.rules import Files, batch_program
 from planner.batch.run import Report, plan
 from planner.batch.schedule import Listener
-from planner.datalog.evaluate import Database, evaluate
-from planner.datalog.fact_base import FactBase, FactBuilder
-from planner.datalog.program import Program
-from planner.datalog.values import Fraction
+from planner.datalog.engine.evaluate import Database, evaluate
+from planner.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.datalog.engine.program import Program
+from planner.datalog.front.values import Fraction
 from planner.graph.answers import Answers
+from planner.programs.fleet import Files, batch_program
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 CONTENTS = "batch/contents.dl"
@@ -39,7 +39,7 @@ def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
 def graph_json(analysis: Analysis) -> dict[str, Any]:
     """The selected units and the edges between them, format 1.0: {"format_version", "nodes": [{"unit", "folder",
     "wave", "state", "tags", "groups", "selected_by"}...], "edges": [[dependent, dependency]...], "reduced_edges"}."""
-    from planner.datalog.native import reduction
+    from planner.datalog.engine.native import reduction
 
     chosen = analysis.selected
     edges = {(a, b) for a in chosen for b in analysis.edges[a] if b in chosen}
@@ -82,9 +82,9 @@ def graph_dot(document: dict[str, Any]) -> str:
 
 def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> dict[str, Any]:
     """The proof that a unit waits for another, or, negated, why it does not. Raises Failure."""
-    from planner.datalog.explain import Prover
-    from planner.datalog.proof import proof_json
-    from planner.datalog.why_not_deep import obstacles
+    from planner.datalog.explain.proof import proof_json
+    from planner.datalog.explain.search import Prover
+    from planner.datalog.explain.why_not_deep import obstacles
 
     analysis = analysed(evolve(options, words=()), ("waits_for",))
     if has_errors(analysis.fleet.diagnostics):
@@ -114,8 +114,8 @@ def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> 
 
 def chosen(options: BatchOptions, unit: str) -> dict[str, Any]:
     """The proof that a unit is selected. Raises Failure."""
-    from planner.datalog.explain import Prover
-    from planner.datalog.proof import proof_json
+    from planner.datalog.explain.proof import proof_json
+    from planner.datalog.explain.search import Prover
 
     analysis = analysed(options)
     database = analysis.database
@@ -175,9 +175,9 @@ def over_plans(
 
 def query(options: BatchOptions, question: str, listener: Listener, seconds: float) -> tuple[Answers, list[Diagnostic]]:
     """The answer to a question in Datalog about the fleet and, where it asks about them, its plans. Raises Failure."""
-    from planner.datalog.ask import ask, parse_query
-    from planner.datalog.limit import run_limited
-    from planner.datalog.values import decode
+    from planner.datalog.ask.limit import run_limited
+    from planner.datalog.ask.question import ask, parse_query
+    from planner.datalog.front.values import decode
 
     fleet_root = Batch(options, "plan").fleet
     own = own_rules(options, fleet_root)

@@ -12,9 +12,9 @@ from planner.batch.analyse import Analysis, analyse, environment, from_plain, su
 from planner.batch.cache import Cache, survey_of
 from planner.batch.executors import Workplace, is_death
 from planner.batch.model import Fleet, Request, Survey
-from planner.batch.rules import Files
 from planner.batch.selectors import Selection
 from planner.policy.standing import organisation
+from planner.programs.fleet import Files
 from planner.vocabulary.diagnostic import Failure, error, has_errors
 
 if TYPE_CHECKING:

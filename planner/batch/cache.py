@@ -17,8 +17,8 @@ from planner.batch.cache_files import CacheFiles
 from planner.batch.model import Place, RemoteRead, Request, Result, Survey, to_json
 from planner.batch.reads import Comparison, Looked, entries
 from planner.batch.record import safe_name
-from planner.vocabulary.disk import read_whole
-from planner.vocabulary.fast_json import orjson
+from planner.support.disk import read_whole
+from planner.support.fast_json import orjson
 
 FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses"
 """what is known of folders, of units, and of the whole fleet by commands"""
@@ -232,7 +232,7 @@ def _stamp(root: str) -> str:
     """What must be the same for anything in a cache to count: versions of planner and of its rules, and the user. It is
     a sum that only he can make, so that nothing counts which came with a fleet from elsewhere."""
     from planner import __version__, own_cache
-    from planner.assets import rules_path
+    from planner.support.assets import rules_path
 
     parts = [__version__, _FORMAT]
     for folder, _, names in sorted(os.walk(rules_path())):

@@ -17,8 +17,8 @@ from typing import Any
 from planner.batch import CACHE
 from planner.batch.reads import settled
 from planner.batch.record import make_folder, open_whole
-from planner.vocabulary.disk import read_whole
-from planner.vocabulary.fast_json import orjson
+from planner.support.disk import read_whole
+from planner.support.fast_json import orjson
 
 MORE = os.path.join(os.path.dirname(CACHE), "cache.more.jsonl")
 LITTLE = 0.05

@@ -59,7 +59,7 @@ _is_told = False
 def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:
     """Do a batch's work; one piece at a time in a process, for asking to stop is a matter of the process."""
     global _current, _is_told
-    from planner.signals import STOP
+    from planner.support.signals import STOP
 
     with _turn:
         with _words:
@@ -79,7 +79,7 @@ def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:
 def _stop(batch: str) -> None:
     """The batch begins nothing more; what it has in work comes to its end early."""
     global _is_told
-    from planner.signals import STOP
+    from planner.support.signals import STOP
 
     with _words:
         _stopped.add(batch)

@@ -8,9 +8,9 @@ from functools import cache
 
 from attrs import frozen
 
-from planner.batch.rules import batch_program
-from planner.datalog.evaluate import evaluate
-from planner.datalog.fact_base import FactBuilder
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBuilder
+from planner.programs.fleet import batch_program
 
 _WANT = ("skipped", "runs", "reused", "pending", "outcome", "appliable", "retried", "spares_tainted", "decided_by")
 _UNIT = "unit"

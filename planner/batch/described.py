@@ -12,7 +12,7 @@ def described(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
     """Diagnostics in the shape of `validate -json`, each once."""
     if not problems:
         return ()
-    from planner.cli.diagnostics_json import diagnostic_json
+    from planner.render.diagnostics_json import diagnostic_json
 
     found: list[dict[str, Any]] = []
     for problem in problems:

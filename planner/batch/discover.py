@@ -9,8 +9,8 @@ from typing import Protocol
 
 from planner.batch.model import Fleet, Unit
 from planner.batch.reads import Looked, looked_at
+from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
-from planner.vocabulary.disk import read_whole
 
 MARKERS = (".planner-unit",)
 """files that make a folder with configuration a unit, though no block in it says so"""

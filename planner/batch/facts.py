@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.batch.model import Fleet, Place, Survey
-from planner.datalog.fact_base import FactBuilder
-from planner.facts.sources import source_json
+from planner.datalog.engine.fact_base import FactBuilder
+from planner.model.sources import source_json
 
 
 def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str, str] = {}) -> FactBuilder:

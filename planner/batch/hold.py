@@ -9,8 +9,8 @@ from typing import IO, Any
 
 from planner.batch import FOLDER
 from planner.batch.record import make_folder
+from planner.support.fast_json import orjson
 from planner.vocabulary.diagnostic import Failure, error
-from planner.vocabulary.fast_json import orjson
 
 NAME = "lock"
 POLL = 0.1
@@ -30,7 +30,7 @@ class Hold:
 def take(root: str, command: str, alone: bool, seconds: float) -> Hold | None:
     """Hold the fleet at this root, waiting so long for others; None where no lock can be made (a fleet that may only be
     read). Raises Failure, which says who is at work."""
-    from planner.signals import STOP
+    from planner.support.signals import STOP
 
     path = os.path.join(root, FOLDER, NAME)
     try:

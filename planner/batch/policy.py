@@ -12,13 +12,12 @@ from attrs import frozen
 from planner.batch.ask import failed_units, over_plans
 from planner.batch.batch import Batch, BatchOptions, own_rules
 from planner.batch.facts import fleet_source
-from planner.batch.rules import Files, checked, core_files
 from planner.batch.schedule import Listener
-from planner.datalog.evaluate import Database
-from planner.datalog.explain import Prover
-from planner.datalog.program import Program
-from planner.datalog.proof import proof_json
-from planner.datalog.values import Row
+from planner.datalog.engine.evaluate import Database
+from planner.datalog.engine.program import Program
+from planner.datalog.explain.proof import proof_json
+from planner.datalog.explain.search import Prover
+from planner.datalog.front.values import Row
 from planner.policy.library import files_below
 from planner.policy.modal import VERDICTS, Modal, rewrite, written_name
 from planner.policy.model import KINDS, REFUSALS
@@ -26,8 +25,9 @@ from planner.policy.program import foreign_rules
 from planner.policy.standing import FLEET, organisation
 from planner.policy.standing import own as own_folder
 from planner.policy.waits import waits
+from planner.programs.fleet import Files, checked, core_files
+from planner.support.disk import read_text
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.vocabulary.disk import read_text
 
 KEYS = 2
 """a value in a fleet belongs to a unit and an address"""

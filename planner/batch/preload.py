@@ -16,30 +16,29 @@ sys.setrecursionlimit(DEPTH)
 sys.set_int_max_str_digits(DIGITS)
 
 import planner.apply.walk  # noqa: E402
-import planner.backends  # noqa: E402
 import planner.batch.survey  # noqa: E402
 import planner.batch.worker  # noqa: E402
-import planner.cli.diagnostics_json  # noqa: E402
-import planner.cli.hooks_human  # noqa: E402
-import planner.cli.render_plan  # noqa: E402
 import planner.config.validate  # noqa: E402
+import planner.documents.plan_file  # noqa: E402
 import planner.facts.from_changes  # noqa: E402
 import planner.facts.from_config  # noqa: E402
 import planner.graph.dependencies  # noqa: E402
 import planner.graph.problems  # noqa: E402
-import planner.module_copy  # noqa: E402
+import planner.operations.backends  # noqa: E402
+import planner.operations.module_copy  # noqa: E402
 import planner.pipeline  # noqa: E402
-import planner.plan.file  # noqa: E402
 import planner.plan.planning  # noqa: E402
 import planner.plan.relevant  # noqa: E402
-import planner.plan.validate_walk  # noqa: E402
 import planner.provider.builtin  # noqa: E402
 import planner.provider.lock_file  # noqa: E402
 import planner.provider.registry  # noqa: E402
+import planner.render.diagnostics_json  # noqa: E402
+import planner.render.hooks_human  # noqa: E402
+import planner.render.plan  # noqa: E402
 import planner.state.migrate  # noqa: E402
 import planner.syntax.parse  # noqa: E402,F401
 from planner.graph.build import graph_program  # noqa: E402
-from planner.plan.rule_programs import decision_program, move_program  # noqa: E402
+from planner.programs.rule_programs import decision_program, move_program  # noqa: E402
 
 for program in (graph_program(), decision_program(), move_program()):
     _ = program.functions

@@ -177,7 +177,7 @@ def start_server() -> None:
 
 def _serve(pipe: Any, stop: Any, end: Any) -> None:
     """Do what comes through the pipe, until it is closed or this process has become too large."""
-    from planner.signals import leave
+    from planner.support.signals import leave
 
     _begin(stop, end)
     while not _is_large():
@@ -227,7 +227,7 @@ def _pass_by(number: int, frame: FrameType | None) -> None:
 
 def _listen(pipe: Any) -> None:
     """Do what the process that began this one says; its end is `_end_with_parent`'s."""
-    from planner.signals import STOP
+    from planner.support.signals import STOP
 
     word = os.read(pipe.fileno(), 1)
     if word == _STOP:
@@ -239,7 +239,7 @@ def _listen(pipe: Any) -> None:
 def _hear(pipe: int) -> None:
     """An interrupt lets the unit in work come to an end, and nothing begins after it; a second one ends at once. After
     SIGTERM an idle process ends, another one after its unit."""
-    from planner.signals import STOP
+    from planner.support.signals import STOP
 
     interrupts = 0
     while True:
@@ -257,7 +257,7 @@ def _hear(pipe: int) -> None:
 
 def _leave() -> None:
     """End at once, with plugins and commands that still run; they get a moment for it."""
-    from planner.signals import leave
+    from planner.support.signals import leave
 
     moment = threading.Timer(GOODBYE, os._exit, (130,))
     moment.daemon = True
@@ -277,7 +277,7 @@ def _go() -> None:
 def _end_with_parent() -> None:
     from multiprocessing import parent_process
 
-    from planner.signals import STOP
+    from planner.support.signals import STOP
 
     parent = parent_process()
     if parent is None:

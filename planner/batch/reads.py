@@ -21,7 +21,7 @@ from hashlib import blake2b
 from typing import Any
 
 from planner.batch import FOLDER
-from planner.vocabulary.disk import read_whole
+from planner.support.disk import read_whole
 
 Entry = list[Any]
 RACY = 20_000_000
@@ -50,7 +50,7 @@ class Recorder:
     def install(self) -> None:
         if self._installed:
             return
-        from planner.assets import cache_dir, rules_path
+        from planner.support.assets import cache_dir, rules_path
 
         self._installed = True
         homes = [sys.prefix, sys.base_prefix, os.path.dirname(os.path.dirname(__file__)), str(rules_path())]

@@ -22,9 +22,9 @@ from urllib.parse import quote
 
 from planner.batch import FOLDER
 from planner.batch.model import Done, from_json, to_json
+from planner.support.disk import read_whole
+from planner.support.fast_json import orjson
 from planner.vocabulary.diagnostic import Failure, error
-from planner.vocabulary.disk import read_whole
-from planner.vocabulary.fast_json import orjson
 
 FORMAT = "1.0"
 

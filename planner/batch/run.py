@@ -94,7 +94,7 @@ class Run:
         prepare: Callable[[str, Decision], Request],
         cut_off: frozenset[str] = frozenset(),
     ) -> dict[str, Done]:
-        from planner.signals import STOP
+        from planner.support.signals import STOP
 
         cache = self.batch.cache
 

@@ -13,12 +13,12 @@ from planner.config.model import Config, Expr, ModuleCall, ModuleConfig, Resourc
 from planner.config.reading import Problems, expr_of
 from planner.config.static import Given, StaticScope
 from planner.config.variables import given_values
-from planner.language.convert import ConversionError, convert
-from planner.language.types import NUMBER
-from planner.language.values import Value, unmark_deep
+from planner.operations.session import Session
 from planner.provider import remote_state
-from planner.session import Session
 from planner.syntax.body import BodySchema, Content
+from planner.values.convert import ConversionError, convert
+from planner.values.types import NUMBER
+from planner.values.value import Value, unmark_deep
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import has_errors
 from planner.vocabulary.span import Span
@@ -30,8 +30,8 @@ _PROVIDER = "terraform.io/builtin/terraform"
 def survey(unit: str, session: Session, folder: str) -> Survey:
     """The survey of a loaded configuration, in the working directory of the unit. `folder` is what its files are shown
     below."""
-    from planner.backends import data_folder
     from planner.config.backend import backend_settings
+    from planner.operations.backends import data_folder
     from planner.state.identity import state_identity
     from planner.state.pointer import read_pointer
 
@@ -92,8 +92,8 @@ def _module(
 
 def _state(content: Content, scope: StaticScope) -> str:
     """The state that a data source reads; "" when that cannot be said without planning."""
-    from planner.language.types import DYNAMIC
-    from planner.language.values import Null
+    from planner.values.types import DYNAMIC
+    from planner.values.value import Null
 
     values: dict[str, Value] = {}
     for name, attribute in content.attributes.items():
@@ -158,7 +158,7 @@ def _given(child: ModuleConfig, outer: StaticScope) -> Given:
 
 def _static(scope: StaticScope, expr: Expr, problems: Problems) -> Value | None:
     """The plain value of an expression; None when it cannot be had without planning."""
-    from planner.language.values import is_wholly_known
+    from planner.values.value import is_wholly_known
 
     mine = Problems()
     value = scope.evaluate(expr, "this", expr.span, mine)

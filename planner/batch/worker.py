@@ -25,9 +25,9 @@ from planner.policy.standing import OWN, own
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:
+    from planner.model.plan import Plan, ResourceChange
+    from planner.operations.session import Options, Session
     from planner.pipeline import Applied, Planned
-    from planner.plan.model import Plan, ResourceChange
-    from planner.session import Options, Session
 
 _ALONE = threading.RLock()
 HIDDEN = "(sensitive)"
@@ -69,10 +69,10 @@ def survey_units(requests: list[Request], folders: list[str]) -> list[Survey]:
 
 
 def _survey(request: Request, folder: str) -> Survey:
-    from planner.backends import data_folder
     from planner.batch.survey import survey
-    from planner.prepare import stays_as_it_is
-    from planner.session import load_configuration
+    from planner.operations.backends import data_folder
+    from planner.operations.prepare import stays_as_it_is
+    from planner.operations.session import load_configuration
 
     with _ALONE, _home(request), RECORDER.recording() as paths:
         try:
@@ -153,7 +153,7 @@ def _peak() -> int:
 
 
 def _options(request: Request) -> Options:
-    from planner.session import Options
+    from planner.operations.session import Options
 
     return Options(
         directory=".",
@@ -195,9 +195,9 @@ def _inputs(request: Request) -> dict[str, Any]:
 def _outputs(unit: str, path: str, pending: bool) -> Any:
     """The root outputs of another unit, as its state has them; unknown as long as they are about to change. Sensitive
     ones come without their mark: variables say themselves whether they are sensitive. Raises Failure."""
-    from planner.language.types import DYNAMIC
-    from planner.language.values import Unknown
-    from planner.state.local import StateStore
+    from planner.state.backends.local import StateStore
+    from planner.values.types import DYNAMIC
+    from planner.values.value import Unknown
 
     if pending:
         return Unknown(DYNAMIC)
@@ -218,8 +218,8 @@ def _outputs(unit: str, path: str, pending: bool) -> Any:
 
 def _is_new(session: Session) -> bool:
     """Whether the unit was never set up: its modules or providers are not installed, or its backend is not chosen."""
-    from planner.backends import data_folder
-    from planner.session import selection_problems
+    from planner.operations.backends import data_folder
+    from planner.operations.session import selection_problems
     from planner.state.pointer import read_pointer
 
     if any(d.code == NOT_INSTALLED for d in session.diagnostics):
@@ -233,7 +233,7 @@ def _is_new(session: Session) -> bool:
 
 def _set_up(request: Request, session: Session) -> None:
     """What `init` does. Raises Failure."""
-    from planner.prepare import init
+    from planner.operations.prepare import init
 
     problems = init(_options(request), loaded=session)
     if has_errors(problems):
@@ -245,7 +245,7 @@ def _set_up(request: Request, session: Session) -> None:
 
 def _run(request: Request) -> Result:
     from planner import pipeline
-    from planner.signals import STOP
+    from planner.support.signals import STOP
 
     if STOP.requested:
         return Result(request.unit, "stopped")
@@ -265,8 +265,8 @@ def _run(request: Request) -> Result:
 
 def _log() -> tuple[Any, Any]:
     """A terminal that writes into memory, and hooks that write to it."""
-    from planner.cli.hooks_human import HumanHooks
-    from planner.cli.terminal import Terminal
+    from planner.render.hooks_human import HumanHooks
+    from planner.render.terminal import Terminal
 
     stream = io.StringIO()
     terminal = Terminal(stdin=io.StringIO(), stdout=stream, stderr=stream, colour=False)
@@ -310,7 +310,7 @@ def _judged(planned: Planned, options: Options) -> tuple[Planned, list[Diagnosti
     """The plan with what policies say about it."""
     if not options.judges:
         return planned, []
-    from planner import policies
+    from planner.operations import policies
 
     planned, verdict, problems = policies.judged(planned)
     return planned, [*problems, *(policies.diagnostics(verdict) if verdict is not None else ())]
@@ -318,7 +318,7 @@ def _judged(planned: Planned, options: Options) -> tuple[Planned, list[Diagnosti
 
 def _of_plan(request: Request, planned: Planned, plan: Plan) -> Result:
     """A finished plan in short."""
-    from planner.cli.summary import Counts
+    from planner.render.summary import Counts
 
     counts = Counts.of_plan(plan)
     return Result(
@@ -336,7 +336,7 @@ def _of_plan(request: Request, planned: Planned, plan: Plan) -> Result:
 
 def _asks_plugins(planned: Planned, plan: Plan) -> bool:
     """Whether any provider but the builtin one has to do with a plan."""
-    from planner.session import provider_addresses
+    from planner.operations.session import provider_addresses
     from planner.vocabulary.provider_address import BUILTIN
 
     config = planned.session.config
@@ -351,8 +351,8 @@ def _is_shown(change: ResourceChange) -> bool:
 
 def _text(planned: Planned, plan: Plan) -> str:
     """The plan as `planner plan` shows it."""
-    from planner.cli.render_plan import PlanText
-    from planner.cli.schema_lookup import SchemaLookup
+    from planner.render.plan import PlanText
+    from planner.render.schema_lookup import SchemaLookup
 
     terminal, _ = _log()
     PlanText(plan, SchemaLookup(planned.session.schemas).resource_schema, terminal, False).show()
@@ -396,7 +396,7 @@ def _spared(request: Request, planned: Planned, plan: Plan, tainted: list[str]) 
 
 
 def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagnostic] | None = None) -> Result:
-    from planner.signals import STOP
+    from planner.support.signals import STOP
 
     counts, problems = applied.counts, [*applied.diagnostics, *(more or ())]
     failed = "stopped" if STOP.requested else "error"
@@ -415,7 +415,7 @@ def _validated(request: Request, problems: list[Diagnostic]) -> Result:
 
 
 def _failed(request: Request, problems: Any, terminal: Any = None) -> Result:
-    from planner.signals import STOP
+    from planner.support.signals import STOP
 
     result = "stopped" if STOP.requested else "error"
     text = terminal.stdout.getvalue() if terminal is not None else ""
@@ -442,7 +442,7 @@ _POLICY_NAMES = {
 
 def _facts(request: Request, planned: Planned, plan: Plan) -> dict[str, list[list[Any]]]:
     """The rows of the wanted relations, without the unit. Sensitive values are left out."""
-    from planner.datalog.values import decode, sorted_rows
+    from planner.datalog.front.values import decode, sorted_rows
     from planner.policy.facts import Reads, plan_facts
 
     assert planned.session.config is not None

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Failure, error
 
 if TYPE_CHECKING:
-    from planner.session import Options, Session
+    from planner.operations.session import Options, Session
 
 QUESTIONS = {
     "normal": ("Do you want to perform these actions{}?", "Everything described above will be done."),
@@ -28,7 +28,7 @@ QUESTIONS = {
 def approved(mode: str, session: Session, terminal: Terminal, may_ask: bool) -> bool:
     """Ask whether a plan of this mode shall be applied where the session works, which is said; only the word `yes`
     approves. Raises Failure when nobody can be asked."""
-    from planner.state.local import DEFAULT_WORKSPACE
+    from planner.state.backends.local import DEFAULT_WORKSPACE
 
     question, remark = QUESTIONS[mode]
     inside = f' in workspace "{session.workspace}"' if session.workspace != DEFAULT_WORKSPACE else ""
@@ -100,7 +100,7 @@ def _unseen(terminal: Terminal) -> Iterator[None]:
 def _line(terminal: Terminal) -> str:
     if not terminal.owns_process:
         return terminal.stdin.readline()
-    from planner.signals import at_once
+    from planner.support.signals import at_once
 
     with at_once():
         return terminal.stdin.readline()

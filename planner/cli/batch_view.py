@@ -7,8 +7,8 @@ from typing import Any
 from planner.batch.model import Done
 from planner.batch.schedule import Listener
 from planner.cli.flags import Arguments
-from planner.cli.streams import cell, visible
-from planner.cli.terminal import Terminal, is_terminal
+from planner.render.streams import cell, visible
+from planner.render.terminal import Terminal, is_terminal
 
 STYLES = {
     "changes": ("yellow",),
@@ -123,12 +123,12 @@ def line(done: Done, terminal: Terminal) -> str:
 
 def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
     """Show what a batch came to and write the reports; the exit code."""
-    from planner.batch.report import report_json
+    from planner.batch.reports.document import report_json
 
     document = report_json(report, is_brief(arguments))
     written = _write_reports(document, report, arguments, terminal)
     if arguments["json"]:
-        from planner.vocabulary.exact_json import dumps
+        from planner.support.exact_json import dumps
 
         terminal.data(dumps(document, escape_html=False).decode("utf-8"))
     else:
@@ -144,7 +144,7 @@ def is_brief(arguments: Arguments) -> bool:
 
 
 def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
-    from planner.batch.report import summary_line, totals
+    from planner.batch.reports.document import summary_line, totals
     from planner.cli.finish import finish
 
     for unit in document["units"]:
@@ -230,7 +230,7 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
             continue
         from importlib import import_module
 
-        text = getattr(import_module(f"planner.cli.batch_{kind}"), kind)(document, texts(report))
+        text = getattr(import_module(f"planner.batch.reports.{kind}"), kind)(document, texts(report))
         try:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 
@@ -12,7 +12,7 @@ def finish(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
     """0, or 1 when there is an error among them."""
     found = list(diagnostics)
     if found:
-        from planner.cli.render_diagnostics import show
+        from planner.render.diagnostics import show
 
         show(found, terminal)
     return int(has_errors(found))

@@ -6,7 +6,7 @@ from types import ModuleType
 
 from planner.cli import index
 from planner.cli.flags import COMMON, Flag
-from planner.cli.terminal import wrap
+from planner.render.terminal import wrap
 
 _WIDTH = 78
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from planner.cli import index
 from planner.cli.flags import UsageError, deprecation_level, parse
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
     pass
@@ -47,7 +47,7 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
 
 def _is_stopped() -> bool:
     """Whether an interrupt asked a walk to stop."""
-    signals = sys.modules.get("planner.signals")
+    signals = sys.modules.get("planner.support.signals")
     return signals is not None and bool(signals.STOP.requested)
 
 
@@ -58,7 +58,7 @@ def _handle_interrupts() -> None:
     import signal
 
     def interrupted(number: int, frame: FrameType | None) -> None:
-        signals = sys.modules.get("planner.signals")
+        signals = sys.modules.get("planner.support.signals")
         if signals is not None:
             signals.STOP.requested = True
         raise KeyboardInterrupt
@@ -158,7 +158,7 @@ def _look_for_settings(terminal: Terminal) -> None:
         path = os.environ.get(name)
         if path:
             if not os.path.exists(path):
-                from planner.cli.render_diagnostics import render
+                from planner.render.diagnostics import render
                 from planner.vocabulary.diagnostic import warning
 
                 detail = f"{name} names {path}, which does not exist."
@@ -170,7 +170,7 @@ def _look_for_settings(terminal: Terminal) -> None:
 def _ensure_json_view(terminal: Terminal) -> None:
     """Problems that end the command are JSON lines too."""
     if terminal.view is None:
-        from planner.cli.view import JsonView
+        from planner.render.view import JsonView
 
         terminal.view = JsonView(terminal.stdout)
 
@@ -183,7 +183,7 @@ def _load(command: str) -> ModuleType:
 
 def _failed(problem: Exception, terminal: Terminal) -> int:
     """An exception that reached the top: Failures say what they mean, anything else is our own mistake."""
-    from planner.cli.render_diagnostics import show
+    from planner.render.diagnostics import show
     from planner.vocabulary.defect import defect
     from planner.vocabulary.diagnostic import Failure
 
@@ -202,7 +202,7 @@ def _failed(problem: Exception, terminal: Terminal) -> int:
 
 
 def _usage_error(terminal: Terminal, problem: UsageError, command: str = "") -> int:
-    from planner.cli.render_diagnostics import show
+    from planner.render.diagnostics import show
     from planner.vocabulary.diagnostic import error
 
     show([error("cli.usage", problem.summary, problem.detail)], terminal)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planner.cli.flags import FALSE, Arguments, Flag, UsageError
 
 if TYPE_CHECKING:
-    from planner.session import Options
+    from planner.operations.session import Options
 
 VARIABLES = (
     Flag("var", "ordered", "Set an input variable of the root module. May be repeated.", value="NAME=VALUE"),
@@ -78,7 +78,7 @@ def options(
     arguments: Arguments, mode: str = "normal", directory: str = ".", needs_configuration: bool = False
 ) -> Options:
     """The pipeline's options from the flags that the command has. Raises UsageError, and Failure for bad addresses."""
-    from planner.session import Options
+    from planner.operations.session import Options
 
     if arguments.get("destroy") and arguments.get("refresh-only"):
         raise UsageError(
@@ -194,9 +194,9 @@ def _replaced(arguments: Arguments) -> tuple[str, ...]:
 
 def _addresses(arguments: Arguments, name: str) -> tuple[str, ...]:
     """The addresses of -NAME and of the files of -NAME-file, checked."""
+    from planner.support.disk import read_text
     from planner.vocabulary.address import AddressError, parse_target
     from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-    from planner.vocabulary.disk import read_text
     from planner.vocabulary.span import Source, Span
 
     found: list[str] = []

@@ -1,0 +1,1 @@
+"""The module tree: what the files of a configuration declare, as typed values."""

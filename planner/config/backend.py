@@ -9,7 +9,7 @@ from planner.config.model import Config, Expr
 from planner.config.reading import Problems, expr_of
 from planner.config.static import StaticScope
 from planner.config.variables import RawVariables, given_values
-from planner.language.values import EPHEMERAL, SENSITIVE, List, Map, Set, Value, is_null, unmark_deep
+from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Set, Value, is_null, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.nearest import did_you_mean
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from planner.language.schema import AttributeSchema, BlockSchema
-from planner.language.types import BOOL, NUMBER, STRING
+from planner.values.schema import AttributeSchema, BlockSchema
+from planner.values.types import BOOL, NUMBER, STRING
 
 _TEXTS = (
     "type user password timeout script_path target_platform private_key certificate host_key agent_identity cacert "

@@ -6,8 +6,8 @@ from typing import Any
 
 from planner.config.model import Expr
 from planner.config.reading import Problems
-from planner.language.types import DYNAMIC, STRING, MapType, ObjectType, SetType, friendly_name
-from planner.language.values import (
+from planner.values.types import DYNAMIC, STRING, MapType, ObjectType, SetType, friendly_name
+from planner.values.value import (
     EPHEMERAL,
     SENSITIVE,
     Map,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.config.reading import Piece, Problems
-from planner.language.types import ListType, MapType, ObjectType, SetType, TupleType, Type
 from planner.syntax import nodes
 from planner.syntax.nodes import Expression
+from planner.values.types import ListType, MapType, ObjectType, SetType, TupleType, Type
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Span
 

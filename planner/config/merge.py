@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from planner.config.joined_body import OverriddenBody
 from planner.config.model import LocalDecl, OutputDecl, ProviderDecl, Reference, ResourceDecl, VariableDecl
 from planner.config.reading import Problems
-from planner.language.values import Value, is_null
+from planner.values.value import Value, is_null
 
 if TYPE_CHECKING:
     from planner.config.module_calls import UnresolvedCall
@@ -55,7 +55,7 @@ def merge_variable(base: VariableDecl, declared: Declared[VariableDecl], problem
 
 
 def _converted(merged: VariableDecl, over: VariableDecl, given: frozenset[str], problems: Problems) -> Value:
-    from planner.language.convert import ConversionError, convert
+    from planner.values.convert import ConversionError, convert
 
     try:
         return convert(merged.default, merged.constraint.type)

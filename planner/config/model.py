@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from attrs import field, frozen
 
-from planner.language.values import Value
 from planner.syntax.body import Body, BodySchema
 from planner.syntax.nodes import Attribute, Block, Expression, Traversal, Variable
+from planner.values.value import Value
 from planner.vocabulary.address import ResourceAddress
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.vocabulary.span import Source, Span

@@ -23,8 +23,8 @@ from planner.config.provider_blocks import constraint_text
 from planner.config.reading import Problems, expr_of
 from planner.config.sources import SourceError, parse_module_source
 from planner.config.static import StaticScope
-from planner.language.values import EPHEMERAL, SENSITIVE, Value, is_null, unmark_deep
 from planner.syntax.references import variables
+from planner.values.value import EPHEMERAL, SENSITIVE, Value, is_null, unmark_deep
 from planner.vocabulary.span import Span
 
 _RESOURCE_WORDS = {"managed": "resource", "data": "data", "ephemeral": "ephemeral resource"}

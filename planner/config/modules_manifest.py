@@ -17,9 +17,9 @@ from planner.config.model import ModuleCall, ModulePath
 from planner.config.reading import Problems
 from planner.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
 from planner.config.version_constraints import parse_constraints
+from planner.support.disk import read_whole
+from planner.support.fast_json import orjson
 from planner.vocabulary.diagnostic import Diagnostic
-from planner.vocabulary.disk import read_whole
-from planner.vocabulary.fast_json import orjson
 
 if TYPE_CHECKING:
     from planner.config.variables import RawVariables

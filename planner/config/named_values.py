@@ -23,12 +23,12 @@ from planner.config.reading import (
     references,
 )
 from planner.language.constraints import TypeConstraint, parse_type_constraint
-from planner.language.convert import ConversionError
-from planner.language.types import DYNAMIC, ListType, MapType, Primitive
-from planner.language.values import NULL, UNKNOWN, Value, is_null
 from planner.syntax import nodes
 from planner.syntax.body import BlockSchema, BodySchema
 from planner.syntax.nodes import Attribute, Block
+from planner.values.convert import ConversionError
+from planner.values.types import DYNAMIC, ListType, MapType, Primitive
+from planner.values.value import NULL, UNKNOWN, Value, is_null
 from planner.vocabulary.address import valid_identifier
 from planner.vocabulary.span import Span
 

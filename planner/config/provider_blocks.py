@@ -23,10 +23,10 @@ from planner.config.reading import (
 )
 from planner.config.sources import SourceError, default_provider, parse_provider_source, provider_part
 from planner.config.version_constraints import parse_constraints
-from planner.language.values import Value, type_of
 from planner.syntax import nodes
 from planner.syntax.body import BlockSchema, BodySchema
 from planner.syntax.nodes import Attribute, Block
+from planner.values.value import Value, type_of
 from planner.vocabulary.address import valid_identifier
 from planner.vocabulary.span import Span
 
@@ -102,8 +102,8 @@ def version_constraint(attribute: Attribute, problems: Problems) -> str | None:
 
 def constraint_text(value: Value, attribute: Attribute, problems: Problems) -> str | None:
     """A value as the text of version constraints; None when it is none (reported), null or unknown."""
-    from planner.language.convert import ConversionError, convert
-    from planner.language.types import STRING
+    from planner.values.convert import ConversionError, convert
+    from planner.values.types import STRING
 
     where = piece(attribute).span
     try:
@@ -250,7 +250,7 @@ def _version_only(name: str, attribute: Attribute, problems: Problems) -> Requir
 
 
 def _is_primitive(value: Value) -> bool:
-    from planner.language.types import DYNAMIC, Primitive
+    from planner.values.types import DYNAMIC, Primitive
 
     kind = type_of(value)
     return isinstance(kind, Primitive) and kind is not DYNAMIC

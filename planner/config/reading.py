@@ -11,10 +11,10 @@ from typing import Any
 from attrs import evolve, frozen
 
 from planner.config.model import Expr, Reference
-from planner.language.values import UNKNOWN, Unknown, Value, is_null
 from planner.syntax import nodes
 from planner.syntax.body import Body, BodySchema, Content
 from planner.syntax.nodes import Attribute, Expression
+from planner.values.value import UNKNOWN, Unknown, Value, is_null
 from planner.vocabulary.address import AddressError, Step, scan_traversal
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.span import Source, Span
@@ -133,8 +133,8 @@ def constant(expr: Piece, problems: Problems) -> Value | None:
 
 def constant_of_type(attribute: Attribute, want: str, problems: Problems) -> Any:
     """A constant string or bool (converted when another primitive); None when it is none (reported)."""
-    from planner.language.convert import ConversionError, convert
-    from planner.language.types import PRIMITIVES
+    from planner.values.convert import ConversionError, convert
+    from planner.values.types import PRIMITIVES
 
     expr = piece(attribute)
     value = constant(expr, problems)

@@ -17,7 +17,7 @@ from attrs import frozen
 from planner.config.model import Expr, LocalDecl, VariableDecl
 from planner.config.reading import Piece, Problems
 from planner.config.references import BadReference, Ref, parse_reference
-from planner.language.values import EPHEMERAL, SENSITIVE, UNKNOWN, Unknown, Value, is_null, mark, unmark_deep
+from planner.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Unknown, Value, is_null, mark, unmark_deep
 from planner.vocabulary.diagnostic import has_errors
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Span
@@ -74,8 +74,8 @@ class StaticScope:
 
     def text(self, expr: Expr, name: str, problems: Problems) -> str | None:
         """A string that is neither sensitive nor ephemeral; None when it is none (reported)."""
-        from planner.language.convert import ConversionError, convert
-        from planner.language.types import STRING
+        from planner.values.convert import ConversionError, convert
+        from planner.values.types import STRING
 
         value = self.evaluate(expr, name, expr.span, problems)
         if value is None:
@@ -216,7 +216,7 @@ class StaticScope:
 
 def _declared_value(raw: Value, variable: VariableDecl, problems: Problems) -> Value:
     """A raw value as the module sees it: converted, with defaults, and marked."""
-    from planner.language.convert import ConversionError
+    from planner.values.convert import ConversionError
 
     try:
         value = variable.constraint.convert(raw)

@@ -16,10 +16,10 @@ from attrs import evolve, frozen
 from planner.config.model import VariableDecl
 from planner.config.reading import Piece, Problems, constant, piece
 from planner.config.static import Given, marked
-from planner.language.values import EPHEMERAL, Unknown, Value, is_null, unmark_deep
+from planner.support.disk import read_given, read_whole
 from planner.syntax.body import BlockSchema, Body, BodySchema
+from planner.values.value import EPHEMERAL, Unknown, Value, is_null, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic
-from planner.vocabulary.disk import read_given, read_whole
 from planner.vocabulary.span import Span
 
 Origin = Literal["environment", "automatic file", "named file", "command line", "input", "default", "plan"]
@@ -232,7 +232,7 @@ def root_variables(
 def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: Problems, giver: str = "") -> Value:
     """A given value converted to the variable's type, with defaults for null where null is not allowed. `giver`: who
     gave it, where that is no line of the configuration."""
-    from planner.language.convert import ConversionError
+    from planner.values.convert import ConversionError
 
     _, marks = unmark_deep(value)
     if EPHEMERAL in marks and not variable.ephemeral:

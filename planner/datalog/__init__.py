@@ -1,0 +1,1 @@
+"""The rule engine. It knows nothing of infrastructure."""

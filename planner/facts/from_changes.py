@@ -9,9 +9,9 @@ import hashlib
 from collections.abc import Iterable
 
 from planner.config.model import Config
-from planner.datalog.fact_base import FactBuilder
+from planner.datalog.engine.fact_base import FactBuilder
 from planner.facts.from_state import StateEntry, add_instance, module_path
-from planner.plan.model import ResourceChange
+from planner.model.plan import ResourceChange
 from planner.state.model import State
 from planner.vocabulary.span import Span
 

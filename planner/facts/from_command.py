@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from planner.datalog.fact_base import FactBuilder
+from planner.datalog.engine.fact_base import FactBuilder
 from planner.vocabulary.address import Address, ModuleAddress
 
 

@@ -7,12 +7,12 @@ from sys import intern  # an address is in many facts: rows of one object each a
 from typing import Protocol
 
 from planner.config.model import Config, ModuleConfig, ProviderRef
-from planner.datalog.fact_base import FactBuilder
+from planner.datalog.engine.fact_base import FactBuilder
 from planner.facts import mentions
 from planner.facts.mentions import Mention
 from planner.facts.subjects import subject
-from planner.language.schema import BlockSchema
 from planner.syntax.nodes import Call
+from planner.values.schema import BlockSchema
 from planner.vocabulary.address import join
 from planner.vocabulary.span import Source, Span
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from planner.datalog.fact_base import FactBuilder
+from planner.datalog.engine.fact_base import FactBuilder
 from planner.state.model import InstanceKey, State
 from planner.vocabulary.address import format_key, format_resource, join
 

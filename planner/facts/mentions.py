@@ -16,11 +16,11 @@ from planner.config.model import (
     Reference,
     ResourceDecl,
 )
-from planner.language.schema import BlockSchema
 from planner.syntax.body import BlockSchema as BlockHeader
 from planner.syntax.body import Body, BodySchema
 from planner.syntax.nodes import Block, Call, Expression, Traversal, Variable
 from planner.syntax.references import references
+from planner.values.schema import BlockSchema
 from planner.vocabulary.span import Source
 
 Mention: TypeAlias = tuple[Traversal | Variable | Call, Source, str]

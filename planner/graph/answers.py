@@ -10,9 +10,9 @@ from attrs import evolve, field, frozen
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 
 if TYPE_CHECKING:
-    from planner.datalog.evaluate import Database
-    from planner.graph.model import Node
+    from planner.datalog.engine.evaluate import Database
     from planner.graph.verbs import Waiting
+    from planner.model.graph import Node
     from planner.syntax.node_sets import NodeSet
 
 DRAWN = ("node", "edge", "instance", "instance_node", "deposed_node")

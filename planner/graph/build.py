@@ -8,14 +8,14 @@ from pathlib import Path
 
 from attrs import evolve
 
-from planner.assets import rules_path
-from planner.datalog.evaluate import evaluate
-from planner.datalog.fact_base import FactBase
-from planner.datalog.program import Program
-from planner.graph.model import Graph
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBase
+from planner.datalog.engine.program import Program
 from planner.graph.read import WANTED, read_graph
+from planner.model.graph import Graph
+from planner.support.assets import rules_path
+from planner.support.disk import read_text
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.vocabulary.disk import read_text
 
 FOLDERS = ("inputs", "graph", "apply")
 _SMALL = 5000
@@ -66,7 +66,7 @@ def build_graph(facts: FactBase, everything: bool = False, own: Files = ()) -> G
     program = graph_program(own)
     want = None if everything else (*WANTED, *(("waits_for",) if facts.relation("asked_about") else ()))
     if own:
-        from planner.datalog.suite import try_out
+        from planner.datalog.tools.suite import try_out
 
         try_out(program, facts, want, ", ".join(name for name, _ in own))
     if len(facts) > _SMALL:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-from planner.graph.model import Graph
+from planner.model.graph import Graph
 
 MOST_STEPS = 20_000
 """steps of the exact search before it gives up"""
@@ -47,7 +47,7 @@ class Owned:
 
 def owned_edges(graph: Graph) -> Owned:
     """What the rules say about the edges of the graph's cycles."""
-    from planner.datalog.evaluate import evaluate
+    from planner.datalog.engine.evaluate import evaluate
 
     rows = sorted(evaluate(graph.program, graph.database.facts, ["owned_edge"])["owned_edge"])
     targets: dict[Edge, tuple[str, set[str]]] = {}

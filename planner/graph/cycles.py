@@ -6,11 +6,11 @@ from typing import Any
 
 from attrs import frozen
 
-from planner.datalog.explain import Proof, Prover
-from planner.datalog.render import reason_text
-from planner.facts.sources import source_json
+from planner.datalog.explain.render import reason_text
+from planner.datalog.explain.search import Proof, Prover
 from planner.graph.cut import Cut, Owned, owned_edges, shortest_cycle, smallest_cut
-from planner.graph.model import Graph
+from planner.model.graph import Graph
+from planner.model.sources import source_json
 from planner.vocabulary.diagnostic import Diagnostic, error
 
 REFERENCES = ("reference", "validation_reference", "import_reference", "destroy_reference")

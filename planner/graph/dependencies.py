@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.datalog.evaluate import Database
+from planner.datalog.engine.evaluate import Database
 from planner.vocabulary.address_set import Addresses, AddressSet
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from attrs import evolve
 
-from planner.datalog.ask import Query
-from planner.datalog.literals import atoms
-from planner.datalog.model import Predicate
+from planner.datalog.ask.question import Query
+from planner.datalog.front.literals import atoms
+from planner.datalog.front.model import Predicate
 from planner.graph.why import meant_node
 from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Constant, Literal, Negation, Term, Variable
 from planner.vocabulary.diagnostic import Diagnostic, warning

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.datalog.explain import Prover
-from planner.graph.model import Graph
+from planner.datalog.explain.search import Prover
+from planner.model.graph import Graph
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Span

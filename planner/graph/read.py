@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from planner.datalog.evaluate import Database
-from planner.datalog.program import Program
-from planner.graph.model import Graph, Node, adjacency
+from planner.datalog.engine.evaluate import Database
+from planner.datalog.engine.program import Program
+from planner.model.graph import Graph, Node, adjacency
 
 _NAME = itemgetter(0)
 _NAMED = {"root_variable", "variable_reference", "module_variable", "local", "output", "output_destroy"}

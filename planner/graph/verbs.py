@@ -161,7 +161,7 @@ def waits_for(waiting: Waiting, ends: Iterable[tuple[str | None, str | None]]) -
             reached = distances(waiting.dependencies, waiting.dependencies.get(dependent, ()))
             found.update((dependent, node) for node in reached)
         else:
-            from planner.datalog.native import closure
+            from planner.datalog.engine.native import closure
 
             return set(closure(waiting.edges, {}))
     return found

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from planner.datalog.explain import Prover
-from planner.datalog.proof import proof_json
-from planner.facts.sources import source_json
-from planner.graph.model import Graph
+from planner.datalog.explain.proof import proof_json
+from planner.datalog.explain.search import Prover
+from planner.model.graph import Graph
+from planner.model.sources import source_json
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.nearest import did_you_mean
 
 if TYPE_CHECKING:
-    from planner.datalog.ask import Query
-    from planner.datalog.program import Program
+    from planner.datalog.ask.question import Query
+    from planner.datalog.engine.program import Program
 
 MEANT = (" (expand)", " (destroy)", " (orphan)", " (expand, reference)", " (expand, input)", " (forget)", " (close)")
 """what an address stands for when no vertex is called just that, the first that exists"""
@@ -104,8 +104,8 @@ def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] 
 
 def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[dict[str, Any]], str]:
     """For each rule that could derive the tuple, the first condition that fails, and what in turn keeps that from
-    holding (planner.datalog.why_not_deep); as data and as text."""
-    from planner.datalog.why_not_deep import obstacles, obstacles_text
+    holding (planner.datalog.explain.why_not_deep); as data and as text."""
+    from planner.datalog.explain.why_not_deep import obstacles, obstacles_text
 
     found = obstacles(Prover(graph.program, graph.database), predicate, row)
     return found, obstacles_text(found, [predicate, *row])
@@ -113,7 +113,7 @@ def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[di
 
 def read_query(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
     """A checked question. Raises Failure."""
-    from planner.datalog.ask import parse_query
+    from planner.datalog.ask.question import parse_query
 
     query, problems = parse_query(program, text)
     if query is None:

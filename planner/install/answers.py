@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.install.problem import InstallError
+from planner.support.problem import InstallError
 
 
 def object_in(body: Any, name: str, where: str) -> Mapping[str, Any]:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from planner.install.problem import InstallError
 from planner.install.web import Web, host_of, resolve, status_text
 from planner.provider.cli_config import CliConfig
 from planner.provider.cli_files import home
+from planner.support.problem import InstallError
 
 PROVIDERS, MODULES = "providers.v1", "modules.v1"
 _DISCOVERY = "/.well-known/terraform.json"

@@ -10,14 +10,14 @@ from pathlib import Path
 from attrs import evolve, field, frozen
 
 from planner.config.version_constraints import Version
-from planner.install.files import beside
-from planner.install.hashes import content_hash
 from planner.install.package import authenticate
 from planner.install.placing import Placer
-from planner.install.problem import InstallError
 from planner.install.sources import Source, file_name
 from planner.provider.lock_file import Locks
+from planner.provider.package_hashes import content_hash
 from planner.provider.version_sets import Wanted
+from planner.support.problem import InstallError
+from planner.support.put_files import beside
 
 
 @frozen(eq=False)

@@ -15,13 +15,13 @@ from planner.config.reading import Problems
 from planner.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
 from planner.config.version_constraints import Version, parse_constraints
 from planner.install.answers import list_in
-from planner.install.archive import unpack
-from planner.install.files import beside, copied, remove
 from planner.install.getters import Fetcher, below
 from planner.install.hosts import MODULES, Hosts
-from planner.install.problem import InstallError
 from planner.install.web import Web, resolve, status_text
 from planner.provider.version_sets import Wanted
+from planner.support.archive import unpack
+from planner.support.problem import InstallError
+from planner.support.put_files import beside, copied, remove
 
 
 @frozen

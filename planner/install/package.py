@@ -9,8 +9,8 @@ from pathlib import Path
 from attrs import evolve, field, frozen
 
 from planner.config.version_constraints import Version
-from planner.install.hashes import archive_hash, known, matching
-from planner.install.problem import InstallError
+from planner.provider.package_hashes import archive_hash, known, matching
+from planner.support.problem import InstallError
 from planner.vocabulary.provider_address import DEFAULT_HOST
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from attrs import field, frozen
 
 from planner.config.version_constraints import Version
-from planner.install.archive import unpack
-from planner.install.files import beside, copied, locked, remove
-from planner.install.hashes import EMPTY, content_hash, known, matching
 from planner.install.package import Package, Proof, authenticate
-from planner.install.problem import InstallError
 from planner.install.sources import with_retries
 from planner.install.web import Web
+from planner.provider.package_hashes import EMPTY, content_hash, known, matching
+from planner.support.archive import unpack
+from planner.support.problem import InstallError
+from planner.support.put_files import beside, copied, locked, remove
 
 Progress = Callable[[str, int, int], None]
 """Told what is being downloaded, and how much of it has come (in bytes; 0 when unknown)."""

@@ -10,14 +10,14 @@ from typing import TypeVar
 from attrs import evolve, field, frozen
 
 from planner.config.version_constraints import Version
-from planner.install.hashes import content_hash, known
 from planner.install.package import Proof, must_be_signed
 from planner.install.placing import Placer, link
-from planner.install.problem import InstallError
 from planner.install.sources import Source
 from planner.provider.lock_file import Lock, Locks, lock, lockable
+from planner.provider.package_hashes import content_hash, known
 from planner.provider.registry import versions_of_builtin
 from planner.provider.version_sets import Wanted
+from planner.support.problem import InstallError
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
 from planner.vocabulary.provider_address import BUILTIN, DEFAULT_HOST, is_builtin
 

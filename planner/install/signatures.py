@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from planner.install.problem import InstallError
+from planner.support.problem import InstallError
 
 if TYPE_CHECKING:
     from pysequoia import Cert, Sig

@@ -13,11 +13,11 @@ from planner.config.version_constraints import Version
 from planner.install.answers import list_in, object_in, texts_in
 from planner.install.hosts import PROVIDERS, Hosts
 from planner.install.package import Package, RegistryClaims
-from planner.install.problem import InstallError
 from planner.install.web import Answer, Web, resolve, status_text
 from planner.provider.cli_config import Method
 from planner.provider.locate import packages_in
 from planner.provider.version_sets import readable
+from planner.support.problem import InstallError
 
 
 class Source(Protocol):

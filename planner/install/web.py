@@ -23,7 +23,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from attrs import field, frozen
 
 from planner.config.sources import without_secrets
-from planner.install.problem import InstallError
+from planner.support.problem import InstallError
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
 LONGEST_PAUSE = 30.0

@@ -13,11 +13,12 @@ from planner.language.compile_for import compile_for, compile_splat, compile_tem
 from planner.language.compile_operators import compile_binary, compile_unary
 from planner.language.compile_template import compile_template
 from planner.language.conditional import compile_conditional
-from planner.language.convert import ConversionError, convert
 from planner.language.environment import Environment, Program, Reference, Run, constant, constants
 from planner.language.traverse import TraversalError, get_attr, index
-from planner.language.types import STRING
-from planner.language.values import (
+from planner.syntax import nodes
+from planner.values.convert import ConversionError, convert
+from planner.values.types import STRING
+from planner.values.value import (
     NO_MARKS,
     UNKNOWN,
     Marked,
@@ -26,7 +27,6 @@ from planner.language.values import (
     Value,
     mark,
 )
-from planner.syntax import nodes
 from planner.vocabulary.diagnostic import Failure
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.language.environment import Environment, Run, constant, start_range
-from planner.language.types import DYNAMIC, ListType, SetType, TupleType
-from planner.language.values import UNKNOWN, List, Null, Set, Unknown, Value, mark, unmark
 from planner.syntax import nodes
+from planner.values.types import DYNAMIC, ListType, SetType, TupleType
+from planner.values.value import UNKNOWN, List, Null, Set, Unknown, Value, mark, unmark
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.span import Span
 
@@ -127,7 +127,7 @@ def _check_arguments(
     env: Environment, node: nodes.Call, function: Function, values: list[Value], places: Sequence[Any]
 ) -> None:
     """Reports the arguments that do not convert, beside errors found already."""
-    from planner.language.convert import ConversionError, convert
+    from planner.values.convert import ConversionError, convert
 
     for i, value in enumerate(values):
         param = function.param(i)

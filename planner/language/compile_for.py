@@ -9,11 +9,12 @@ import unicodedata
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from planner.language.convert import ConversionError, convert, with_element_type
 from planner.language.environment import Environment, Run
-from planner.language.refine import is_collection, length_bounds, refined
 from planner.language.traverse import can_iterate, elements
-from planner.language.types import (
+from planner.syntax import nodes
+from planner.values.convert import ConversionError, convert, with_element_type
+from planner.values.refine import is_collection, length_bounds, refined
+from planner.values.types import (
     BOOL,
     DYNAMIC,
     STRING,
@@ -23,7 +24,7 @@ from planner.language.types import (
     Type,
     friendly_name,
 )
-from planner.language.values import (
+from planner.values.value import (
     NO_MARKS,
     NOT_NULL,
     UNKNOWN,
@@ -36,7 +37,6 @@ from planner.language.values import (
     mark,
     type_of,
 )
-from planner.syntax import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

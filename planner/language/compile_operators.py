@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from planner.language.convert import ConversionError, convert
 from planner.language.environment import Environment, Run, constant, constants
-from planner.language.operations import (
+from planner.language.precision import narrowed, precision
+from planner.syntax import nodes
+from planner.values.convert import ConversionError, convert
+from planner.values.operations import (
     OperationError,
     add,
     divide,
@@ -27,11 +29,9 @@ from planner.language.operations import (
     remainder,
     subtract,
 )
-from planner.language.precision import narrowed, precision
-from planner.language.refine import UNKNOWN_BOOL
-from planner.language.types import BOOL, NUMBER, Primitive
-from planner.language.values import NO_MARKS, Marked, Null, Unknown, Value, mark
-from planner.syntax import nodes
+from planner.values.refine import UNKNOWN_BOOL
+from planner.values.types import BOOL, NUMBER, Primitive
+from planner.values.value import NO_MARKS, Marked, Null, Unknown, Value, mark
 
 if TYPE_CHECKING:
     from planner.language.compile import Compiler

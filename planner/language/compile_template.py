@@ -9,12 +9,12 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
-from planner.language.convert import ConversionError, convert
 from planner.language.environment import Environment, Run
-from planner.language.refine import PREFIX_LIMIT, UNKNOWN_STRING, safe_prefix
-from planner.language.types import STRING
-from planner.language.values import NO_MARKS, Marked, Null, Refinement, Unknown, Value, mark
 from planner.syntax import nodes
+from planner.values.convert import ConversionError, convert
+from planner.values.refine import PREFIX_LIMIT, UNKNOWN_STRING, safe_prefix
+from planner.values.types import STRING
+from planner.values.value import NO_MARKS, Marked, Null, Refinement, Unknown, Value, mark
 
 if TYPE_CHECKING:
     from planner.language.compile import Compiler

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.language.convert import ConversionError, convert
 from planner.language.environment import Environment, Run
-from planner.language.numbers import is_infinite
-from planner.language.refine import (
+from planner.syntax import nodes
+from planner.values.convert import ConversionError, convert
+from planner.values.numbers import is_infinite
+from planner.values.refine import (
     Bound,
     definitely_not_null,
     is_collection,
@@ -19,7 +20,7 @@ from planner.language.refine import (
     number_bounds,
     refined,
 )
-from planner.language.types import (
+from planner.values.types import (
     BOOL,
     DYNAMIC,
     NUMBER,
@@ -28,8 +29,8 @@ from planner.language.types import (
     Type,
     friendly_name,
 )
-from planner.language.unify import unify, way_to_common
-from planner.language.values import (
+from planner.values.unify import unify, way_to_common
+from planner.values.value import (
     NO_MARKS,
     NOT_NULL,
     UNKNOWN,
@@ -43,7 +44,6 @@ from planner.language.values import (
     mark,
     type_of,
 )
-from planner.syntax import nodes
 
 if TYPE_CHECKING:
     from planner.language.compile import Compiler

@@ -6,15 +6,15 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from planner.language.evaluate import EvaluationError, evaluate
-from planner.language.json_codec import simple_json
-from planner.language.numbers import is_infinite, number_to_text
-from planner.language.paths import sensitive_structure, unknown_structure, without_unknown
-from planner.language.render import type_text
 from planner.language.scope import Scope
-from planner.language.types import DYNAMIC, NUMBER, Type
-from planner.language.values import Null, Unknown, Value, is_wholly_known, type_of, unmark_deep
 from planner.syntax.nodes import Expression, Traversal, Variable
 from planner.syntax.parse import parse_config
+from planner.values.json_codec import simple_json
+from planner.values.numbers import is_infinite, number_to_text
+from planner.values.paths import sensitive_structure, unknown_structure, without_unknown
+from planner.values.type_text import type_text
+from planner.values.types import DYNAMIC, NUMBER, Type
+from planner.values.value import Null, Unknown, Value, is_wholly_known, type_of, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.span import Position, Source, Span
 

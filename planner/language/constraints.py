@@ -10,11 +10,12 @@ from typing import Any
 
 from attrs import field, frozen
 
-from planner.language.convert import ConversionError, convert
-from planner.language.refine import definitely_not_null, not_null
 from planner.language.scope import ConstantScope
-from planner.language.sets import make_set
-from planner.language.types import (
+from planner.syntax import nodes
+from planner.values.convert import ConversionError, convert
+from planner.values.refine import definitely_not_null, not_null
+from planner.values.sets import make_set
+from planner.values.types import (
     BOOL,
     DYNAMIC,
     NUMBER,
@@ -24,9 +25,8 @@ from planner.language.types import (
     Type,
     collection_type,
 )
-from planner.language.unify import unify
-from planner.language.values import UNKNOWN, List, Map, Null, Set, Value, mark, type_of, unmark
-from planner.syntax import nodes
+from planner.values.unify import unify
+from planner.values.value import UNKNOWN, List, Map, Null, Set, Value, mark, type_of, unmark
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Source, Span
 

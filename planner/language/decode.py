@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from planner.language.convert import ConversionError, convert
 from planner.language.dynamic import Instance, expand
 from planner.language.evaluate import evaluate_parts
-from planner.language.schema import (
+from planner.language.scope import Scope
+from planner.syntax.body import BlockSchema as BlockHeader
+from planner.syntax.body import Body, BodySchema, Content
+from planner.syntax.nodes import Attribute
+from planner.values.convert import ConversionError, convert
+from planner.values.schema import (
     AttributeSchema,
     BlockSchema,
     NestedBlock,
@@ -20,9 +24,8 @@ from planner.language.schema import (
     empty_block,
     implied_type,
 )
-from planner.language.scope import Scope
-from planner.language.sets import make_set
-from planner.language.types import (
+from planner.values.sets import make_set
+from planner.values.types import (
     DYNAMIC,
     ListType,
     MapType,
@@ -34,8 +37,8 @@ from planner.language.types import (
     collection_type,
     has_dynamic,
 )
-from planner.language.unify import unify
-from planner.language.values import (
+from planner.values.unify import unify
+from planner.values.value import (
     UNKNOWN,
     List,
     Map,
@@ -45,9 +48,6 @@ from planner.language.values import (
     mark,
     type_of,
 )
-from planner.syntax.body import BlockSchema as BlockHeader
-from planner.syntax.body import Body, BodySchema, Content
-from planner.syntax.nodes import Attribute
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Span
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from planner.language.paths import apply_marks, marked_paths
-from planner.language.values import Value, unmark_deep
+from planner.values.paths import apply_marks, marked_paths
+from planner.values.value import Value, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, warning
 from planner.vocabulary.span import Span
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from planner.language.convert import ConversionError, convert
 from planner.language.evaluate import evaluate_parts
 from planner.language.scope import Scope
 from planner.language.traverse import can_iterate, elements
-from planner.language.types import DYNAMIC, STRING, friendly_name
-from planner.language.values import (
+from planner.syntax import nodes
+from planner.syntax.body import BlockSchema as BlockHeader
+from planner.syntax.body import Body, BodySchema, Content
+from planner.values.convert import ConversionError, convert
+from planner.values.types import DYNAMIC, STRING, friendly_name
+from planner.values.value import (
     NO_MARKS,
     UNKNOWN,
     Mark,
@@ -25,9 +28,6 @@ from planner.language.values import (
     type_of,
     unmark,
 )
-from planner.syntax import nodes
-from planner.syntax.body import BlockSchema as BlockHeader
-from planner.syntax.body import Body, BodySchema, Content
 from planner.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:

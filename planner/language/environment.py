@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from planner.language.scope import Scope
-from planner.language.values import Value
 from planner.syntax import nodes
+from planner.values.value import Value
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Source, Span
 

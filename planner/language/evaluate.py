@@ -14,8 +14,8 @@ from planner.language.compile import compile_expression
 from planner.language.compile_call import EvaluationError
 from planner.language.environment import NO_SOURCE, Environment, Program
 from planner.language.scope import MappingScope, Scope
-from planner.language.values import UNKNOWN, Value
 from planner.syntax.nodes import Attribute, Expression
+from planner.values.value import UNKNOWN, Value
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.span import Source, Span
 

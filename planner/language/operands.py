@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from planner.language.traverse import TraversalError, get_attr, index
-from planner.language.types import DYNAMIC, friendly_name
-from planner.language.values import EPHEMERAL, SENSITIVE, List, Map, Null, Set, Unknown, Value, type_of, unmark
 from planner.syntax import nodes
+from planner.values.types import DYNAMIC, friendly_name
+from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Null, Set, Unknown, Value, type_of, unmark
 from planner.vocabulary.diagnostic import Failure
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _compact(value: Value) -> str:
     if cls is bool:
         return "true" if value else "false"
     if cls is str:
-        from planner.language.sets import quote
+        from planner.values.sets import quote
 
         return quote(value)
     if cls is dict:
@@ -127,7 +127,7 @@ def _compact(value: Value) -> str:
         count = len(value)
         kind = friendly_name(type_of(value))
         return f"{kind} with {count} element{'s' if count > 1 else ''}" if count else f"empty {kind}"
-    from planner.language.convert import number_text
+    from planner.values.convert import number_text
 
     return number_text(value)
 

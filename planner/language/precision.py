@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from planner.language.values import Value
 from planner.syntax import nodes
+from planner.values.value import Value
 
 if TYPE_CHECKING:
     from planner.language.compile import Compiler

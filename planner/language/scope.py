@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from planner.language.values import Value
 from planner.syntax.nodes import Traversal, Variable
+from planner.values.value import Value
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.span import Source, Span
 

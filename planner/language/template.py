@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.language.values import Value
+from planner.values.value import Value
 from planner.vocabulary.span import Source
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planner.language.convert import ConversionError, convert
-from planner.language.refine import is_collection
-from planner.language.types import (
+from planner.values.convert import ConversionError, convert
+from planner.values.refine import is_collection
+from planner.values.types import (
     DYNAMIC,
     NUMBER,
     STRING,
@@ -19,7 +19,7 @@ from planner.language.types import (
     TupleType,
     friendly_name,
 )
-from planner.language.values import (
+from planner.values.value import (
     UNKNOWN,
     List,
     Map,

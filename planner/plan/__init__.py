@@ -1,0 +1,1 @@
+"""What planning does besides what all walks do: moves, refreshing, decisions, changes."""

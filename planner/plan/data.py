@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.evaluation.conditions import RuleResult
+from planner.evaluation.instance import Instance
+from planner.evaluation.objects import object_id, write_object
+from planner.evaluation.provider_diagnostics import in_body
+from planner.evaluation.schema_marks import marked_by_schema
 from planner.language.decode import decode_block
-from planner.language.paths import apply_marks, marked_paths, unknown_paths
-from planner.language.values import Null, Value, is_wholly_known, unmark_deep
-from planner.plan.conditions import RuleResult
 from planner.plan.decide import Facts, decide, rows
-from planner.plan.instance import Instance
 from planner.plan.managed import ephemeral_problems, path_name, self_references
-from planner.plan.objects import object_id, write_object
-from planner.plan.provider_diagnostics import in_body
-from planner.plan.schema_marks import marked_by_schema
-from planner.plan.settled import unknown_as_null
 from planner.provider import remote_state
 from planner.provider.propose import planned_unknown_object
+from planner.values.paths import apply_marks, marked_paths, unknown_paths
+from planner.values.settled import unknown_as_null
+from planner.values.value import Null, Value, is_wholly_known, unmark_deep
 from planner.vocabulary.address import join
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 if TYPE_CHECKING:
-    from planner.plan.configuration_walk import ConfigurationWalk
+    from planner.evaluation.configuration_walk import ConfigurationWalk
     from planner.plan.walk import PlanWalk
 
 

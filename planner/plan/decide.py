@@ -11,10 +11,10 @@ from typing import Any, TypeAlias, cast
 
 from attrs import frozen
 
-from planner.datalog.evaluate import evaluate
-from planner.datalog.fact_base import FactBuilder
-from planner.plan.model import Action
-from planner.plan.rule_programs import decision_program
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBuilder
+from planner.model.plan import Action
+from planner.programs.rule_programs import decision_program
 
 Facts: TypeAlias = dict[str, tuple[str, ...]]
 """predicate -> the values of its second column; an empty tuple for predicates about the instance alone"""

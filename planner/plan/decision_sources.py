@@ -9,9 +9,9 @@ from planner.config.model import Config, ResourceDecl
 from planner.facts.from_changes import declaration
 from planner.facts.from_command import CommandLine
 from planner.facts.from_state import StateEntry
-from planner.language.paths import marked_paths
-from planner.plan.model import Plan, ResourceChange
+from planner.model.plan import Plan, ResourceChange
 from planner.syntax.body import BodySchema
+from planner.values.paths import marked_paths
 from planner.vocabulary.address import format_resource, parse_module
 from planner.vocabulary.span import Span
 
@@ -65,7 +65,7 @@ def _attribute(decl: ResourceDecl, change: ResourceChange, path: str) -> Span | 
 
 def _removal(config: Config, change: ResourceChange) -> Any:
     """The removed block that covers a change; the last one counts."""
-    from planner.plan.configuration_walk import removed_blocks
+    from planner.evaluation.configuration_walk import removed_blocks
 
     module = str(parse_module(change.module).config)
     resource = format_resource(module, change.mode, change.type, change.name)

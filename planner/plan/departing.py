@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from planner.language.types import DYNAMIC
-from planner.language.values import Null, Value, unmark_deep
+from planner.evaluation.instance import Instance
+from planner.evaluation.objects import RemoteObject
+from planner.evaluation.provider_diagnostics import in_body
+from planner.evaluation.repetition import repetition_argument
+from planner.evaluation.schema_marks import without_write_only
+from planner.model.plan import Action, ResourceChange
 from planner.plan.decide import Facts, rows
-from planner.plan.instance import Instance
 from planner.plan.lifecycle import decided, keeps_object
-from planner.plan.model import Action, ResourceChange
-from planner.plan.objects import RemoteObject
-from planner.plan.provider_diagnostics import in_body
 from planner.plan.refresh import read_current, refreshed
-from planner.plan.repetition import repetition_argument
-from planner.plan.schema_marks import without_write_only
 from planner.provider.interface import PlanRequest
+from planner.values.types import DYNAMIC
+from planner.values.value import Null, Value, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planner.language.expression_text import expression_text
-from planner.language.json_codec import implied_value
-from planner.language.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock
-from planner.language.values import SENSITIVE, List, Map, Null, Set, Unknown, Value, mark, unmark
 from planner.syntax.format import format_text
+from planner.values.expression_text import expression_text
+from planner.values.json_codec import implied_value
+from planner.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock
+from planner.values.value import SENSITIVE, List, Map, Null, Set, Unknown, Value, mark, unmark
 from planner.vocabulary.address import quote
 from planner.vocabulary.provider_address import ProviderConfiguration
 
@@ -75,7 +75,7 @@ def _attribute(schema: AttributeSchema, value: Value | None) -> str:
 
 def _expression(value: Value) -> str:
     if value.__class__ is str and value.strip()[:1] in ("{", "["):
-        from planner.vocabulary.exact_json import loads
+        from planner.support.exact_json import loads
 
         try:
             return f"jsonencode({expression_text(implied_value(loads(value.strip().encode())))})"

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from planner.config.model import Config, ImportDecl, ResourceDecl
-from planner.language.values import Value
-from planner.plan.model import Plan
+from planner.model.plan import Plan
+from planner.values.value import Value
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.provider_address import parse_provider_configuration
 
 if TYPE_CHECKING:
-    from planner.plan.instance import Instance
+    from planner.evaluation.instance import Instance
 
 HEADER = "# __generated__ by OpenTofu"
 REQUEST = "# Please review these resources and move them into your main configuration files."
@@ -122,6 +122,6 @@ def write_generated(plan: Plan, path: str) -> list[Diagnostic]:
 
 def _go_quoted(text: str) -> str:
     """A string as Go's %q writes it."""
-    from planner.language.sets import quote
+    from planner.values.sets import quote
 
     return quote(text)

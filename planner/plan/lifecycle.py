@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from planner.config.model import ResourceDecl
 from planner.config.references import Ref, parse_reference
-from planner.language.convert import ConversionError, convert
+from planner.evaluation.instance import Instance
 from planner.language.evaluate import try_evaluate
 from planner.language.scope import Scope
-from planner.language.types import BOOL
-from planner.language.values import EPHEMERAL, SENSITIVE, Null, Unknown, unmark
 from planner.plan.decide import Decision, Facts, decide
-from planner.plan.instance import Instance
 from planner.syntax.references import variables
+from planner.values.convert import ConversionError, convert
+from planner.values.types import BOOL
+from planner.values.value import EPHEMERAL, SENSITIVE, Null, Unknown, unmark
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.shell import option
 from planner.vocabulary.span import Span

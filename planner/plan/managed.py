@@ -9,22 +9,23 @@ from attrs import evolve, frozen
 
 from planner.config.model import ResourceDecl
 from planner.config.references import Ref, parse_reference
-from planner.language.convert import path_text
+from planner.evaluation.ignore import ignore_changes
+from planner.evaluation.instance import Instance
+from planner.evaluation.objects import RemoteObject
+from planner.evaluation.provider_diagnostics import in_body, place
+from planner.evaluation.schema_marks import (
+    combined_marks,
+    is_write_only,
+    schema_marks,
+    sensitive_paths,
+    without_write_only,
+)
 from planner.language.decode import decode_block
-from planner.language.operations import same_value
-from planner.language.paths import apply_marks, get, marked_paths
-from planner.language.schema import BlockSchema
-from planner.language.values import EPHEMERAL, Null, Unknown, Value, type_of, unmark_deep
+from planner.model.plan import REPLACEMENTS, Importing, ResourceChange
 from planner.plan.decide import Facts, rows
 from planner.plan.generation import generate
-from planner.plan.ignore import ignore_changes
-from planner.plan.instance import Instance
 from planner.plan.lifecycle import decided, keeps_object
-from planner.plan.model import REPLACEMENTS, Importing, ResourceChange
-from planner.plan.objects import RemoteObject
-from planner.plan.provider_diagnostics import in_body, place
 from planner.plan.refresh import import_object, read_current, refreshed, settle_dependencies
-from planner.plan.schema_marks import combined_marks, is_write_only, schema_marks, sensitive_paths, without_write_only
 from planner.plan.triggers import is_triggered, watched
 from planner.provider.conformity import plan_problems
 from planner.provider.interface import PlanAnswer, PlanRequest
@@ -32,6 +33,11 @@ from planner.provider.propose import proposed_new
 from planner.syntax.body import BlockSchema as BlockHeader
 from planner.syntax.body import BodySchema
 from planner.syntax.references import variables
+from planner.values.convert import path_text
+from planner.values.operations import same_value
+from planner.values.paths import apply_marks, get, marked_paths
+from planner.values.schema import BlockSchema
+from planner.values.value import EPHEMERAL, Null, Unknown, Value, type_of, unmark_deep
 from planner.vocabulary.address import InstanceKey
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.span import Span

@@ -12,8 +12,9 @@ from typing import Protocol
 from attrs import field, frozen
 
 from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, ResourceDecl
-from planner.datalog.evaluate import Database, evaluate
-from planner.datalog.fact_base import FactBuilder
+from planner.datalog.engine.evaluate import Database, evaluate
+from planner.datalog.engine.fact_base import FactBuilder
+from planner.evaluation.repetition import repetition_argument
 from planner.plan.move_endpoints import (
     Endpoint,
     absolute,
@@ -22,9 +23,8 @@ from planner.plan.move_endpoints import (
     endpoints,
     implied_endpoints,
 )
-from planner.plan.repetition import repetition_argument
-from planner.plan.rule_programs import move_program
 from planner.plan.targets import contains
+from planner.programs.rule_programs import move_program
 from planner.state.build import StateBuilder
 from planner.state.model import State
 from planner.vocabulary.address import (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from planner.plan.model import Mode
+from planner.model.plan import Mode
 from planner.walk.work import StopSignal
 
 

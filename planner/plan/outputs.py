@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING
 
 from planner.config.model import OutputDecl, Reference
 from planner.config.references import BadReference, parse_reference
+from planner.evaluation.conditions import check_rule
+from planner.evaluation.context import ModuleInstance, output_marks
+from planner.evaluation.scope import ModuleScope
 from planner.language.evaluate import try_evaluate
-from planner.language.operations import same_value
-from planner.language.values import (
+from planner.model.plan import Action, OutputChange
+from planner.plan.record import PlanRecord
+from planner.state.model import OutputState, State
+from planner.values.operations import same_value
+from planner.values.value import (
     EPHEMERAL,
     SENSITIVE,
     Marked,
@@ -20,12 +26,6 @@ from planner.language.values import (
     unmark,
     unmark_deep,
 )
-from planner.plan.conditions import check_rule
-from planner.plan.context import ModuleInstance, output_marks
-from planner.plan.model import Action, OutputChange
-from planner.plan.record import PlanRecord
-from planner.plan.scope import ModuleScope
-from planner.state.model import OutputState, State
 from planner.vocabulary.address import join
 from planner.vocabulary.diagnostic import Diagnostic, Failure, Severity, error, has_errors
 from planner.vocabulary.span import Span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from planner.plan.instance import Instance
+from planner.evaluation.instance import Instance
 from planner.vocabulary.address import format_key
 
 

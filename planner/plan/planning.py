@@ -15,12 +15,12 @@ from attrs import evolve
 from planner.config.model import Config
 from planner.config.statements import check_removed
 from planner.config.variables import RootVariable
-from planner.graph.model import Graph
-from planner.plan.imports import check_imports
-from planner.plan.model import Plan
+from planner.evaluation.imports import check_imports
+from planner.evaluation.schemas import Schemas
+from planner.model.graph import Graph
+from planner.model.plan import Plan
 from planner.plan.moves import apply_moves, check_targets
 from planner.plan.options import PlanOptions
-from planner.plan.schemas import Schemas
 from planner.plan.walk import plan_walk
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning

@@ -7,14 +7,14 @@ from typing import Any
 
 from attrs import frozen
 
-from planner.language.identity import identical
-from planner.language.types import ObjectType
-from planner.language.values import Null, Value
-from planner.plan.instance import Instance
-from planner.plan.model import Action, OutputChange, ResourceChange
+from planner.evaluation.instance import Instance
+from planner.model.plan import Action, OutputChange, ResourceChange
 from planner.plan.moves import MoveResults
 from planner.state.build import StateBuilder
 from planner.state.model import InstanceKey, State
+from planner.values.identity import identical
+from planner.values.types import ObjectType
+from planner.values.value import Null, Value
 from planner.vocabulary.address import parse_resource_instance, sort_key
 
 

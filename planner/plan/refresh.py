@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
+from planner.evaluation.imports import ImportTarget
+from planner.evaluation.instance import Instance
+from planner.evaluation.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
+from planner.evaluation.provider_diagnostics import in_body
+from planner.evaluation.schema_marks import combined_marks, schema_marks
 from planner.language.decode import decode_block
-from planner.language.identity import identical
-from planner.language.paths import apply_marks, marked_paths
-from planner.language.values import Null, unmark_deep
-from planner.plan.imports import ImportTarget
-from planner.plan.instance import Instance
 from planner.plan.lifecycle import keeps_object
-from planner.plan.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
-from planner.plan.provider_diagnostics import in_body
 from planner.plan.record import Seen
-from planner.plan.schema_marks import combined_marks, schema_marks
 from planner.provider.legacy import normalize_legacy_object
 from planner.state.model import ObjectState
+from planner.values.identity import identical
+from planner.values.paths import apply_marks, marked_paths
+from planner.values.value import Null, unmark_deep
 from planner.vocabulary.address import parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.provider_address import parse_provider_configuration

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from planner.config.model import Config, Expr, ModuleConfig, ResourceDecl
 from planner.config.references import Ref, parse_reference
 from planner.facts.mentions import in_body
-from planner.language.schema import BlockSchema
-from planner.plan.model import ResourceChange
+from planner.model.plan import ResourceChange
 from planner.syntax import nodes
 from planner.syntax.references import variables
+from planner.values.schema import BlockSchema
 from planner.vocabulary.address import ROOT, InstanceKey, ModuleAddress, format_instance, parse_module
 
 Path = tuple[tuple[str, Any], ...]

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from planner.config.model import ResourceDecl
-from planner.graph.model import Node
-from planner.plan.context import ModuleInstance
+from planner.evaluation.context import ModuleInstance
+from planner.evaluation.ephemeral import plan_ephemeral
+from planner.evaluation.instance import Instance
+from planner.evaluation.repetition import Repetition, expand
+from planner.model.graph import Node
 from planner.plan.data import plan_data
 from planner.plan.departing import plan_deposed, plan_destroy, plan_orphan
-from planner.plan.ephemeral import plan_ephemeral
-from planner.plan.instance import Instance
 from planner.plan.managed import plan_managed
 from planner.plan.own_references import in_order, waiting_instances
-from planner.plan.repetition import Repetition, expand
 from planner.plan.targets import is_in_scope
 from planner.state.model import InstanceKey, ResourceState
 from planner.vocabulary.address import ResourceAddress, join, parse_address, parse_module, parse_resource_instance

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from planner.config.model import Expr
 from planner.config.references import BadReference, Ref, parse_reference
-from planner.language.identity import identical
-from planner.language.paths import get
-from planner.language.values import Value, unmark_deep
-from planner.plan.context import ModuleInstance
-from planner.plan.model import ResourceChange
-from planner.plan.repetition import Repetition
-from planner.plan.static_references import traversal_problems
+from planner.evaluation.context import ModuleInstance
+from planner.evaluation.repetition import Repetition
+from planner.evaluation.static_references import traversal_problems
+from planner.model.plan import ResourceChange
 from planner.syntax.nodes import Expression, GetAttr, GetIndex, Index, Relative, Traversal, Variable
+from planner.values.identity import identical
+from planner.values.paths import get
+from planner.values.value import Value, unmark_deep
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.span import Span
 

@@ -13,27 +13,27 @@ from typing import Any
 
 from planner.config.model import Config, ModuleConfig, ResourceDecl
 from planner.config.variables import RootVariable
-from planner.graph.model import Graph, Node
-from planner.language.schema import BlockSchema
-from planner.language.values import Null, Value, is_null
-from planner.plan.configuration_walk import ConfigurationWalk, module_path, provider_configurations, relation
-from planner.plan.context import Operation
-from planner.plan.imports import Imports
-from planner.plan.instance import Instance
-from planner.plan.model import Plan, ResourceChange
+from planner.evaluation.configuration_walk import ConfigurationWalk, module_path, provider_configurations, relation
+from planner.evaluation.context import Operation
+from planner.evaluation.imports import Imports
+from planner.evaluation.instance import Instance
+from planner.evaluation.objects import StateObjects
+from planner.evaluation.schemas import Schemas
+from planner.model.graph import Graph, Node
+from planner.model.plan import Plan, ResourceChange
 from planner.plan.moves import MoveResults, blocked_warning, check_moves
-from planner.plan.objects import StateObjects
 from planner.plan.options import PlanOptions
 from planner.plan.outputs import plan_destroyed_output, plan_output
 from planner.plan.record import PlanRecord
 from planner.plan.resources import InstanceTask, ResourceVertices
-from planner.plan.schemas import Schemas
 from planner.plan.unmatched import unmatched
 from planner.state.model import InstanceKey
+from planner.support.collector import collector_paused
+from planner.support.later import Later
+from planner.values.schema import BlockSchema
+from planner.values.value import Null, Value, is_null
 from planner.vocabulary.address import AddressError, join, parse_resource_instance
-from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.vocabulary.later import Later
 from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.walk.hooks import Hooks
 from planner.walk.machine import Machine

@@ -18,11 +18,11 @@ from itertools import count, islice, product
 
 from attrs import evolve, frozen
 
-from planner.datalog.checks import bound_names
-from planner.datalog.functions import FUNCTIONS
-from planner.datalog.literals import atoms, inner_variables, names, outer_names, renamed
-from planner.datalog.model import Predicate, Rule
-from planner.datalog.types import RuleTypes
+from planner.datalog.front.checks import bound_names
+from planner.datalog.front.functions import FUNCTIONS
+from planner.datalog.front.literals import atoms, inner_variables, names, outer_names, renamed
+from planner.datalog.front.model import Predicate, Rule
+from planner.datalog.front.types import RuleTypes
 from planner.policy.values import VALUES
 from planner.syntax.rule_syntax import (
     Aggregate,

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from planner.config.model import Config, ModuleConfig, OutputDecl, ResourceDecl, VariableDecl
-from planner.datalog.fact_base import FactBase
-from planner.datalog.values import FALSE, TRUE, Row
+from planner.datalog.engine.fact_base import FactBase
+from planner.datalog.front.values import FALSE, TRUE, Row
 from planner.facts.from_state import StateEntry, module_path
-from planner.language.values import SENSITIVE, Null, Value, mark
-from planner.plan.model import OutputChange, Plan, ResourceChange
-from planner.plan.unknowns import UnknownCauses
+from planner.facts.unknowns import UnknownCauses
+from planner.model.plan import OutputChange, Plan, ResourceChange
 from planner.policy.impact import Impact
 from planner.policy.interest import OUTPUT, Interest, kind_of
 from planner.policy.values import ValueRows, root_of
 from planner.syntax.body import BlockSchema, BodySchema
+from planner.values.value import SENSITIVE, Null, Value, mark
 from planner.vocabulary.address import format_resource, join
 from planner.vocabulary.span import Span
 
 if TYPE_CHECKING:
-    from planner.graph.model import Graph
+    from planner.model.graph import Graph
 
 VALUE = "value"
 """the path of the value of an output or variable"""
@@ -253,7 +253,7 @@ class Builder:
         return ((c.address, c.reason) for c in self.current.values() if c.reason)
 
     def _replace_path(self) -> Iterable[Row]:
-        from planner.datalog.json_relations import member
+        from planner.datalog.engine.json_relations import member
 
         for c in self.current.values():
             for path in c.replace_paths:

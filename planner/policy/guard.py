@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from threading import Lock
 
 from planner.config.model import ResourceDecl
-from planner.datalog.values import Row
-from planner.language.values import Value
+from planner.datalog.front.values import Row
 from planner.policy.facts import KEYED, VALUE, PolicyFacts, arguments, maybe_rows
 from planner.policy.judge import Overrides, judge, objections
 from planner.policy.model import REFUSALS, Finding, Verdict
@@ -17,6 +16,7 @@ from planner.policy.report import diagnostic
 from planner.policy.values import ValueRows, root_of
 from planner.policy.waits import MAYBE
 from planner.state.model import OutputState
+from planner.values.value import Value
 from planner.vocabulary.diagnostic import Diagnostic
 
 

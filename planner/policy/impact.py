@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from planner.facts.from_state import module_path
-from planner.plan.model import Plan
+from planner.model.plan import Plan
 from planner.vocabulary.address import format_resource, join
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 if TYPE_CHECKING:
-    from planner.graph.model import Graph
+    from planner.model.graph import Graph
 
 MOST_ROWS = 2_000_000
 HARMLESS = frozenset(("no-op", "create", "read"))

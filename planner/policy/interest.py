@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TypeAlias
 
-from planner.datalog.model import Rule
-from planner.datalog.program import Program
-from planner.datalog.terms import value_of
-from planner.plan.model import REPLACEMENTS, ResourceChange
+from planner.datalog.engine.program import Program
+from planner.datalog.engine.terms import value_of
+from planner.datalog.front.model import Rule
+from planner.model.plan import REPLACEMENTS, ResourceChange
 from planner.policy.values import VALUES, root_of
 from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Constant, Literal, Negation, Term, Variable
 

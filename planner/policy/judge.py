@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from planner.datalog.evaluate import Database, evaluate
-from planner.datalog.explain import Proof, Prover
-from planner.datalog.suite import try_out
-from planner.datalog.values import Row
+from planner.datalog.engine.evaluate import Database, evaluate
+from planner.datalog.explain.search import Proof, Prover
+from planner.datalog.front.values import Row
+from planner.datalog.tools.suite import try_out
 from planner.policy.facts import PolicyFacts
 from planner.policy.library import own_files
 from planner.policy.modal import VERDICTS, written_name

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from attrs import frozen
 
-from planner.assets import rules_path
 from planner.policy.program import Files
+from planner.support.assets import rules_path
+from planner.support.disk import read_text
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.vocabulary.disk import read_text
 from planner.vocabulary.nearest import did_you_mean
 
 BUILTIN = "builtin:"

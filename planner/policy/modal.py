@@ -33,10 +33,10 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from planner.datalog.checks import bound_names
-from planner.datalog.literals import atoms, inner_variables, names, outer_names
-from planner.datalog.model import Predicate, Rule
-from planner.datalog.program import Program
+from planner.datalog.engine.program import Program
+from planner.datalog.front.checks import bound_names
+from planner.datalog.front.literals import atoms, inner_variables, names, outer_names
+from planner.datalog.front.model import Predicate, Rule
 from planner.policy.broken import broken_rules
 from planner.policy.values import VALUES
 from planner.syntax.rule_syntax import (

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from planner.datalog.literals import atoms
-from planner.datalog.model import Rule
-from planner.datalog.program import Program
+from planner.datalog.engine.program import Program
+from planner.datalog.front.literals import atoms
+from planner.datalog.front.model import Rule
 from planner.policy.facts import KEYED
 from planner.policy.modal import VERDICTS, rewrite
 from planner.policy.program import Policies, core_files

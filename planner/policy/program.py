@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache, cached_property
 
-from planner.assets import rules_path
-from planner.datalog.program import Program
+from planner.datalog.engine.program import Program
 from planner.policy.facts import Reads
 from planner.policy.interest import Interest
 from planner.policy.modal import LOST, VERDICTS, Modal, rewrite
+from planner.support.assets import rules_path
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 Files = tuple[tuple[str, str], ...]

@@ -14,16 +14,16 @@ from functools import cached_property
 from typing import Any
 
 from planner.config.model import OutputDecl, ResourceDecl, VariableDecl
-from planner.datalog.explain import Entry, Proof, Prover
-from planner.datalog.functions import to_symbol
-from planner.datalog.literals import atoms, inner_variables, names, outer_names
-from planner.datalog.model import Rule
-from planner.datalog.order import join_order
-from planner.datalog.proof import proof_json
-from planner.datalog.render import Absence, AggregateValue, Condition, rendered
-from planner.datalog.terms import Assignment, value_of
-from planner.datalog.values import Row, Value
-from planner.facts.sources import source_json
+from planner.datalog.engine.terms import Assignment, value_of
+from planner.datalog.explain.proof import proof_json
+from planner.datalog.explain.render import Absence, AggregateValue, Condition, rendered
+from planner.datalog.explain.search import Entry, Proof, Prover
+from planner.datalog.front.functions import to_symbol
+from planner.datalog.front.literals import atoms, inner_variables, names, outer_names
+from planner.datalog.front.model import Rule
+from planner.datalog.front.order import join_order
+from planner.datalog.front.values import Row, Value
+from planner.model.sources import source_json
 from planner.policy.facts import CONTENTS, PATHS, PolicyFacts, argument_spans
 from planner.policy.values import root_of
 from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Literal, Negation, Term, Variable, Wildcard

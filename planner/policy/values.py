@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from planner.datalog.json_relations import member
-from planner.datalog.values import FALSE, TRUE, Row, number
-from planner.language.types import DYNAMIC, Primitive
-from planner.language.values import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value, is_wholly_known
+from planner.datalog.engine.json_relations import member
+from planner.datalog.front.values import FALSE, TRUE, Row, number
+from planner.values.types import DYNAMIC, Primitive
+from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value, is_wholly_known
 
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 VALUES = frozenset(("planned", "configured", "size_of", "part", "json_value", "json_part"))
@@ -97,8 +97,8 @@ class ValueRows:
 
 def _number(value: Value) -> Any:
     """A number that is not a small whole one, as the decimal that it prints as; the text of one that is infinite."""
-    from planner.language.json_codec import json_number
-    from planner.language.numbers import is_infinite, number_to_text
+    from planner.values.json_codec import json_number
+    from planner.values.numbers import is_infinite, number_to_text
 
     if is_infinite(value):
         return number_to_text(value)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.datalog.evaluate import Database
-from planner.datalog.explain import Prover
-from planner.datalog.program import Program
-from planner.datalog.terms import Assignment, value_of
-from planner.datalog.values import Row
+from planner.datalog.engine.evaluate import Database
+from planner.datalog.engine.program import Program
+from planner.datalog.engine.terms import Assignment, value_of
+from planner.datalog.explain.search import Prover
+from planner.datalog.front.values import Row
 from planner.policy.modal import LOST, Modal
 from planner.policy.values import VALUES
 from planner.syntax.rule_syntax import Atom, Negation, Wildcard

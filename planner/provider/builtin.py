@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.json_codec import CodecError, from_json
-from planner.language.schema import BlockSchema, implied_type
-from planner.language.types import DYNAMIC
-from planner.language.values import Null, Value
 from planner.provider import remote_state, terraform_data
 from planner.provider.builtin_functions import FUNCTIONS
 from planner.provider.interface import (
@@ -23,6 +19,10 @@ from planner.provider.interface import (
     ProviderSchema,
     ReadAnswer,
 )
+from planner.values.json_codec import CodecError, from_json
+from planner.values.schema import BlockSchema, implied_type
+from planner.values.types import DYNAMIC
+from planner.values.value import Null, Value
 
 ADDRESS = "terraform.io/builtin/terraform"
 SCHEMA = ProviderSchema(

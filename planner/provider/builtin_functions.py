@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.language.expression_text import attributes_text, expression_text
 from planner.language.functions.protocol import Function, FunctionError, Param, function
-from planner.language.types import DYNAMIC, STRING
-from planner.language.values import Value
+from planner.values.expression_text import attributes_text, expression_text
+from planner.values.types import DYNAMIC, STRING
+from planner.values.value import Value
 from planner.vocabulary.address import valid_identifier
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 

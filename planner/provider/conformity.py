@@ -11,14 +11,14 @@ from typing import Any
 
 from attrs import frozen
 
-from planner.language.identity import identical, same_but_refinements
-from planner.language.operations import conforms, equal, same_value
-from planner.language.paths import parts
-from planner.language.refine import length_is_known
-from planner.language.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
-from planner.language.types import DYNAMIC, Primitive
-from planner.language.values import SENSITIVE, List, Null, Set, Unknown, Value, type_of, unmark, unmark_deep
 from planner.provider.schema_paths import Path, attribute, element_type, elements, entries
+from planner.values.identity import identical, same_but_refinements
+from planner.values.operations import conforms, equal, same_value
+from planner.values.paths import parts
+from planner.values.refine import length_is_known
+from planner.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
+from planner.values.types import DYNAMIC, Primitive
+from planner.values.value import SENSITIVE, List, Null, Set, Unknown, Value, type_of, unmark, unmark_deep
 
 
 @frozen
@@ -29,7 +29,7 @@ class Problem:
     text: str
 
     def __str__(self) -> str:
-        from planner.language.convert import path_text
+        from planner.values.convert import path_text
 
         where = path_text(self.path)
         return f".{where}: {self.text}" if where else self.text
@@ -275,7 +275,7 @@ def value_problems(planned: Value, actual: Value, path: Path = ()) -> list[Probl
     if wanted is DYNAMIC:
         return []
     if not conforms(type_of(actual), wanted):
-        from planner.language.convert import mismatch
+        from planner.values.convert import mismatch
 
         return [Problem(path, f"the value has another type than planned: {mismatch(type_of(actual), wanted)}")]
     if planned.__class__ is Unknown:
@@ -334,7 +334,7 @@ def show(value: Value) -> str:
     if cls is Unknown:
         return "a value that is not known yet"
     if cls is str:
-        from planner.language.sets import quote
+        from planner.values.sets import quote
 
         return quote(value)
     if cls is bool:
@@ -346,6 +346,6 @@ def show(value: Value) -> str:
         return "[" + ", ".join(map(show, elements(value))) + "]"
     if isinstance(value, int):
         return str(value)
-    from planner.language.numbers import number_to_text
+    from planner.values.numbers import number_to_text
 
     return number_to_text(value) if cls.__name__ == "mpfr" else "{}"

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from attrs import evolve, field, frozen
 
-from planner.language.schema import BlockSchema
-from planner.language.values import Value
+from planner.values.schema import BlockSchema
+from planner.values.value import Value
 
 
 @frozen

@@ -5,12 +5,12 @@ After OpenTofu's objchange.NormalizeObjectFromLegacySDK.
 
 from __future__ import annotations
 
-from planner.language.paths import apply_marks, marked_paths
-from planner.language.schema import BlockSchema, NestedBlock, empty_value, implied_type
-from planner.language.sets import make_set
-from planner.language.types import has_dynamic
-from planner.language.values import List, Map, Null, Set, Unknown, Value, unmark_deep
 from planner.provider.schema_paths import attribute, elements
+from planner.values.paths import apply_marks, marked_paths
+from planner.values.schema import BlockSchema, NestedBlock, empty_value, implied_type
+from planner.values.sets import make_set
+from planner.values.types import has_dynamic
+from planner.values.value import List, Map, Null, Set, Unknown, Value, unmark_deep
 
 
 def normalize_legacy_object(value: Value, schema: BlockSchema) -> Value:

@@ -175,8 +175,8 @@ def content_hash_of(folder: Path) -> str:
     known = own_cache.load("checksums", identity)
     if known is not None:
         return bytes(known).decode()
-    from planner.install.hashes import content_hash
-    from planner.install.problem import InstallError
+    from planner.provider.package_hashes import content_hash
+    from planner.support.problem import InstallError
 
     try:
         value = content_hash(real)
@@ -212,9 +212,9 @@ def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
 def unpacked(archive: Path, address: str) -> Path:
     """The directory with what is in a package, unpacked into the user's cache once. It counts only while its content is
     what was noted then. Raises Failure."""
-    from planner.install.archive import unpack
-    from planner.install.files import remove
-    from planner.install.problem import InstallError
+    from planner.support.archive import unpack
+    from planner.support.problem import InstallError
+    from planner.support.put_files import remove
 
     cache = own_cache.folder_path("providers")
     if cache is None:

@@ -15,8 +15,8 @@ from attrs import evolve, frozen
 
 from planner.config.version_constraints import Version, normal_constraints, parse_constraints
 from planner.provider.settings_syntax import SettingsError, read_settings
+from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
-from planner.vocabulary.disk import read_whole
 from planner.vocabulary.provider_address import DEFAULT_HOST, is_builtin, provider_source
 
 NAME = ".terraform.lock.hcl"

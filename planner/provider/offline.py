@@ -8,11 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.json_codec import CodecError, from_json
-from planner.language.operations import same_value
-from planner.language.schema import implied_type
-from planner.language.types import DYNAMIC
-from planner.language.values import Null, Value
 from planner.provider.interface import (
     ApplyAnswer,
     ApplyRequest,
@@ -29,6 +24,11 @@ from planner.provider.interface import (
 )
 from planner.provider.propose import planned_unknown_object
 from planner.provider.recorded import without_removed
+from planner.values.json_codec import CodecError, from_json
+from planner.values.operations import same_value
+from planner.values.schema import implied_type
+from planner.values.types import DYNAMIC
+from planner.values.value import Null, Value
 
 
 class OfflineProvider:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.identity import same_but_refinements
-from planner.language.paths import get, parts
-from planner.language.schema import (
+from planner.provider.schema_paths import Path, Schema, attribute, attribute_at, element_type, elements, entries
+from planner.values.identity import same_but_refinements
+from planner.values.paths import get, parts
+from planner.values.schema import (
     AttributeSchema,
     BlockSchema,
     NestedAttributes,
@@ -17,10 +18,9 @@ from planner.language.schema import (
     empty_value,
     implied_type,
 )
-from planner.language.sets import make_set
-from planner.language.types import has_dynamic
-from planner.language.values import List, Map, Null, Set, Unknown, Value, type_of
-from planner.provider.schema_paths import Path, Schema, attribute, attribute_at, element_type, elements, entries
+from planner.values.sets import make_set
+from planner.values.types import has_dynamic
+from planner.values.value import List, Map, Null, Set, Unknown, Value, type_of
 
 
 def proposed_new(schema: BlockSchema, prior: Value, config: Value) -> Value:

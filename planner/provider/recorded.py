@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.types import ListType, MapType, ObjectType, SetType, Type
+from planner.values.types import ListType, MapType, ObjectType, SetType, Type
 
 
 def without_removed(attributes: Any, wanted: Type) -> Any:

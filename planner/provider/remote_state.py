@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.convert import ConversionError, convert
-from planner.language.schema import AttributeSchema, BlockSchema
-from planner.language.types import DYNAMIC, STRING, MapType, ObjectType, Primitive
-from planner.language.values import Map, Null, Unknown, Value, is_wholly_known, type_of
 from planner.provider.interface import AttributeDiagnostic, ReadAnswer, ResourceSchema
+from planner.state.backends.local import DEFAULT_WORKSPACE, LocalBackend, open_backend
 from planner.state.identity import state_identity
-from planner.state.local import DEFAULT_WORKSPACE, LocalBackend, open_backend
+from planner.values.convert import ConversionError, convert
+from planner.values.schema import AttributeSchema, BlockSchema
+from planner.values.types import DYNAMIC, STRING, MapType, ObjectType, Primitive
+from planner.values.value import Map, Null, Unknown, Value, is_wholly_known, type_of
 from planner.vocabulary.diagnostic import Diagnostic
 
 NAME = "terraform_remote_state"

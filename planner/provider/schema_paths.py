@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.language.schema import AttributeSchema, BlockSchema, NestedAttributes
-from planner.language.types import DYNAMIC, ObjectType, TupleType, Type
-from planner.language.values import List, Map, Null, Set, Unknown, Value
+from planner.values.schema import AttributeSchema, BlockSchema, NestedAttributes
+from planner.values.types import DYNAMIC, ObjectType, TupleType, Type
+from planner.values.value import List, Map, Null, Set, Unknown, Value
 
 Schema = BlockSchema | NestedAttributes
 Path = tuple[tuple[str, Any], ...]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.language.schema import AttributeSchema, BlockSchema, NestedBlock, implied_type
-from planner.language.types import has_dynamic
+from planner.values.schema import AttributeSchema, BlockSchema, NestedBlock, implied_type
+from planner.values.types import has_dynamic
 
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
 

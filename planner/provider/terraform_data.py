@@ -6,11 +6,6 @@
 
 from __future__ import annotations
 
-from planner.language.identity import identical
-from planner.language.json_codec import CodecError, from_json
-from planner.language.schema import AttributeSchema, BlockSchema, coerce, implied_type
-from planner.language.types import DYNAMIC, STRING, MapType, ObjectType
-from planner.language.values import NOT_NULL, Null, Unknown, Value, type_of
 from planner.provider.interface import (
     ApplyAnswer,
     AttributeDiagnostic,
@@ -21,6 +16,11 @@ from planner.provider.interface import (
     PlanRequest,
     ResourceSchema,
 )
+from planner.values.identity import identical
+from planner.values.json_codec import CodecError, from_json
+from planner.values.schema import AttributeSchema, BlockSchema, coerce, implied_type
+from planner.values.types import DYNAMIC, STRING, MapType, ObjectType
+from planner.values.value import NOT_NULL, Null, Unknown, Value, type_of
 
 NAME = "terraform_data"
 SCHEMA = ResourceSchema(

@@ -1,0 +1,1 @@
+"""States: model, files, journal, locks, and the backends that keep them."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.types import type_to_json
 from planner.state.model import InstanceKey, ObjectState, OutputState, ResourceState, State
 from planner.state.reader import StateReader
 from planner.state.shape import MalformedError
+from planner.support.collector import collector_paused
+from planner.support.exact_json import JsonError, dumps, loads
+from planner.values.types import type_to_json
 from planner.vocabulary.address import format_key, key_order
-from planner.vocabulary.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
-from planner.vocabulary.exact_json import JsonError, dumps, loads
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
 # ---------------------------------------------------------------- reading
@@ -116,7 +116,7 @@ def same_content(a: State | None, b: State | None) -> bool:
 
 
 def _output(output: OutputState) -> dict[str, Any]:
-    from planner.language.json_codec import to_json
+    from planner.values.json_codec import to_json
 
     raw = {"value": to_json(output.value, output.type), "type": type_to_json(output.type)}
     if output.sensitive:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from planner.state.local import (
+from planner.state.backends.local import (
     DEFAULT_PATH,
     DEFAULT_WORKSPACE,
     DEFAULT_WORKSPACE_DIRECTORY,

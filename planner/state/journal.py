@@ -27,9 +27,9 @@ from planner.state.journal_lines import Lines, line_of, read_lines, text_of
 from planner.state.model import InstanceKey, InstanceState, ResourceState, State
 from planner.state.reader import StateReader
 from planner.state.shape import MalformedError
+from planner.support.disk import read_whole, sync_directory, write_all
 from planner.vocabulary.address import format_key, format_resource
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
-from planner.vocabulary.disk import read_whole, sync_directory, write_all
 
 SUFFIX = ".journal"
 DAMAGED = ".damaged"

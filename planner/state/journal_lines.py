@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from planner.vocabulary.exact_json import JsonError, dumps, loads
+from planner.support.exact_json import JsonError, dumps, loads
 
 _LINE = re.compile(rb"(?:([0-9a-f]{8}) )?([0-9a-f]{8}) (\{[^\x00-\x1f]*)")
 _BEGINNING = re.compile(rb"[0-9a-f]{0,8}|[0-9a-f]{8} (?:[0-9a-f]{0,8}|(?:[0-9a-f]{8} )?\{[^\x00-\x1f]*|[0-9a-f]{8} )")

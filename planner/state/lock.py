@@ -16,8 +16,8 @@ from typing import Protocol
 
 from attrs import frozen
 
+from planner.support.disk import check_kind, read_whole, remove_leftovers, replace_file
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
-from planner.vocabulary.disk import check_kind, read_whole, remove_leftovers, replace_file
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
 SLOW = 0.4
@@ -47,7 +47,7 @@ class LockInfo:
     path: str
 
     def to_json(self) -> bytes:
-        from planner.vocabulary.exact_json import dumps
+        from planner.support.exact_json import dumps
 
         names = ("ID", "Operation", "Info", "Who", "Version", "Created", "Path")
         values = (self.id, self.operation, self.info, self.who, self.version, self.created, self.path)
@@ -96,7 +96,7 @@ def info_path(state_path: str) -> str:
 
 def read_lock_info(state_path: str) -> LockInfo | None:
     """Who holds the lock; None when nobody says so."""
-    from planner.vocabulary.exact_json import JsonError, loads
+    from planner.support.exact_json import JsonError, loads
 
     try:
         raw = loads(read_whole(info_path(state_path)))

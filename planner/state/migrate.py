@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from attrs import frozen
 
-from planner.state.local import DEFAULT_WORKSPACE, LocalBackend, StateStore
+from planner.state.backends.local import DEFAULT_WORKSPACE, LocalBackend, StateStore
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 

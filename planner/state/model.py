@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 from attrs import field, fields, frozen
 
-from planner.language.types import Type
-from planner.language.values import Value
+from planner.values.types import Type
+from planner.values.value import Value
 
 InstanceKey: TypeAlias = int | str | None
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from attrs import field, frozen
 
+from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, error
-from planner.vocabulary.disk import read_whole
 
 FILE = "terraform.tfstate"
 _FORMAT = 3

@@ -7,9 +7,9 @@ from typing import Any
 
 from attrs import evolve
 
-from planner.language.types import type_from_json
 from planner.state.model import InstanceKey, InstanceState, ObjectState, OutputState, ResourceState, State
 from planner.state.shape import MalformedError, as_list, as_object, as_text, as_whole
+from planner.values.types import type_from_json
 from planner.vocabulary.address import (
     AddressError,
     format_key,
@@ -230,7 +230,7 @@ class StateReader:
         raw = root.get("outputs")
         if not raw:
             return {}
-        from planner.language.json_codec import from_json
+        from planner.values.json_codec import from_json
 
         found = {}
         for name, output in sorted(as_object(raw, "outputs").items()):

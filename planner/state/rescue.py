@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from planner.state.backends.local import StateStore
 from planner.state.file import write_state
-from planner.state.local import StateStore
 from planner.state.model import State
 from planner.state.rescued import ERRORED
+from planner.support.disk import replace_file
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
-from planner.vocabulary.disk import replace_file
 
 
 def rescue(store: StateStore, state: State) -> tuple[list[Diagnostic], bytes]:

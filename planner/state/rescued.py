@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from planner.state.file import read_state, same_content
 from planner.state.model import State
-from planner.vocabulary.disk import read_whole
+from planner.support.disk import read_whole
 
 ERRORED = "errored.tfstate"
 

@@ -11,7 +11,9 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from planner.language.types import (
+from planner.state.shape import MalformedError, as_list, as_object, as_text
+from planner.support.exact_json import dumps
+from planner.values.types import (
     BOOL,
     DYNAMIC,
     NUMBER,
@@ -23,9 +25,7 @@ from planner.language.types import (
     Type,
     type_to_json,
 )
-from planner.state.shape import MalformedError, as_list, as_object, as_text
 from planner.vocabulary.address import AddressError, Step, scan_traversal, valid_identifier
-from planner.vocabulary.exact_json import dumps
 
 _WHOLE = re.compile(r"([+-]?)(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO]?[0-7_]+|[1-9][0-9_]*|0)")
 

@@ -6,13 +6,13 @@ import os
 
 from attrs import frozen
 
+from planner.state.backends.local import StateStore
 from planner.state.file import read_state
 from planner.state.journal import read_journal
-from planner.state.local import StateStore
 from planner.state.model import State
 from planner.state.rescued import ERRORED
+from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
-from planner.vocabulary.disk import read_whole
 
 
 @frozen

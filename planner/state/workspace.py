@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from planner.state.local import DEFAULT_WORKSPACE
+from planner.state.backends.local import DEFAULT_WORKSPACE
+from planner.support.disk import read_whole, replace_file
 from planner.vocabulary.diagnostic import Diagnostic, error
-from planner.vocabulary.disk import read_whole, replace_file
 
 _ALLOWED = frozenset("-_.~$&+=:@")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from sys import intern  # names repeat: one object each makes the tree smaller and the cache quicker
 from typing import Any, TypeAlias
 
-from planner.language.values import NULL, UNKNOWN
 from planner.syntax.lexer import Token
 from planner.syntax.literals import normal, number, quoted_text
 from planner.syntax.mistakes import in_literal
@@ -40,6 +39,7 @@ from planner.syntax.nodes import (
     Variable,
 )
 from planner.syntax.template import Part, Sequence, assemble
+from planner.values.value import NULL, UNKNOWN
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Source, Span
 

@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from planner import __version__, assets, own_cache
+from planner import __version__, own_cache
+from planner.support import assets
 
 FOLDER = "syntax"
 _MOST_ENTRIES = 8192  # older ones are deleted beyond that

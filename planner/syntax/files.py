@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from planner.support.disk import read_given, read_whole
 from planner.syntax import cache
 from planner.syntax.body import Body
 from planner.vocabulary.diagnostic import Diagnostic, error
-from planner.vocabulary.disk import read_given, read_whole
 from planner.vocabulary.span import Source, Span
 
 

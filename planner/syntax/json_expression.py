@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.language.values import NULL, Value, number_from_text
 from planner.syntax.json_reader import JsonArray, JsonAtom, JsonText, JsonValue
 from planner.syntax.literals import normal
 from planner.syntax.nodes import Expression, Literal, Node, Object, ObjectItem, Tuple
+from planner.values.value import NULL, Value, number_from_text
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.span import Source, Span
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-from planner.language.values import UNKNOWN, number_from_text
+from planner.values.value import UNKNOWN, number_from_text
 
 Complain = Callable[[str, str, int, int], None]  # what (a key of mistakes.LITERAL), the text, start, end
 

@@ -59,7 +59,7 @@ def _node(cls: type) -> type:
 @_node
 class Literal(Node):
     """`true`, `false`, `null`, a number, or a quoted string without interpolation. `value` is a language value
-    (planner.language.values): bool, str, number, or NULL."""
+    (planner.values.value): bool, str, number, or NULL."""
 
     __slots__ = ("value",)
     value: Any

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.values import UNKNOWN
 from planner.syntax import mistakes
 from planner.syntax.broken_strings import line_breaks
 from planner.syntax.build import Builder
@@ -17,6 +16,7 @@ from planner.syntax.lexer import Token, simple_tokens
 from planner.syntax.nodes import Attribute, Literal, Splat
 from planner.syntax.tables import SYMBOL, Row
 from planner.syntax.template import Sequence
+from planner.values.value import UNKNOWN
 
 _MOST = 100  # mistakes reported for one source
 _CLOSERS = {

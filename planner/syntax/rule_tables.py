@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from planner import own_cache
-from planner.assets import grammar_path
+from planner.support.assets import grammar_path
 
 
 class Tables(NamedTuple):

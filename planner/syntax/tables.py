@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from planner.assets import grammar_path
+from planner.support.assets import grammar_path
 from planner.syntax import cache
 
 Action: TypeAlias = Callable[[Any, list[Any]], Any]

@@ -1,0 +1,1 @@
+"""Words that all stages share: addresses, diagnostics, spans."""

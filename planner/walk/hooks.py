@@ -23,7 +23,7 @@ class Hooks:
 
     `address` is a resource instance address, `deposed` the deposed key of the object ("" for the current one),
     `identity` what is known to recognise the object by (None when nothing is), `elapsed` seconds since the operation
-    started, `action` an action of `planner.plan.model` as carried out: create, update, delete, read, no-op or forget.
+    started, `action` an action of `planner.model.plan` as carried out: create, update, delete, read, no-op or forget.
     """
 
     # ---- refresh

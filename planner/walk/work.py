@@ -7,9 +7,9 @@ from typing import Protocol, TypeAlias
 
 from attrs import field, frozen
 
+from planner.support.stop import StopSignal
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.walk.machine import Event, Expanded, Failed, Finished, Machine, NodeState, Skip
-from planner.walk.stop import StopSignal
 
 __all__ = [
     "NOTHING",

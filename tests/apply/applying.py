@@ -11,21 +11,18 @@ from typing import Any
 from planner.apply.walk import ApplyOptions, Outcome, apply_walk
 from planner.config.load import load_config
 from planner.config.variables import collect_variables, root_variables
-from planner.datalog.fact_base import FactBuilder
+from planner.datalog.engine.fact_base import FactBuilder
+from planner.evaluation.schemas import Schemas
 from planner.facts.from_changes import from_changes
 from planner.facts.from_command import from_command
 from planner.facts.from_config import from_config
 from planner.facts.from_state import from_state
 from planner.graph.build import build_graph
-from planner.graph.model import Graph
-from planner.language.json_codec import from_json
-from planner.language.schema import AttributeSchema, BlockSchema, implied_type
-from planner.language.types import STRING
-from planner.language.values import Null, Unknown, Value
-from planner.plan.model import Plan
+from planner.model.graph import Graph
+from planner.model.plan import Plan
+from planner.operations.session import SchemaTable
 from planner.plan.options import PlanOptions
 from planner.plan.planning import make_plan
-from planner.plan.schemas import Schemas
 from planner.provider.interface import (
     ApplyAnswer,
     ApplyRequest,
@@ -39,8 +36,11 @@ from planner.provider.interface import (
     ResourceSchema,
 )
 from planner.provider.registry import start_provider
-from planner.session import SchemaTable
 from planner.state.model import State
+from planner.values.json_codec import from_json
+from planner.values.schema import AttributeSchema, BlockSchema, implied_type
+from planner.values.types import STRING
+from planner.values.value import Null, Unknown, Value
 from planner.vocabulary.diagnostic import has_errors
 from planner.walk.hooks import Hooks, ObjectId
 

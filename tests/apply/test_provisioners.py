@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from planner.apply.provisioners import run_provisioner, unsupported, validate_provisioner
-from planner.language.types import BOOL, STRING, ListType, MapType
-from planner.language.values import List, Map, Null, Unknown
+from planner.values.types import BOOL, STRING, ListType, MapType
+from planner.values.value import List, Map, Null, Unknown
 
 
 def config(command: Any, **more: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.cli.main import dispatch
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 BACKEND = 'terraform {\n  backend "local" {}\n}\n'
 

@@ -20,7 +20,7 @@ from planner.batch.model import Request
 from planner.batch.reads import RECORDER
 from planner.batch.worker import run_unit, survey_units
 from planner.cli.main import dispatch
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 
 def test_unknown_inputs_make_plans_incomplete(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from batch.fleets import Ran, batch, chain, unit, write
 
-from planner.cli.batch_layout import layout
+from planner.batch.reports.layout import layout
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 
@@ -37,7 +37,7 @@ def test_json(fleet: Path) -> None:
     assert document["outcomes"] == {"changes": 2, "incomplete": 2, "skipped": 1, "failed": 1}
     assert [u["unit"] for u in document["units"]] == ["a", "bad", "x&<y>|z", "b", "worse", "c"]
     unit_keys = set(document["units"][0])
-    from planner.batch import report
+    from planner.batch.reports import document as report
 
     documented = set(re.findall(r'"([a-z_]+)"', report.__doc__ or ""))
     assert unit_keys | set(document) <= documented

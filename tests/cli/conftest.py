@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner.cli import main
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 
 class Screen(io.StringIO):

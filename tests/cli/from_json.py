@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.types import type_from_json
-from planner.language.values import SENSITIVE, Marked, Null, Unknown
-from planner.plan.model import ACTION_LISTS, Importing, OutputChange, Plan, ResourceChange
+from planner.model.plan import ACTION_LISTS, Importing, OutputChange, Plan, ResourceChange
 from planner.state.model import OutputState, State
+from planner.values.types import type_from_json
+from planner.values.value import SENSITIVE, Marked, Null, Unknown
 
 ACTIONS = {tuple(names): action for action, names in ACTION_LISTS.items()}
 
@@ -31,7 +31,7 @@ def value(data: Any, unknown: Any = False, sensitive: Any = False) -> Any:
     if data is None:
         return Null()
     if isinstance(data, float):
-        from planner.language.values import number_from_text
+        from planner.values.value import number_from_text
 
         return number_from_text(repr(data))
     return data

@@ -438,7 +438,7 @@ def test_plans_with_one_wrong_part(applied: tuple[dict[str, Any], bytes], member
 
 
 def test_a_rule_file_with_an_error_is_named() -> None:
-    from planner.datalog.program import Program
+    from planner.datalog.engine.program import Program
 
     program, problems = Program.load([("policy/broken.dl", "\np(X) :- q(X\n")])
     assert program is None

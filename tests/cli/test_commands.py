@@ -13,8 +13,8 @@ from planner.cli.commands.console import evaluated, open_brackets, statements
 from planner.cli.commands.providers import tree
 from planner.config.model import ModuleConfig, RequiredProvider
 from planner.language.evaluate import MappingScope
-from planner.language.types import NUMBER, STRING
 from planner.state.model import InstanceState, ObjectState, OutputState, ResourceState, State
+from planner.values.types import NUMBER, STRING
 from planner.vocabulary.diagnostic import error, warning
 
 from . import from_json

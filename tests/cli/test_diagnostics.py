@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.cli import source_context
-from planner.cli.diagnostics_json import diagnostic_json, validate_json
-from planner.cli.render_diagnostics import consolidate, render, show
-from planner.cli.source_context import enclosing_block
-from planner.cli.terminal import Paint, wrap
 from planner.language.evaluate import try_evaluate
 from planner.language.scope import MappingScope
+from planner.render import source_context
+from planner.render.diagnostics import consolidate, render, show
+from planner.render.diagnostics_json import diagnostic_json, validate_json
+from planner.render.source_context import enclosing_block
+from planner.render.terminal import Paint, wrap
 from planner.syntax.parse import parse_expression
 from planner.vocabulary.diagnostic import error, warning
 from planner.vocabulary.span import Source, Span

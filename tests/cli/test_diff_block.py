@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from planner.cli.diff_block import diff_object
-from planner.cli.diff_model import MISSING, Change, Paths
-from planner.cli.render_diff import DiffText, Style
-from planner.cli.terminal import Paint
-from planner.language.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock
-from planner.language.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType
-from planner.language.values import SENSITIVE, List, Map, Marked, Null, Set, Unknown
+from planner.render.diff_block import diff_object
+from planner.render.diff_model import MISSING, Change, Paths
+from planner.render.diff_text import DiffText, Style
+from planner.render.terminal import Paint
+from planner.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock
+from planner.values.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType
+from planner.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown
 
 PORT = ObjectType({"from": NUMBER, "to": NUMBER})
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from planner.cli.commands.graph import graph_json
-from planner.cli.dot import dot
-from planner.graph.model import Graph, Node
+from planner.model.graph import Graph, Node
+from planner.render.dot import dot
 
 PROVIDER = 'provider["x.io/y/z"]'
 NODES = [

@@ -7,11 +7,11 @@ import json
 import re
 import time
 
-from planner.cli import json_ui
-from planner.cli.hooks_human import HumanHooks, ProgressLine
-from planner.cli.json_ui import JsonHooks, JsonLines
-from planner.cli.operation_words import duration_text, output_lines
-from planner.cli.still_running import StillRunning
+from planner.render import json_ui
+from planner.render.hooks_human import HumanHooks, ProgressLine
+from planner.render.json_ui import JsonHooks, JsonLines
+from planner.render.operation_words import duration_text, output_lines
+from planner.render.still_running import StillRunning
 from planner.vocabulary.diagnostic import error
 from planner.walk.hooks import HookGroup, Hooks, ObjectId
 

@@ -74,9 +74,9 @@ def test_schemas_of_the_builtin_provider(here: Path, planner: Planner) -> None:
 
 
 def test_a_provider_without_arguments_has_a_block() -> None:
-    from planner.language.schema import BlockSchema
+    from planner.documents.json_schemas import provider_json
     from planner.provider.interface import ProviderSchema
-    from planner.provider.schema_json import provider_json
+    from planner.values.schema import BlockSchema
 
     assert provider_json(ProviderSchema(BlockSchema(), {}, {}))["provider"]["block"] == {"description_kind": "plain"}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.vocabulary.disk import read_given, read_whole, replace_file
+from planner.support.disk import read_given, read_whole, replace_file
 
 MAIN = 'variable "v" {\n  default = "d"\n}\noutput "o" {\n  value = var.v\n}\n'
 

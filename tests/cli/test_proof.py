@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.cli.render_proof import fact_text, proof_text
-from planner.cli.terminal import Paint
+from planner.render.proof import fact_text, proof_text
+from planner.render.terminal import Paint
 
 PROOF = {
     "format_version": "1.0",

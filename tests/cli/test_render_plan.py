@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.cli.render_plan import PlanText
+from planner.render.plan import PlanText
 
 from . import from_json
 from .conftest import make_terminal

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.cli import sequence_match
-from planner.cli.sequence_match import aligned, common
+from planner.render import sequence_match
+from planner.render.sequence_match import aligned, common
 
 LISTS = st.lists(st.sampled_from("abcd"), max_size=9)
 

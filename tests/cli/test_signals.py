@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.state.local import StateStore
+from planner.state.backends.local import StateStore
 from planner.state.lock import info_path
 
 PLANNER = [sys.executable, "-m", "planner"]
@@ -226,7 +226,7 @@ def test_the_handler_takes_no_lock() -> None:
     script = """
 import os, signal, threading, time
 from planner import signals
-from planner.plan.configure import ConfiguredProviders
+from planner.evaluation.configure import ConfiguredProviders
 providers = ConfiguredProviders(None)
 heard = []
 signals.STOP.listen(providers.stop)
@@ -251,7 +251,7 @@ except KeyboardInterrupt:
 
 
 def test_listeners_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.walk.stop import StopSignal
+    from planner.support.stop import StopSignal
 
     stop, told = StopSignal(), []
     stop.listen(lambda: told.append("early"))
@@ -293,7 +293,7 @@ def test_an_interrupt_that_python_drops_ends_the_wait_for_the_lock(tmp_path: Pat
 
 IN_A_CALLBACK = """
 import os, signal, sys, time, weakref
-from planner.signals import STOP, install
+from planner.support.signals import STOP, install
 
 class Thing:
     pass

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.state.local import StateStore
+from planner.state.backends.local import StateStore
 
 from .conftest import Ran
 

@@ -14,8 +14,8 @@ import pytest
 from conformance.forked import Forker
 
 from planner.cli import index
-from planner.cli.streams import Output, cell, visible
-from planner.state.local import StateStore
+from planner.render.streams import Output, cell, visible
+from planner.state.backends.local import StateStore
 
 MAIN = """
 variable "x" { default = "v" }

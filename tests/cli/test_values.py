@@ -7,12 +7,12 @@ import json
 import pytest
 
 from planner.cli.commands.output import all_outputs, raw
-from planner.cli.literals import quoted
-from planner.cli.outputs_json import output_json
-from planner.cli.render_value import format_value
-from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType
-from planner.language.values import SENSITIVE, List, Map, Marked, Null, Set, Unknown, number_from_text
+from planner.render.literals import quoted
+from planner.render.outputs_json import output_json
+from planner.render.value import format_value
 from planner.state.model import OutputState
+from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType
+from planner.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown, number_from_text
 from planner.vocabulary.diagnostic import Failure
 
 SECRET = Marked("x", frozenset((SENSITIVE,)))

@@ -9,8 +9,8 @@ from config_cases import shown, write_files
 
 from planner.config.load import load_config
 from planner.config.variables import check_plan_variables, collect_variables, root_variables, same_value
-from planner.language.types import STRING
-from planner.language.values import EPHEMERAL, NULL, SENSITIVE, List, Marked
+from planner.values.types import STRING
+from planner.values.value import EPHEMERAL, NULL, SENSITIVE, List, Marked
 
 
 def values(directory: Path, files: dict[str, str], arguments=(), environment=None):

@@ -17,19 +17,19 @@ from typing import Any
 from planner.config.references import Ref, parse_reference
 from planner.language.console import answer
 from planner.language.constraints import parse_type_constraint
-from planner.language.convert import ConversionError, convert
 from planner.language.evaluate import EvaluationError, MappingScope, Scope, evaluate
 from planner.language.functions import CallContext, lookup
-from planner.language.json_codec import simple_json
-from planner.language.numbers import is_infinite, number_to_text
-from planner.language.render import type_text
 from planner.language.scope import ConstantScope
 from planner.language.template import evaluate_template
-from planner.language.types import BOOL, NUMBER, STRING
-from planner.language.values import NOT_NULL, NULL, Null, Unknown, type_of, unmark_deep
+from planner.support.exact_json import dumps
 from planner.syntax.parse import parse_expression
+from planner.values.convert import ConversionError, convert
+from planner.values.json_codec import simple_json
+from planner.values.numbers import is_infinite, number_to_text
+from planner.values.type_text import type_text
+from planner.values.types import BOOL, NUMBER, STRING
+from planner.values.value import NOT_NULL, NULL, Null, Unknown, type_of, unmark_deep
 from planner.vocabulary.diagnostic import Failure, error, has_errors
-from planner.vocabulary.exact_json import dumps
 from planner.vocabulary.span import Source, Span
 
 HERE = Path(__file__).parent / "expressions"

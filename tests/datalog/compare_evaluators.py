@@ -9,15 +9,15 @@ from engine_helpers import program
 from proof_checker import check
 from random_programs import RandomProgram
 
-from planner.datalog.ask import ask, parse_query
-from planner.datalog.evaluate import evaluate
-from planner.datalog.explain import Prover
-from planner.datalog.fact_base import FactBase
-from planner.datalog.model import Rule
-from planner.datalog.naive import evaluate_naively
-from planner.datalog.proof import proof_json
-from planner.datalog.terms import value_of
-from planner.datalog.values import decode
+from planner.datalog.ask.question import ask, parse_query
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBase
+from planner.datalog.engine.naive import evaluate_naively
+from planner.datalog.engine.terms import value_of
+from planner.datalog.explain.proof import proof_json
+from planner.datalog.explain.search import Prover
+from planner.datalog.front.model import Rule
+from planner.datalog.front.values import decode
 from planner.syntax.rule_syntax import Atom, Comparison, Negation, Variable
 
 MOST_PROOFS = 4  # of each predicate

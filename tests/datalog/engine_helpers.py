@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from planner.datalog.evaluate import Database, evaluate
-from planner.datalog.fact_base import FactBase
-from planner.datalog.program import Program
-from planner.datalog.values import decode
+from planner.datalog.engine.evaluate import Database, evaluate
+from planner.datalog.engine.fact_base import FactBase
+from planner.datalog.engine.program import Program
+from planner.datalog.front.values import decode
 from planner.vocabulary.diagnostic import Diagnostic
 
 

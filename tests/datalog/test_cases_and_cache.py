@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from engine_helpers import program, shown
 
-from planner.datalog import build
-from planner.datalog.cases import load_cases, run_case, run_cases
-from planner.datalog.evaluate import evaluate
-from planner.datalog.explain import Prover
-from planner.datalog.fact_base import FactBase
-from planner.datalog.program import Program
+from planner.datalog.engine import build
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBase
+from planner.datalog.engine.program import Program
+from planner.datalog.explain.search import Prover
+from planner.datalog.tools.cases import load_cases, run_case, run_cases
 
 RULES = """
 /// edge

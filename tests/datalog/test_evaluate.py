@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from engine_helpers import derived, plain, program
 
-from planner.datalog.evaluate import evaluate
-from planner.datalog.fact_base import FactBase, FactBuilder
-from planner.datalog.naive import evaluate_naively
-from planner.datalog.stats import predicate_statistics, rule_statistics
-from planner.datalog.values import FALSE, TRUE, Fraction
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.datalog.engine.naive import evaluate_naively
+from planner.datalog.front.values import FALSE, TRUE, Fraction
+from planner.datalog.tools.stats import predicate_statistics, rule_statistics
 from planner.vocabulary.diagnostic import Failure
 
 BASE = """

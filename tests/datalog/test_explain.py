@@ -8,11 +8,11 @@ import pytest
 from engine_helpers import derived, plain, program
 from proof_checker import ProofError, check
 
-from planner.datalog.evaluate import Database, evaluate
-from planner.datalog.explain import Prover
-from planner.datalog.fact_base import FactBuilder
-from planner.datalog.proof import proof_json
-from planner.datalog.render import rule_json
+from planner.datalog.engine.evaluate import Database, evaluate
+from planner.datalog.engine.fact_base import FactBuilder
+from planner.datalog.explain.proof import proof_json
+from planner.datalog.explain.render import rule_json
+from planner.datalog.explain.search import Prover
 
 RULES = """
 /// reference

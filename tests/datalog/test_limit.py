@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.datalog import limit
-from planner.datalog.limit import run_limited
+from planner.datalog.ask.limit import run_limited
+from planner.datalog.ask.question import limit
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.span import Source, Span
 
@@ -83,7 +83,8 @@ def test_what_grows_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's word about a parent that is gone")
 def test_nothing_outlives_a_process_that_was_killed() -> None:
     code = (
-        "from planner.datalog.limit import run_limited; print(flush=True); run_limited(lambda: sum(range(10**15)), 60)"
+        "from planner.datalog.ask.limit import run_limited; print(flush=True); "
+        "run_limited(lambda: sum(range(10**15)), 60)"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
     assert process.stdout is not None

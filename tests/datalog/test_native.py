@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from engine_helpers import derived
 
-from planner.datalog import native
-from planner.datalog.values import TRUE, Fraction
+from planner.datalog.engine import native
+from planner.datalog.front.values import TRUE, Fraction
 
 RULES = """
 /// edge

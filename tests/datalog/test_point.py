@@ -6,8 +6,8 @@ import pytest
 from engine_helpers import derived, program
 from random_programs import RandomProgram
 
-from planner.datalog.evaluate import evaluate
-from planner.datalog.fact_base import FactBase
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBase
 
 RULES = """
 /// desired

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from engine_helpers import check_golden, shown
 
-from planner.datalog.program import Program
+from planner.datalog.engine.program import Program
 from planner.vocabulary.diagnostic import has_errors
 
 HERE = Path(__file__).parent / "diagnostics"

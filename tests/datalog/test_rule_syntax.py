@@ -11,11 +11,11 @@ import pytest
 from engine_helpers import shown
 from random_programs import RandomProgram
 
-from planner.assets import grammar_path, rules_path
-from planner.datalog.build import build_program
-from planner.datalog.evaluate import evaluate
-from planner.datalog.fact_base import FactBase
-from planner.datalog.program import Program
+from planner.datalog.engine.build import build_program
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBase
+from planner.datalog.engine.program import Program
+from planner.support.assets import grammar_path, rules_path
 from planner.syntax.rule_parse import parse_query, parse_rules
 from planner.syntax.rule_syntax import Constant, Declaration, RuleSyntax, Want
 from planner.syntax.rule_tables import compile_grammar, tables

@@ -11,14 +11,14 @@ from typing import Any
 from planner.config.load import load_config
 from planner.config.modules_manifest import install_modules
 from planner.config.variables import collect_variables
-from planner.datalog.fact_base import FactBase, FactBuilder
+from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.facts.from_changes import from_changes
 from planner.facts.from_command import from_command
 from planner.facts.from_config import from_config
 from planner.facts.from_state import from_state
-from planner.plan.model import ACTION_LISTS, ResourceChange
+from planner.model.plan import ACTION_LISTS, ResourceChange
+from planner.operations.session import SchemaTable, new_schemas
 from planner.plan.moves import apply_moves
-from planner.session import SchemaTable, new_schemas
 from planner.state.file import read_state
 from planner.state.model import State
 from planner.vocabulary.address import parse_target

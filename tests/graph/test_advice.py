@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from graph.recorded import cases
 
-from planner import pipeline, questions
+from planner import pipeline
 from planner.graph.build import build_graph
-from planner.session import Options
+from planner.operations import questions
+from planner.operations.session import Options
 from planner.vocabulary.diagnostic import has_errors
 from planner.walk.hooks import Hooks
 

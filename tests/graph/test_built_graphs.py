@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from graph.recorded import RecordedCase, cases
 
-from planner.datalog.evaluate import evaluate
-from planner.datalog.explain import Prover
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.explain.search import Prover
 from planner.graph import build
-from planner.graph.model import Graph
 from planner.graph.read import WANTED, read_graph
+from planner.model.graph import Graph
 
 
 def same(one: Graph, other: Graph) -> bool:

@@ -134,8 +134,8 @@ To break it, remove what local.a says about local.b (main.tf:2: a = local.b)."""
 
 
 def test_cut_of_a_plan_graph(work: Path) -> None:
-    from planner.explanations import cut
-    from planner.session import Options
+    from planner.operations.explanations import cut
+    from planner.operations.session import Options
 
     (work / "main.tf").write_text(
         """resource "terraform_data" "x" {
@@ -162,8 +162,8 @@ locals { p = local.q, }
 
 def test_a_cycle_of_the_apply_graph_alone(work: Path) -> None:
     """b is replaced create-first by its state although what depends on it is not: only planning finds that."""
-    from planner.explanations import cut
-    from planner.session import Options
+    from planner.operations.explanations import cut
+    from planner.operations.session import Options
     from planner.walk.hooks import Hooks
 
     write_apply_cycle(work)

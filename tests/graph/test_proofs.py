@@ -9,11 +9,11 @@ import pytest
 from datalog.proof_checker import check
 from graph.recorded import CASES, RecordedCase, cases
 
-from planner.datalog.explain import Prover
-from planner.datalog.proof import proof_json
-from planner.datalog.values import decode
-from planner.facts.sources import source_json
+from planner.datalog.explain.proof import proof_json
+from planner.datalog.explain.search import Prover
+from planner.datalog.front.values import decode
 from planner.graph.build import build_graph, graph_program
+from planner.model.sources import source_json
 
 RULES = [{"name": rule.name, "text": rule.text} for rule in graph_program().rules]
 

@@ -11,9 +11,9 @@ from typing import Any
 from datalog.proof_checker import Reader, solve
 from graph.recorded import cases
 
-from planner.datalog.explain import Prover
-from planner.datalog.values import decode
-from planner.datalog.why_not_deep import obstacles
+from planner.datalog.explain.search import Prover
+from planner.datalog.explain.why_not_deep import obstacles
+from planner.datalog.front.values import decode
 from planner.graph.build import build_graph, graph_program
 
 BODIES = {rule.name: Reader(rule.text).rule()[1] for rule in graph_program().rules}

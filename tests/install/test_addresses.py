@@ -15,8 +15,8 @@ from install.test_install_modules import MAIN, call, git, manifest
 from install.world import Reply, World, package
 
 from planner.config.sources import without_secrets
-from planner.install.problem import InstallError
 from planner.install.web import Web, shown
+from planner.support.problem import InstallError
 
 SECRET = "s3cret%2Fword"
 TOLD = ("s3cret", "tok3n")

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from planner.language.constraints import TypeConstraint, parse_type_constraint
-from planner.language.convert import ConversionError
-from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType
-from planner.language.values import SENSITIVE, List, Map, Marked, Null, Unknown
 from planner.syntax.parse import parse_expression
+from planner.values.convert import ConversionError
+from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType
+from planner.values.value import SENSITIVE, List, Map, Marked, Null, Unknown
 from planner.vocabulary.span import Source
 
 S = frozenset((SENSITIVE,))

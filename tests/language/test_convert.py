@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.language.convert import ConversionError, conversion_possible, convert, unify
-from planner.language.sets import make_set
-from planner.language.types import (
+from planner.values.convert import ConversionError, conversion_possible, convert, unify
+from planner.values.sets import make_set
+from planner.values.types import (
     BOOL,
     DYNAMIC,
     NUMBER,
@@ -20,7 +20,7 @@ from planner.language.types import (
     TupleType,
     without_optional,
 )
-from planner.language.values import (
+from planner.values.value import (
     NOT_NULL,
     NULL,
     SENSITIVE,

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from planner.language.convert import ConversionError
 from planner.language.decode import decode_block
 from planner.language.evaluate import MappingScope
-from planner.language.schema import (
+from planner.syntax.parse import parse_config
+from planner.values.convert import ConversionError
+from planner.values.schema import (
     AttributeSchema,
     BlockSchema,
     NestedAttributes,
@@ -17,9 +18,8 @@ from planner.language.schema import (
     empty_value,
     implied_type,
 )
-from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType
-from planner.language.values import SENSITIVE, UNKNOWN, List, Map, Marked, Null, Unknown, type_of
-from planner.syntax.parse import parse_config
+from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType
+from planner.values.value import SENSITIVE, UNKNOWN, List, Map, Marked, Null, Unknown, type_of
 from planner.vocabulary.span import Source
 
 S = frozenset((SENSITIVE,))

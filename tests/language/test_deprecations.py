@@ -8,9 +8,9 @@ import pytest
 
 from planner.language.deprecations import Deprecation
 from planner.language.evaluate import MappingScope, evaluate, try_evaluate
-from planner.language.types import NUMBER
-from planner.language.values import SENSITIVE, List, Marked
 from planner.syntax.parse import parse_expression
+from planner.values.types import NUMBER
+from planner.values.value import SENSITIVE, List, Marked
 from planner.vocabulary.span import Source
 
 OLD = Marked("o", frozenset((Deprecation("module.m.old", "use new"),)))

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from planner.language.convert import convert
 from planner.language.evaluate import EvaluationError, MappingScope, Scope, compile_expression, evaluate, try_evaluate
 from planner.language.scope import ConstantScope
-from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType
-from planner.language.values import (
+from planner.syntax.parse import parse_expression
+from planner.values.convert import convert
+from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType
+from planner.values.value import (
     NOT_NULL,
     NULL,
     SENSITIVE,
@@ -21,7 +22,6 @@ from planner.language.values import (
     Refinement,
     Unknown,
 )
-from planner.syntax.parse import parse_expression
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.span import Source, Span
 

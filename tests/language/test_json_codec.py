@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from planner.language.json_codec import CodecError, from_json, simple_json, to_json
-from planner.language.numbers import infinity, negate, parse_number
-from planner.language.sets import make_set
-from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, TupleType
-from planner.language.values import NULL, SENSITIVE, UNKNOWN, List, Map, Marked, Null, type_of
-from planner.vocabulary.exact_json import dumps, loads
+from planner.support.exact_json import dumps, loads
+from planner.values.json_codec import CodecError, from_json, simple_json, to_json
+from planner.values.numbers import infinity, negate, parse_number
+from planner.values.sets import make_set
+from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, TupleType
+from planner.values.value import NULL, SENSITIVE, UNKNOWN, List, Map, Marked, Null, type_of
 
 from .strategies import values
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.language import numbers, operations
-from planner.language.identity import identical
-from planner.language.numbers import from_float, number_to_text, parse_number
+from planner.values import numbers, operations
+from planner.values.identity import identical
+from planner.values.numbers import from_float, number_to_text, parse_number
 
 from .strategies import numbers as some_numbers
 

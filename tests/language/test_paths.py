@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from planner.language.paths import (
+from planner.values.paths import (
     apply_marks,
     get,
     marked_paths,
@@ -14,9 +14,9 @@ from planner.language.paths import (
     unknown_structure,
     without_unknown,
 )
-from planner.language.sets import make_set
-from planner.language.types import NUMBER, STRING, ListType, MapType
-from planner.language.values import SENSITIVE, UNKNOWN, List, Map, Marked, Null, Unknown, unmark_deep
+from planner.values.sets import make_set
+from planner.values.types import NUMBER, STRING, ListType, MapType
+from planner.values.value import SENSITIVE, UNKNOWN, List, Map, Marked, Null, Unknown, unmark_deep
 
 from .strategies import values
 

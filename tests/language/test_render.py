@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.language.render import type_text
-from planner.language.types import (
+from planner.values.type_text import type_text
+from planner.values.types import (
     DYNAMIC,
     NUMBER,
     STRING,

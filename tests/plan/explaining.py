@@ -8,8 +8,8 @@ from planner.cli.flags import parse
 from planner.cli.options import DESTROY, OPERATION, STATE, VARIABLES, options
 from planner.config.modules_manifest import install_modules
 from planner.config.variables import collect_variables
-from planner.explanations import explainer
-from planner.plan.why import Explainer
+from planner.explain.why import Explainer
+from planner.operations.explanations import explainer
 from planner.vocabulary.diagnostic import Diagnostic
 
 FLAGS = (DESTROY, *OPERATION, *STATE, *VARIABLES)

@@ -13,24 +13,24 @@ from planner.config.load import load_config
 from planner.config.modules_manifest import install_modules
 from planner.config.validate import check_module_arguments
 from planner.config.variables import collect_variables, root_variables
-from planner.datalog.fact_base import FactBuilder
+from planner.datalog.engine.fact_base import FactBuilder
+from planner.evaluation.schemas import Schemas
+from planner.evaluation.variables import UNFIT
 from planner.facts.from_command import from_command
 from planner.facts.from_config import from_config
 from planner.facts.from_state import from_state
 from planner.graph.build import build_graph
-from planner.graph.model import Graph
 from planner.graph.problems import graph_problems
-from planner.plan.model import Plan, ResourceChange
+from planner.model.graph import Graph
+from planner.model.plan import Plan, ResourceChange
+from planner.operations.session import SchemaTable
 from planner.plan.options import PlanOptions
 from planner.plan.planning import make_plan
-from planner.plan.schemas import Schemas
-from planner.plan.validate_walk import validate_walk
-from planner.plan.variables import UNFIT
 from planner.provider.interface import Provider
 from planner.provider.registry import start_provider
-from planner.session import SchemaTable
 from planner.state.file import read_state
 from planner.state.model import State
+from planner.validate.walk import validate_walk
 from planner.vocabulary.address import parse_target
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.walk.hooks import Hooks

@@ -10,21 +10,21 @@ from planning import recorded, write_files, write_state
 from planner.config.load import load_config
 from planner.config.modules_manifest import install_modules
 from planner.config.variables import collect_variables, root_variables
-from planner.datalog.fact_base import FactBuilder
+from planner.datalog.engine.fact_base import FactBuilder
+from planner.evaluation.context import EvaluationContext
+from planner.evaluation.eval_walk import eval_walk
+from planner.evaluation.repetition import Repetition
+from planner.evaluation.schemas import Schemas
 from planner.facts.from_command import from_command
 from planner.facts.from_config import from_config
 from planner.facts.from_state import from_state
 from planner.graph.build import build_graph
 from planner.language.evaluate import evaluate, try_evaluate
-from planner.language.values import Marked, Unknown
-from planner.plan.context import EvaluationContext
-from planner.plan.eval_walk import eval_walk
-from planner.plan.repetition import Repetition
-from planner.plan.schemas import Schemas
+from planner.operations.session import SchemaTable
 from planner.provider.registry import start_provider
-from planner.session import SchemaTable
 from planner.state.file import read_state
 from planner.syntax.parse import parse_expression
+from planner.values.value import Marked, Unknown
 from planner.vocabulary.span import Source
 
 FILES = {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.language.sets import make_set
-from planner.language.types import (
+from planner.evaluation.flat_values import UNKNOWN_TEXT, from_flat
+from planner.values.sets import make_set
+from planner.values.types import (
     BOOL,
     DYNAMIC,
     NUMBER,
@@ -17,8 +18,7 @@ from planner.language.types import (
     TupleType,
     Type,
 )
-from planner.language.values import List, Map, Null, Unknown, Value
-from planner.plan.flat_values import UNKNOWN_TEXT, from_flat
+from planner.values.value import List, Map, Null, Unknown, Value
 
 PORT = ObjectType({"port": NUMBER})
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from planner.language.json_codec import from_json
-from planner.language.paths import apply_marks
-from planner.language.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
-from planner.language.types import type_from_json
+from planner.evaluation.schema_marks import schema_marks
 from planner.plan.generated_config import attributes_text, resource_text
-from planner.plan.schema_marks import schema_marks
-from planner.vocabulary.exact_json import loads
+from planner.support.exact_json import loads
+from planner.values.json_codec import from_json
+from planner.values.paths import apply_marks
+from planner.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
+from planner.values.types import type_from_json
 from planner.vocabulary.provider_address import ProviderConfiguration
 
 DATA = Path(__file__).parent / "data" / "generated_config.jsonl"

@@ -10,10 +10,6 @@ from typing import Any
 
 from planning import plan_folder, write_files
 
-from planner.language.json_codec import from_json
-from planner.language.schema import AttributeSchema, BlockSchema, implied_type
-from planner.language.types import STRING
-from planner.language.values import Null, Unknown, Value
 from planner.plan.options import PlanOptions
 from planner.provider.interface import (
     ApplyAnswer,
@@ -26,6 +22,10 @@ from planner.provider.interface import (
     ReadAnswer,
     ResourceSchema,
 )
+from planner.values.json_codec import from_json
+from planner.values.schema import AttributeSchema, BlockSchema, implied_type
+from planner.values.types import STRING
+from planner.values.value import Null, Unknown, Value
 from planner.walk.hooks import Hooks
 
 THING = ResourceSchema(

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from planning import plan_folder, validate_folder
 
-from planner.cli.json_ui import OUR_OWN
-from planner.plan.model import ACTION_LISTS
+from planner.model.plan import ACTION_LISTS
 from planner.plan.options import PlanOptions
+from planner.render.json_ui import OUR_OWN
 from planner.vocabulary.diagnostic import Diagnostic
 
 CASES = Path(__file__).parents[1] / "conformance" / "cases"

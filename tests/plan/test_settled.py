@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planner.language.sets import make_set
-from planner.language.types import NUMBER, STRING
-from planner.language.values import List, Map, Null, Unknown, Value
-from planner.plan.settled import unknown_as_null
+from planner.values.sets import make_set
+from planner.values.settled import unknown_as_null
+from planner.values.types import NUMBER, STRING
+from planner.values.value import List, Map, Null, Unknown, Value
 
 LOST, LEFT = Unknown(STRING), Null(STRING)
 

@@ -11,13 +11,13 @@ from datalog.proof_checker import check
 from explaining import explain
 from test_recorded_plans import META, PLANNED, work_copy
 
-from planner.datalog.evaluate import evaluate
-from planner.datalog.values import decode
-from planner.language.values import Unknown, unmark
-from planner.plan.places import Place, open_parts
-from planner.plan.rule_programs import cause_program
-from planner.plan.trace import label
-from planner.plan.why import Explainer
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.front.values import decode
+from planner.explain.places import Place, open_parts
+from planner.explain.trace import label
+from planner.explain.why import Explainer
+from planner.programs.rule_programs import cause_program
+from planner.values.value import Unknown, unmark
 from planner.vocabulary.address import format_resource, parse_module
 
 RULES = [{"name": rule.name, "text": rule.text} for rule in cause_program().rules]

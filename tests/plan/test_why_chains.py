@@ -10,7 +10,7 @@ import pytest
 from explaining import explain, explain_text
 from planning import recorded, write_state
 
-from planner.plan.why import VERBS
+from planner.explain.why import VERBS
 from planner.vocabulary.diagnostic import Failure
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from planner.config.load import load_tree
 from planner.config.model import Config
-from planner.language.json_codec import from_json, implied_value, to_json
-from planner.language.paths import marked_paths
-from planner.language.schema import implied_type
-from planner.language.types import DYNAMIC, EMPTY_OBJECT, EMPTY_TUPLE, type_from_json, type_to_json
-from planner.language.values import SENSITIVE, Unknown, Value, mark, unmark_deep
-from planner.plan.model import ACTION_LISTS, CheckResult, Importing, OutputChange, Plan, ResourceChange
+from planner.model.plan import ACTION_LISTS, CheckResult, Importing, OutputChange, Plan, ResourceChange
 from planner.provider.builtin import SCHEMA
 from planner.state.model import InstanceState, ObjectState, OutputState, ResourceState, State
+from planner.values.json_codec import from_json, implied_value, to_json
+from planner.values.paths import marked_paths
+from planner.values.schema import implied_type
+from planner.values.types import DYNAMIC, EMPTY_OBJECT, EMPTY_TUPLE, type_from_json, type_to_json
+from planner.values.value import SENSITIVE, Unknown, Value, mark, unmark_deep
 from planner.vocabulary.diagnostic import has_errors
 
 CASES = Path(__file__).parent.parent / "conformance" / "cases"

@@ -14,14 +14,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.language.numbers import CONTEXT, parse_number
-from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, ObjectType
-from planner.language.values import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Refinement, Set, Unknown
-from planner.plan.encoding import decode, encode
-from planner.plan.file import RECORDS, SUM, _sum, is_plan_file, plan_bytes, read_plan, stale, unpack_sources, write_plan
-from planner.plan.model import CheckResult, Importing, OutputChange, Plan, ResourceChange
+from planner.documents.encoding import decode, encode
+from planner.documents.plan_file import (
+    RECORDS,
+    SUM,
+    _sum,
+    is_plan_file,
+    plan_bytes,
+    read_plan,
+    stale,
+    unpack_sources,
+    write_plan,
+)
+from planner.model.plan import CheckResult, Importing, OutputChange, Plan, ResourceChange
 from planner.state.file import same_content
 from planner.state.model import InstanceState, ObjectState, ResourceState, State
+from planner.values.numbers import CONTEXT, parse_number
+from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, ObjectType
+from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Refinement, Set, Unknown
 
 PROVIDER = 'provider["terraform.io/builtin/terraform"]'
 

@@ -15,12 +15,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 import recorded
 
 from planner.config.model import Config, ModuleConfig
-from planner.plan.json_config import config_json
-from planner.plan.json_plan import plan_json
-from planner.plan.json_state import state_json
+from planner.documents.json_config import config_json
+from planner.documents.json_plan import plan_json
+from planner.documents.json_state import state_json
 from planner.provider.builtin import SCHEMA
+from planner.support.exact_json import dumps
 from planner.vocabulary.diagnostic import Failure
-from planner.vocabulary.exact_json import dumps
 
 EMPTY = Config(ModuleConfig((), ".", None))
 

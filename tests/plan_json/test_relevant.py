@@ -13,11 +13,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 import recorded
 
 from planner.config.model import ModuleConfig, ResourceDecl
-from planner.language.schema import BlockSchema
-from planner.plan.json_plan import path_json
-from planner.plan.model import Plan
+from planner.documents.json_plan import path_json
+from planner.model.plan import Plan
 from planner.plan.relevant import relevant_attributes
 from planner.provider.builtin import SCHEMA
+from planner.values.schema import BlockSchema
 from planner.vocabulary.address import ModuleAddress, parse_module
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.datalog.evaluate import evaluate
-from planner.datalog.fact_base import FactBase
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBase
 from planner.policy.program import load_policies
 
 PLANNED = [

@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 from datalog.proof_checker import check
 
-from planner import pipeline, policies
-from planner.datalog.render import rule_json
-from planner.datalog.values import decode
+from planner import pipeline
+from planner.datalog.explain.render import rule_json
+from planner.datalog.front.values import decode
+from planner.operations import policies
+from planner.operations.session import Options
 from planner.policy.facts import PolicyFacts, Reads, plan_facts
 from planner.policy.judge import judge
 from planner.policy.library import policy_files
 from planner.policy.model import Verdict
 from planner.policy.program import Policies, load_policies
-from planner.session import Options
 from planner.walk.hooks import Hooks
 
 MAIN = """
@@ -288,7 +289,7 @@ def test_proofs_hold_for_an_independent_checker(folder: str) -> None:
     made = planned(folder)
     facts, verdict = judged(folder, rules, rules.reads)
     assert made.plan is not None and {f.kind for f in verdict.findings} == {"deny", "warn", "undecided"}
-    from planner.datalog.evaluate import evaluate
+    from planner.datalog.engine.evaluate import evaluate
 
     database = evaluate(rules.modal_program, facts)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from planner.assets import rules_path
-from planner.datalog.cases import Case, load_cases, run_case
+from planner.datalog.tools.cases import Case, load_cases, run_case
 from planner.policy.library import library, policy_files
 from planner.policy.modal import VERDICTS
 from planner.policy.program import Policies, core_files, load_policies
+from planner.support.assets import rules_path
 from planner.vocabulary.diagnostic import Failure
 
 FOLDER = rules_path() / "policies"
@@ -98,9 +98,9 @@ def test_all_of_them_go_together() -> None:
 
 
 def test_the_steps_of_actions_are_those_of_the_plan() -> None:
-    from planner.datalog.evaluate import evaluate
-    from planner.datalog.fact_base import FactBase
-    from planner.plan.model import ACTION_LISTS, REPLACEMENTS
+    from planner.datalog.engine.evaluate import evaluate
+    from planner.datalog.engine.fact_base import FactBase
+    from planner.model.plan import ACTION_LISTS, REPLACEMENTS
 
     rows = [(action, action) for action in ACTION_LISTS]
     database = evaluate(policies_of("frozen").program, FactBase.build({"action": rows}), ["acts"])

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.datalog.evaluate import evaluate
-from planner.datalog.fact_base import FactBase
-from planner.language.sets import make_set
-from planner.language.types import DYNAMIC, NUMBER, STRING, ListType, MapType
-from planner.language.values import NOT_NULL, List, Map, Null, Set, Unknown
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBase
 from planner.policy.facts import maybe_rows
 from planner.policy.program import Policies, load_policies
 from planner.policy.values import ValueRows
+from planner.values.sets import make_set
+from planner.values.types import DYNAMIC, NUMBER, STRING, ListType, MapType
+from planner.values.value import NOT_NULL, List, Map, Null, Set, Unknown
 
 RULES = {
     "comparison": 'deny("c", A, "m") :- planned(A, "port", V), V > 22.',

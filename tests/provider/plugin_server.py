@@ -17,14 +17,14 @@ from typing import Any
 
 import grpc
 
-from planner.language.json_codec import from_json, to_json
-from planner.language.schema import implied_type
-from planner.language.types import NUMBER, STRING, ObjectType
-from planner.language.values import Null, Unknown
 from planner.provider.plugin.codec import decode, encode
 from planner.provider.plugin.messages import CALLS, messages
 from planner.provider.plugin.process import COOKIE
 from planner.provider.plugin.schemas import block_schema
+from planner.values.json_codec import from_json, to_json
+from planner.values.schema import implied_type
+from planner.values.types import NUMBER, STRING, ObjectType
+from planner.values.value import Null, Unknown
 
 VERSION = int(sys.argv[1])
 M = messages(VERSION)

@@ -12,7 +12,7 @@ import pytest
 from provider.plugins import SOURCES, override
 
 from planner.cli import main
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 CLUSTER = """
 variable "region" { default = "eu" }

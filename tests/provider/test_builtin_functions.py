@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from planner.language.functions import CallContext, FunctionError, call
-from planner.language.numbers import negative_zero, parse_number
-from planner.language.types import DYNAMIC, NUMBER, STRING
-from planner.language.values import List, Map, Null, Set, Unknown
 from planner.provider.builtin import SCHEMA
+from planner.values.numbers import negative_zero, parse_number
+from planner.values.types import DYNAMIC, NUMBER, STRING
+from planner.values.value import List, Map, Null, Set, Unknown
 
 
 def run(name: str, argument: Any) -> Any:

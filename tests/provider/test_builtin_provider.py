@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from planner.language.json_codec import to_json
-from planner.language.schema import implied_type
-from planner.language.types import DYNAMIC, NUMBER, STRING, ListType, MapType
-from planner.language.values import NOT_NULL, List, Map, Null, Unknown
 from planner.provider.builtin import SCHEMA, BuiltinProvider
 from planner.provider.interface import ApplyRequest, PlanAnswer, PlanRequest
 from planner.provider.propose import planned_unknown_object, proposed_new
 from planner.provider.registry import start_provider
+from planner.values.json_codec import to_json
+from planner.values.schema import implied_type
+from planner.values.types import DYNAMIC, NUMBER, STRING, ListType, MapType
+from planner.values.value import NOT_NULL, List, Map, Null, Unknown
 from planner.vocabulary.diagnostic import Failure
 
 DATA = SCHEMA.resources["terraform_data"].block

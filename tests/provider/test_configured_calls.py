@@ -10,7 +10,7 @@ import pytest
 from provider.plugins import SOURCE, override
 
 from planner.cli import main
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 REQUIRED = f'terraform {{\n  required_providers {{\n    test = {{ source = "{SOURCE}" }}\n  }}\n}}\n'
 THING = 'resource "test_thing" "t" { name = "t" }\n'

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from language.strategies import types, values
 
-from planner.language.identity import identical
-from planner.language.json_codec import CodecError
-from planner.language.numbers import infinity, negative_zero, parse_number
-from planner.language.sets import make_set
-from planner.language.types import (
+from planner.provider.plugin.codec import decode, encode
+from planner.values.identity import identical
+from planner.values.json_codec import CodecError
+from planner.values.numbers import infinity, negative_zero, parse_number
+from planner.values.sets import make_set
+from planner.values.types import (
     BOOL,
     DYNAMIC,
     NUMBER,
@@ -26,8 +27,7 @@ from planner.language.types import (
     SetType,
     TupleType,
 )
-from planner.language.values import SENSITIVE, List, Map, Marked, Null, Refinement, Set, Unknown
-from planner.provider.plugin.codec import decode, encode
+from planner.values.value import SENSITIVE, List, Map, Marked, Null, Refinement, Set, Unknown
 
 UNKNOWN = b"\xd4\x00\x00"
 

@@ -13,14 +13,14 @@ from attrs import evolve
 from provider.plugins import SOURCE, is_alive, override, pids, write_plugin
 
 from planner.language.functions.protocol import FunctionError, call
-from planner.language.schema import empty_value, implied_type
-from planner.language.types import DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType
-from planner.language.values import List, Map, Null, Set, Unknown
 from planner.provider.interface import ApplyRequest, MoveRequest, PlanRequest
 from planner.provider.plugin import schema_cache
 from planner.provider.plugin.provider import PluginProvider
 from planner.provider.propose import proposed_new
 from planner.provider.recorded import without_removed
+from planner.values.schema import empty_value, implied_type
+from planner.values.types import DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType
+from planner.values.value import List, Map, Null, Set, Unknown
 from planner.vocabulary.diagnostic import Failure
 
 
@@ -174,7 +174,7 @@ def test_import_and_data(plugin: PluginProvider) -> None:
 
 
 def test_upgrade(plugin: PluginProvider) -> None:
-    from planner.language.json_codec import to_json
+    from planner.values.json_codec import to_json
 
     value = config(plugin, size=2)
     recorded = to_json(value, implied_type(plugin.schema().resources["test_thing"].block))

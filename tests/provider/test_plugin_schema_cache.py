@@ -213,7 +213,7 @@ def test_a_plugin_that_needs_to_be_asked_is_asked_each_time_it_runs(
 
 
 def data_config(plugin: PluginProvider) -> dict[str, object]:
-    from planner.language.values import Null
+    from planner.values.value import Null
 
     attributes = plugin.schema().data_sources["test_thing"].block.attributes
     return {name: "x" if name == "id" else Null(attributes[name].type) for name in attributes}

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from planner.assets import rules_path
-from planner.batch.rules import batch_program
-from planner.datalog.cases import Case, load_cases, run_case
-from planner.datalog.program import Program
+from planner.datalog.engine.program import Program
+from planner.datalog.tools.cases import Case, load_cases, run_case
 from planner.graph.build import graph_program
-from planner.plan.rule_programs import cause_program, decision_program, move_program
+from planner.programs.fleet import batch_program
+from planner.programs.rule_programs import cause_program, decision_program, move_program
+from planner.support.assets import rules_path
 
 HERE = Path(__file__).parent
 

@@ -28,11 +28,11 @@ from planner.language.console import answer
 from planner.language.evaluate import MappingScope
 from planner.language.functions import CallContext
 from planner.language.template import evaluate_template
-from planner.language.values import UNKNOWN
 from planner.syntax.files import load_text
 from planner.syntax.format import format_text
 from planner.syntax.parse import parse_template
 from planner.syntax.references import variables
+from planner.values.value import UNKNOWN
 from planner.vocabulary.span import Source
 
 ROOT = Path(__file__).parents[2]

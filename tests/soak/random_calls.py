@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from planner.language.functions import lookup, names
-from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type
+from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type
 
 # These depend on the machine or the time, or their results are not comparable as text.
 LEFT_OUT = {"abspath", "base64gzip", "bcrypt", "pathexpand", "plantimestamp", "timestamp", "uuid"}

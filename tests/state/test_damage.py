@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.language.types import STRING
-from planner.plan.file import plan_bytes, read_plan
-from planner.plan.model import Plan
+from planner.documents.plan_file import plan_bytes, read_plan
+from planner.model.plan import Plan
+from planner.state.backends.local import StateStore
 from planner.state.build import StateBuilder
 from planner.state.file import read_state, write_state
-from planner.state.local import StateStore
 from planner.state.lock import info_path, new_lock_info, read_lock_info
 from planner.state.model import ObjectState, OutputState, State
+from planner.values.types import STRING
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 PROVIDER = 'provider["example.com/test/test"]'

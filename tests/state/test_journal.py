@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from planner.state.backends.local import StateStore
 from planner.state.build import StateBuilder
 from planner.state.file import state_document
 from planner.state.journal import Journal, read_journal, replayed
-from planner.state.local import StateStore
 from planner.state.model import ObjectState, State
 from planner.vocabulary.diagnostic import Failure
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from planner.state.local import StateStore
+from planner.state.backends.local import StateStore
 from planner.state.lock import held_by, info_path, read_lock_info, remove_info
 from planner.state.model import State
-from planner.walk.stop import StopSignal
+from planner.support.stop import StopSignal
 
 HOLDER = """
 import sys
-from planner.state.local import StateStore
+from planner.state.backends.local import StateStore
 from planner.state.model import State
 store = StateStore(sys.argv[1])
 assert store.lock("OperationTypeApply") == []
@@ -155,6 +155,9 @@ def test_reading_and_writing_keep_the_lock(path: Path) -> None:
     for n in range(3):
         store.write(State(terraform_version=str(n), check_results=None))
         store.read()
-        code = "import sys; from planner.state.local import StateStore as S; sys.exit(bool(S(sys.argv[1]).lock('y')))"
+        code = (
+            "import sys; from planner.state.backends.local import StateStore as S; "
+            "sys.exit(bool(S(sys.argv[1]).lock('y')))"
+        )
         assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 1
     assert store.unlock() == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from syntax_show import show
 
-from planner import assets
+from planner.support import assets
 from planner.syntax import cache, files, tables
 from planner.syntax.files import load_file, load_text
 from planner.syntax.json_body import JsonBody

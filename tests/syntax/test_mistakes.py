@@ -9,10 +9,10 @@ import pytest
 from syntax_show import show
 from syntax_strategies import CASES
 
-from planner.language.values import UNKNOWN
 from planner.syntax import mistakes, nodes
 from planner.syntax.mistakes import MISTAKES, Mistake
 from planner.syntax.parse import parse_config, parse_expression
+from planner.values.value import UNKNOWN
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.span import Source
 

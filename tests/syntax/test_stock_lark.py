@@ -12,7 +12,7 @@ from lark.lexer import Lexer
 from syntax_show import show
 from syntax_strategies import cases, texts
 
-from planner.assets import grammar_path
+from planner.support.assets import grammar_path
 from planner.syntax import lexer
 from planner.syntax.build import Builder
 from planner.syntax.lexer import simple_tokens, tokenize

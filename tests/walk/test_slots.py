@@ -9,12 +9,12 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.support.stop import StopSignal
 from planner.vocabulary.diagnostic import Failure, error
 from planner.walk.machine import Machine
 from planner.walk.pool import walk_pool
 from planner.walk.sequential import walk_sequentially
 from planner.walk.slots import Limits, Slots
-from planner.walk.stop import StopSignal
 from planner.walk.work import NOTHING, WorkResult
 
 Graph = dict[str, list[str]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options]"
@@ -30,13 +30,13 @@ FLAGS = (
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 whatever the advice is, 1 on errors."""
     no_directory(arguments, "advice")
-    from planner import questions
+    from planner.operations import questions
 
     rows, problems = questions.advice(options(arguments), arguments["plan"] or None)
     if has_errors(problems):
         return finish(problems, terminal)
     if arguments["json"]:
-        from planner.vocabulary.exact_json import dumps
+        from planner.support.exact_json import dumps
 
         found = [{"code": code, "address": address, "message": message} for code, address, message in rows]
         terminal.data(dumps({"format_version": "1.0", "advice": found}).decode())

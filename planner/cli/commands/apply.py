@@ -18,10 +18,10 @@ from planner.cli.options import (
     may_ask,
     options,
 )
-from planner.cli.summary import Counts
-from planner.cli.terminal import Terminal
-from planner.cli.verdicts import judge
-from planner.cli.view import View, open_view, usage_error_lines
+from planner.render.summary import Counts
+from planner.render.terminal import Terminal
+from planner.render.verdicts import judge
+from planner.render.view import View, open_view, usage_error_lines
 
 if TYPE_CHECKING:
     from planner.pipeline import Options, Planned
@@ -79,7 +79,7 @@ def _approve_and_carry_out(
     settings: Options, planned: Planned, view: View, arguments: Arguments, terminal: Terminal, destroyed: bool
 ) -> int:
     """Show the plan, ask, and apply it. `destroyed`: the command is destroy, which ends in its own words."""
-    from planner.cli.schema_lookup import SchemaLookup
+    from planner.render.schema_lookup import SchemaLookup
 
     plan = planned.plan
     if plan is not None and (plan.changes or plan.outputs or not any(d.is_error for d in planned.diagnostics)):

@@ -7,7 +7,7 @@ from typing import Any
 from planner.batch.model import Done
 from planner.cli.batch_options import REPORTS, RUN, SELECT, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 USAGE = "[options] [WORDS...]"
 HELP = f"""Applies the units of a fleet in their order until nothing is left to do.
@@ -38,7 +38,7 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
     if arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Nobody can be asked", "With -json, -auto-approve is needed.")
     if terminal.owns_process:
-        from planner.signals import install
+        from planner.support.signals import install
 
         install()
     ask = None if arguments["auto-approve"] else approval(command, terminal)

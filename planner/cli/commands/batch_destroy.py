@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.batch_options import REPORTS, RUN, SELECT, WORDS
 from planner.cli.commands.batch_apply import APPROVE, converge
 from planner.cli.flags import Arguments
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 USAGE = "[options] [WORDS...]"
 HELP = f"""Destroys what the units manage, in the opposite order: what stands on something goes before it.

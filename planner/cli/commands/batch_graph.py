@@ -6,7 +6,7 @@ from planner.cli.batch_options import SELECT, WORDS, batch_options
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments
 from planner.cli.options import JSON
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [WORDS...]"
@@ -24,7 +24,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     analysis = analysed(batch_options(arguments))
     document = graph_json(analysis)
     if arguments["json"]:
-        from planner.vocabulary.exact_json import dumps
+        from planner.support.exact_json import dumps
 
         terminal.data(dumps(document, escape_html=False).decode("utf-8"))
     elif document["nodes"]:

@@ -6,7 +6,7 @@ import os
 
 from planner.cli.batch_options import REPORTS, RUN, SELECT, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 USAGE = "[options] [WORDS...]"
 HELP = f"""Plans the units of a fleet in their order, several at a time.
@@ -44,7 +44,7 @@ def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     from planner.cli.batch_view import conclude, is_brief, listener
 
     if terminal.owns_process:
-        from planner.signals import install
+        from planner.support.signals import install
 
         install()
     options = evolve(batch_options(arguments), is_brief=is_brief(arguments))

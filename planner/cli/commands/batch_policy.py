@@ -6,7 +6,7 @@ from planner.cli.batch_options import RUN, SELECT, WORDS, batch_options
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [WORDS...]"
@@ -41,23 +41,23 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     findings = verdict.findings
     if arguments["json"]:
         from planner.batch.described import described
-        from planner.vocabulary.exact_json import dumps
+        from planner.support.exact_json import dumps
 
         document = {**verdict.to_json(), "diagnostics": list(described(diagnostics))}
         terminal.data(dumps(document, escape_html=False).decode())
         return int(verdict.is_denied or has_errors(diagnostics))
     if findings:
-        from planner.cli.render_rows import table
+        from planner.render.rows import table
 
         rows = [(finding.kind, finding.code, finding.unit, finding.message) for finding in findings]
         terminal.out(table(("VERDICT", "CODE", "UNIT", "MESSAGE"), rows))
     if arguments["why"]:
-        from planner.cli.render_proof import proof_text
+        from planner.render.proof import proof_text
 
         for finding in findings:
             terminal.out(f"\n{finding.kind} {finding.code} {finding.unit}")
             terminal.out(proof_text(finding.proof, terminal.paint, full=True))
-    from planner.cli.verdicts import counted
+    from planner.render.verdicts import counted
 
     code = finish(diagnostics, terminal)
     if not code:

@@ -6,7 +6,7 @@ from planner.cli.batch_options import RUN, SELECT, batch_options
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] 'QUESTION' [WORDS...]"
@@ -50,7 +50,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     answers, diagnostics = query(batch_options(arguments), question, Listener(), arguments["timeout"])
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
-    from planner.cli.render_rows import csv_text, json_text, table
+    from planner.render.rows import csv_text, json_text, table
 
     if arguments["json"] or arguments["csv"]:
         terminal.data((json_text if arguments["json"] else csv_text)(answers.columns, answers.rows))

@@ -7,7 +7,7 @@ import os
 from planner.cli.batch_options import REPORTS
 from planner.cli.commands.batch_apply import APPROVE, approval
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 USAGE = "[options] [RUN]"
 HELP = """Goes on with a run of plan, validate, apply or destroy that was killed or interrupted, or in which units
@@ -30,7 +30,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "Name one run, as the folder below .planner/batch is called.")
     if terminal.owns_process:
-        from planner.signals import install
+        from planner.support.signals import install
 
         install()
 

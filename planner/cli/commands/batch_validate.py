@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.batch_options import REPORTS, RUN, SELECT, WORDS
 from planner.cli.commands.batch_plan import plan
 from planner.cli.flags import Arguments
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 USAGE = "[options] [WORDS...]"
 HELP = f"""Checks the configurations of the units, and that they do not wait for each other in a circle.

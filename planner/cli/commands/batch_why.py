@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.batch_options import SELECT, batch_options
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 USAGE = "[options] UNIT OTHER | UNIT"
 HELP = """Explains why UNIT waits for OTHER: the chain of units in between, and for each edge the rule, and the line of
@@ -33,15 +33,15 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     words = arguments.words
     proof = chosen(options, words[0]) if len(words) == 1 else why(options, words[0], words[1], arguments["not"])
     if arguments["json"]:
-        from planner.vocabulary.exact_json import dumps
+        from planner.support.exact_json import dumps
 
         terminal.data(dumps(proof, escape_html=False).decode("utf-8"))
     elif "proofs" in proof and proof["goal"][0] in ("edge", "waits_for") and not arguments["full"]:
-        from planner.cli.render_why import why_text
+        from planner.render.why import why_text
 
         terminal.out(why_text(proof, terminal.paint))
     else:
-        from planner.cli.render_proof import proof_text
+        from planner.render.proof import proof_text
 
         terminal.out(proof_text(proof, terminal.paint, arguments["full"]))
     return 0

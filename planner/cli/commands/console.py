@@ -10,8 +10,8 @@ from typing import Any
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import INPUT, LOCK, VARIABLES, options
-from planner.cli.terminal import Terminal
-from planner.cli.view import View, open_plain_view
+from planner.render.terminal import Terminal
+from planner.render.view import View, open_plain_view
 from planner.vocabulary.diagnostic import Failure, has_errors
 
 USAGE = "[options]"
@@ -58,7 +58,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def _json_lines(scope: Any, terminal: Terminal) -> int:
     from planner.language.console import answer
-    from planner.vocabulary.exact_json import JsonError, dumps, loads
+    from planner.support.exact_json import JsonError, dumps, loads
 
     for line in terminal.stdin:
         if not line.strip():
@@ -150,12 +150,12 @@ def open_brackets(line: str) -> int:
 
 def evaluated(text: str, scope: Any) -> str:
     """The value of an expression as text. Raises Failure."""
-    from planner.cli.render_value import format_value
     from planner.language.evaluate import evaluate
-    from planner.language.render import type_text
-    from planner.language.values import type_of, unmark_deep
+    from planner.render.value import format_value
     from planner.syntax.nodes import Call
     from planner.syntax.parse import parse_expression
+    from planner.values.type_text import type_text
+    from planner.values.value import type_of, unmark_deep
     from planner.vocabulary.span import Source
 
     if not text.strip():

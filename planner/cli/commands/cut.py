@@ -7,7 +7,7 @@ from typing import Any
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options]"
@@ -34,14 +34,14 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Too many words", "cut takes no words; use -chdir=DIR before the command.")
     if arguments["type"] not in KINDS:
         raise UsageError(f"There is no graph of type {arguments['type']}", f"The types are: {', '.join(KINDS[1:])}.")
-    from planner.explanations import cut
     from planner.graph.cycles import knot_lines
+    from planner.operations.explanations import cut
 
     knots, diagnostics = cut(options(arguments), arguments["type"], arguments["plan"] or None)
     if knots is None:
         return finish(diagnostics, terminal)
     if arguments["json"]:
-        from planner.vocabulary.exact_json import dumps
+        from planner.support.exact_json import dumps
 
         document = {"format_version": "1.0", "cycles": [knot_json(knot) for knot in knots]}
         terminal.data(dumps(document, escape_html=False).decode("utf-8"))

@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterator
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
+from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
-from planner.vocabulary.disk import read_whole
 
 USAGE = "[options] [FILE|DIRECTORY...]"
 HELP = """Rewrites configuration files in the standard layout and lists those that changed: the files of the working
@@ -56,7 +56,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         if printed:
             terminal.stdout.write(result)
     if problems:
-        from planner.cli.render_diagnostics import show
+        from planner.render.diagnostics import show
 
         show(problems, terminal)
     if has_errors(problems):

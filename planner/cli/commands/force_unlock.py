@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from planner.cli.approval import ask
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, JSON_LINES, VARIABLES, may_ask, options
-from planner.cli.terminal import Terminal
-from planner.cli.view import open_plain_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.render.view import open_plain_view, usage_error_lines
 
 if TYPE_CHECKING:
     from planner.state.lock import LockInfo
@@ -23,7 +23,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the lock is not removed."""
     if len(arguments.words) != 1:
         raise UsageError("One lock id is needed", "The message of the failed command names it.")
-    from planner.editing import force_unlock
+    from planner.operations.editing import force_unlock
 
     view = open_plain_view(arguments, terminal)
     settings = options(arguments)

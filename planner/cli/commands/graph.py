@@ -7,8 +7,8 @@ from typing import Any
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import DESTROY, INPUT, JSON, OPERATION, STATE, VARIABLES, options
-from planner.cli.terminal import Terminal
-from planner.graph.model import Graph
+from planner.model.graph import Graph
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options]"
@@ -50,11 +50,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if code or (not graph.nodes and has_errors(graph.diagnostics)):
         return 1
     if arguments["json"]:
-        from planner.vocabulary.exact_json import dumps
+        from planner.support.exact_json import dumps
 
         terminal.data(dumps(graph_json(graph)).decode("utf-8"))
         return 0
-    from planner.cli.dot import dot
+    from planner.render.dot import dot
 
     terminal.data(dot(graph, arguments["draw-cycles"]))
     return 0

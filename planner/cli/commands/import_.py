@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.approval import asking
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, JSON_LINES, STATE, VARIABLES, options
-from planner.cli.terminal import Terminal
-from planner.cli.view import open_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.render.view import open_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] ADDRESS ID"
@@ -28,7 +28,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
     if len(arguments.words) != 2:
         raise UsageError("An address and an id are needed")
-    from planner.importing import import_object
+    from planner.operations.importing import import_object
 
     address, id = arguments.words
     settings = asking(options(arguments, directory=arguments["config"] or "."), terminal)

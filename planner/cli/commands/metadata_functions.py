@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import JSON
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 USAGE = "-json"
 HELP = "Prints the signatures and descriptions of all functions of the configuration language."
@@ -16,7 +16,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if not arguments["json"]:
         raise UsageError("Option -json is needed", "There is only a JSON form of this answer.")
     from planner.language.functions import metadata
-    from planner.vocabulary.exact_json import dumps
+    from planner.support.exact_json import dumps
 
     terminal.data(dumps(metadata(), escape_html=False).decode("utf-8"))
     return 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, options
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["raw"] and not name:
         raise UsageError("Option -raw needs a name", "Only a single output can be printed raw.")
     import planner.pipeline as pipeline
-    from planner.cli.view import open_json_into
+    from planner.render.view import open_json_into
 
     stream = open_json_into(arguments, terminal)
     outputs, diagnostics = pipeline.outputs(options(arguments))
-    from planner.cli.render_diagnostics import show
+    from planner.render.diagnostics import show
 
     show(diagnostics, terminal)
     if has_errors(diagnostics):
@@ -52,8 +52,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         if arguments["raw"]:
             terminal.stdout.write(raw(name, _named(outputs, name)))
         else:
-            from planner.cli.render_value import format_value
-            from planner.language.values import unmark_deep
+            from planner.render.value import format_value
+            from planner.values.value import unmark_deep
 
             terminal.out(format_value(unmark_deep(_named(outputs, name).value)[0]))
     elif not outputs:
@@ -65,8 +65,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def all_outputs(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str:
     """All outputs by name, sensitive ones hidden."""
-    from planner.cli.render_value import format_value
-    from planner.language.values import unmark_deep
+    from planner.render.value import format_value
+    from planner.values.value import unmark_deep
 
     lines = []
     for name in sorted(outputs):
@@ -78,9 +78,9 @@ def all_outputs(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str
 
 def raw(name: str, output: OutputState) -> str:
     """The value as plain text. Raises Failure for values that have none."""
-    from planner.cli.literals import number_text
-    from planner.language.types import friendly_name
-    from planner.language.values import Null, type_of, unmark_deep
+    from planner.render.literals import number_text
+    from planner.values.types import friendly_name
+    from planner.values.value import Null, type_of, unmark_deep
 
     value, _ = unmark_deep(output.value)
     cls = value.__class__
@@ -98,8 +98,8 @@ def raw(name: str, output: OutputState) -> str:
 
 
 def _json(outputs: Mapping[str, OutputState], name: str) -> str:
-    from planner.cli.outputs_json import output_json
-    from planner.vocabulary.exact_json import dumps
+    from planner.render.outputs_json import output_json
+    from planner.support.exact_json import dumps
 
     if name:
         return dumps(output_json(_named(outputs, name))["value"]).decode("utf-8")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from planner.cli.approval import asking
 from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import DESTROY, INPUT, JSON_LINES, OPERATION, POLICY, SHOW_SENSITIVE, STATE, VARIABLES, options
-from planner.cli.terminal import Terminal
-from planner.cli.verdicts import judge
-from planner.cli.view import open_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.render.verdicts import judge
+from planner.render.view import open_view, usage_error_lines
 
 USAGE = "[options]"
 HELP = """Compares the configuration with the state and the real objects, and shows what apply would do. Nothing is
@@ -42,7 +42,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     no_directory(arguments, "plan")
     settings = asking(options(arguments, needs_configuration=True), terminal)
     from planner import pipeline
-    from planner.cli.schema_lookup import SchemaLookup
+    from planner.render.schema_lookup import SchemaLookup
 
     view = open_view(arguments, terminal)
     planned = pipeline.plan(settings, view.hooks)

@@ -7,7 +7,7 @@ from typing import Any
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, STATE, VARIABLES, options
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 FORMATS = ("table", "json", "sarif", "junit")
 USAGE = "[options]"
@@ -47,26 +47,26 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     settings = options(arguments)
     if not settings.judges and not arguments["plan"]:
         raise UsageError("No policies", "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME.")
-    from planner import policies
+    from planner.operations import policies
     from planner.walk.hooks import Hooks
 
     verdict, problems = policies.check(settings, arguments["plan"] or None, Hooks())
     if verdict is None:
         return finish(problems, terminal)
     if format == "table":
-        from planner.cli.verdicts import table
+        from planner.render.verdicts import table
 
         terminal.out(table(verdict, terminal.paint, arguments["why"]))
     elif format == "junit":
-        from planner.cli.verdicts_junit import junit
+        from planner.render.verdicts_junit import junit
 
         terminal.data(junit(verdict))
     else:
-        from planner.vocabulary.exact_json import dumps
+        from planner.support.exact_json import dumps
 
         document: dict[str, Any] = verdict.to_json()
         if format == "sarif":
-            from planner.cli.verdicts_sarif import sarif
+            from planner.render.verdicts_sarif import sarif
 
             document = sarif(verdict)
         terminal.data(dumps(document, escape_html=False).decode("utf-8"))

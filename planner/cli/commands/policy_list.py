@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import JSON
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 USAGE = "[options] [NAME]"
 HELP = """Lists the policies that come with planner, to be used as -policy=builtin:NAME. With a NAME, shows that policy,
@@ -16,7 +16,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; 1 when there is no policy of that name."""
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "Name one policy, or none for all of them.")
-    from planner import policies
+    from planner.operations import policies
 
     entries = policies.library()
     if arguments.words:
@@ -25,7 +25,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             raise UsageError(f"No policy {arguments.words[0]}", "planner policy list shows all of them.")
         entries = named
     if arguments["json"]:
-        from planner.vocabulary.exact_json import dumps
+        from planner.support.exact_json import dumps
 
         found = [{"name": e.name, "summary": e.summary, "description": e.doc, "text": e.text} for e in entries]
         terminal.data(dumps({"format_version": "1.0", "policies": found}, escape_html=False).decode("utf-8"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import VARIABLES, options
-from planner.cli.terminal import Terminal
 from planner.config.model import ModuleConfig
+from planner.render.terminal import Terminal
 from planner.state.model import State
 from planner.vocabulary.diagnostic import has_errors
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.cli.download_line import DownloadLine
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, VARIABLES, options
-from planner.cli.terminal import Terminal
-from planner.cli.view import open_view, usage_error_lines
+from planner.render.download_line import DownloadLine
+from planner.render.terminal import Terminal
+from planner.render.view import open_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [PROVIDER...]"

@@ -6,7 +6,7 @@ from planner.cli.commands.providers import configured, recorded
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import JSON, VARIABLES, options
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 USAGE = "-json"
 HELP = "Prints the schemas of the providers that the configuration and the state use."
@@ -18,8 +18,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if not arguments["json"]:
         raise UsageError("Option -json is needed", "There is only a JSON form of this answer.")
     from planner import pipeline
-    from planner.provider.schema_json import schemas_json
-    from planner.vocabulary.exact_json import dumps
+    from planner.documents.json_schemas import schemas_json
+    from planner.support.exact_json import dumps
 
     session = pipeline.load(options(arguments))
     if session.config is None or session.failed:

@@ -7,7 +7,7 @@ from typing import Any
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 USAGE = "[options] 'QUESTION' | VERB NODES..."
@@ -120,24 +120,24 @@ def _text(answers: Any) -> str:
         return "Yes." if answers.rows else "No."
     if not answers.rows:
         return "No answer."
-    from planner.cli.render_rows import table
+    from planner.render.rows import table
 
     return table(answers.columns, answers.rows)
 
 
 def _document(arguments: Arguments, answers: Any) -> str:
     if arguments["dot"]:
-        from planner.cli.dot import subgraph_dot
+        from planner.render.dot import subgraph_dot
 
         return subgraph_dot(answers.picture.nodes, answers.picture.edges).removesuffix("\n")
-    from planner.cli.render_rows import csv_text, json_text
+    from planner.render.rows import csv_text, json_text
 
     return (json_text if arguments["json"] else csv_text)(answers.columns, answers.rows)
 
 
 def _warn(diagnostics: list[Diagnostic], terminal: Terminal) -> None:
     """Warnings beside a document for programs go to the other stream."""
-    from planner.cli.render_diagnostics import render
+    from planner.render.diagnostics import render
 
     for diagnostic in diagnostics:
         terminal.err(render(diagnostic, terminal.error_paint, terminal.error_width, terminal.boxed))

@@ -7,8 +7,8 @@ from attrs import evolve
 from planner.cli.approval import asking
 from planner.cli.flags import Arguments, UsageError, no_directory
 from planner.cli.options import DESTROY, INPUT, JSON_LINES, OPERATION, SHOW_SENSITIVE, STATE, VARIABLES, options
-from planner.cli.terminal import Terminal
-from planner.cli.view import open_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.render.view import open_view, usage_error_lines
 
 USAGE = "[options]"
 HELP = """Reads all managed objects and records in the state what changed outside. Better: `planner apply -refresh-

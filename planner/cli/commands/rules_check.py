@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [FILE|DIRECTORY...]"
@@ -20,15 +20,15 @@ FLAGS = (JSON, PROGRAM)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is an error."""
-    from planner import rule_files
-    from planner.cli import render_rules
+    from planner.operations import rule_files
+    from planner.render import rules as render_rules
 
     files, diagnostics = rule_files.read_files(arguments.words or rule_files.default_words(), (".dl",))
     checked = rule_files.check(files, arguments["program"])
     diagnostics += checked.diagnostics
     if arguments["json"]:
-        from planner.cli.diagnostics_json import validate_json
-        from planner.vocabulary.exact_json import dumps
+        from planner.render.diagnostics_json import validate_json
+        from planner.support.exact_json import dumps
 
         terminal.data(dumps(validate_json(diagnostics), escape_html=False).decode("utf-8"))
         return int(has_errors(diagnostics))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 USAGE = "[options] [PREDICATE]"
 HELP = """Lists the predicates of the rules, or explains one: what a tuple says, its columns, where it is declared, the
@@ -18,8 +18,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Too many words", "Name one predicate, or none to list them all.")
     if arguments["markdown"] and (arguments.words or arguments["json"]):
         raise UsageError("Conflicting options", "-markdown prints the list of all predicates, and nothing else.")
-    from planner import rulebook
-    from planner.cli import render_rules
+    from planner.operations import rulebook
+    from planner.render import rules as render_rules
 
     found = rulebook.entries_of(arguments.words[0]) if arguments.words else rulebook.entries()
     if arguments["json"]:

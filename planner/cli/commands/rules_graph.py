@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 USAGE = "[options] [PREDICATE]"
 HELP = """Draws which predicate the rules derive from which, in the DOT language: all, or one and
@@ -20,8 +20,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Too many words", "Name one predicate, or none.")
     if arguments["json"] and arguments["dot"]:
         raise UsageError("Conflicting options", "Choose -json or -dot.")
-    from planner import rulebook
-    from planner.cli import render_rules
+    from planner.operations import rulebook
+    from planner.render import rules as render_rules
 
     graphs = rulebook.dependency_graphs(arguments.words[0] if arguments.words else None)
     terminal.data(render_rules.graphs_json(graphs) if arguments["json"] else render_rules.graphs_dot(graphs))

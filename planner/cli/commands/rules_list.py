@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import JSON
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 USAGE = "[options]"
 HELP = """Lists every rule: name, what it derives, where it stands, and the reason that proofs print. Names in braces
@@ -16,10 +16,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """Always 0."""
     if arguments.words:
         raise UsageError("Too many words", "To see one predicate and its rules: planner rules doc PREDICATE")
-    from planner import rulebook
+    from planner.operations import rulebook
 
     if arguments["json"]:
-        from planner.cli.render_rules import document
+        from planner.render.rules import document
 
         terminal.data(document(rules=[rulebook.rule_json(name, rule) for name, rule in rulebook.rules()]))
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [DIRECTORY]"
@@ -28,8 +28,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Too many words", "Name one directory, or none.")
     if arguments["type"] not in KINDS:
         raise UsageError(f"There is no graph of type {arguments['type']}", f"The types are: {', '.join(KINDS)}.")
-    from planner import rulebook
-    from planner.cli import render_rules
+    from planner.operations import rulebook
+    from planner.render import rules as render_rules
 
     settings = options(arguments, directory=arguments.words[0] if arguments.words else ".")
     database, diagnostics = rulebook.evaluation(settings, arguments["type"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.commands.rules_check import PROGRAM
 from planner.cli.flags import Arguments
 from planner.cli.options import JSON
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 USAGE = "[options] [FILE|DIRECTORY...]"
 HELP = """Runs the cases in files of cases (.case): facts, and what rules should derive from them. The rules are those
@@ -19,8 +19,8 @@ FLAGS = (JSON, PROGRAM)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a case fails, a file is broken, or a rule that denies is not tested."""
-    from planner import rule_files
-    from planner.cli import render_rules
+    from planner.operations import rule_files
+    from planner.render import rules as render_rules
 
     tested = rule_files.run_tests(arguments.words or rule_files.default_words(), arguments["program"])
     if arguments["json"]:

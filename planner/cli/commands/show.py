@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, options
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [FILE]"
@@ -36,14 +36,14 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         return _show_configuration(arguments, terminal)
     settings = options(arguments)
     from planner import pipeline
-    from planner.cli.view import open_json_into
+    from planner.render.view import open_json_into
 
     stream = open_json_into(arguments, terminal)
     shown = pipeline.show(settings, path)
     if has_errors(shown.diagnostics):
         return finish(shown.diagnostics, terminal)
     if arguments["json"] or stream is not None:
-        from planner.vocabulary.exact_json import dumps
+        from planner.support.exact_json import dumps
 
         document = pipeline.plan_json(shown) if shown.plan is not None else pipeline.state_json(shown)
         text = dumps(document).decode("utf-8")
@@ -52,17 +52,17 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             return 0
         with stream:
             print(text, file=stream)
-    from planner.cli.schema_lookup import SchemaLookup
+    from planner.render.schema_lookup import SchemaLookup
 
     lookup = SchemaLookup(shown.session.schemas)
     if shown.plan is not None:
-        from planner.cli.render_plan import PlanText
+        from planner.render.plan import PlanText
 
         PlanText(shown.plan, lookup.resource_schema, terminal, arguments["show-sensitive"]).show()
     elif shown.state is None:
         terminal.out("No state.")
     else:
-        from planner.cli.render_state import StateText
+        from planner.render.state import StateText
 
         StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"]).show(shown.state)
     return finish(shown.diagnostics, terminal)
@@ -72,9 +72,9 @@ def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
     """The configuration, or one module of it, as JSON."""
     if not arguments["json"] or arguments["json-into"]:
         raise UsageError("Option -json is needed", "There is only a JSON form of a configuration.")
-    from planner.cli.view import open_json_into
-    from planner.shown_configuration import configuration_json, module_json
-    from planner.vocabulary.exact_json import dumps
+    from planner.operations.shown_configuration import configuration_json, module_json
+    from planner.render.view import open_json_into
+    from planner.support.exact_json import dumps
 
     open_json_into(arguments, terminal)
     made = module_json(arguments["module"]) if arguments["module"] else configuration_json(options(arguments))

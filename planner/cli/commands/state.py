@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 
 USAGE = "COMMAND [options]"
 HELP = "Looks into the state and edits it."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
-from planner.cli.terminal import Terminal
-from planner.cli.view import open_plain_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] FROM TO"
@@ -30,8 +30,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) != 2:
         raise UsageError("Two addresses are needed", "Write the old address and the new one.")
     dry = arguments["dry-run"]
-    from planner.cli.literals import quoted
-    from planner.editing import state_mv
+    from planner.operations.editing import state_mv
+    from planner.render.literals import quoted
 
     view = open_plain_view(arguments, terminal)
     old, new = arguments.words

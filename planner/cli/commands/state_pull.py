@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments
 from planner.cli.options import VARIABLES, options
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = ""
@@ -15,7 +15,7 @@ FLAGS = VARIABLES
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the state cannot be read."""
-    from planner.editing import state_pull
+    from planner.operations.editing import state_pull
 
     data, diagnostics = state_pull(options(arguments))
     if not has_errors(diagnostics) and data:

@@ -6,10 +6,10 @@ import sys
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
-from planner.cli.terminal import Terminal
-from planner.cli.view import open_plain_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.render.view import open_plain_view, usage_error_lines
+from planner.support.disk import MOST_BYTES, read_given
 from planner.vocabulary.diagnostic import Failure, error
-from planner.vocabulary.disk import MOST_BYTES, read_given
 
 USAGE = "[options] FILE"
 HELP = """Replaces the state of the selected workspace by a state file ("-": standard input). A file with another
@@ -38,6 +38,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise Failure(error("state.read", "Cannot read the file", f"{path}: {reason}.")) from None
-    from planner.editing import state_push
+    from planner.operations.editing import state_push
 
     return view.finish(state_push(options(arguments), data, force=arguments["force"]))

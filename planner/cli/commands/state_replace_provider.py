@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.approval import ask
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, options
-from planner.cli.terminal import Terminal
-from planner.cli.view import open_plain_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] FROM TO"
@@ -28,7 +28,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors and when the answer was no."""
     if len(arguments.words) != 2:
         raise UsageError("Two providers are needed", "Write the old provider and the new one.")
-    from planner.editing import state_replace_provider
+    from planner.operations.editing import state_replace_provider
 
     view = open_plain_view(arguments, terminal)
     settings = options(arguments)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
-from planner.cli.terminal import Terminal
-from planner.cli.view import open_plain_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] ADDRESS..."
@@ -27,7 +27,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if not arguments.words:
         raise UsageError("At least one address is needed")
     dry = arguments["dry-run"]
-    from planner.editing import state_rm
+    from planner.operations.editing import state_rm
 
     view = open_plain_view(arguments, terminal)
     removed, diagnostics = state_rm(options(arguments), arguments.words, dry_run=dry)

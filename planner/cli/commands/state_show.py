@@ -7,8 +7,8 @@ from attrs import evolve
 from planner.cli.commands.state_list import instances, no_state
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, SHOW_SENSITIVE, VARIABLES, options
-from planner.cli.terminal import Terminal
-from planner.cli.view import open_plain_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.render.view import open_plain_view, usage_error_lines
 from planner.state.model import InstanceState, ResourceState, State
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import error, has_errors
@@ -35,9 +35,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) != 1:
         raise UsageError("One address is needed", "Write the address of a resource instance.")
     from planner import pipeline
-    from planner.cli.render_state import StateText
-    from planner.cli.schema_lookup import SchemaLookup
-    from planner.shown import Shown
+    from planner.operations.shown import Shown
+    from planner.render.schema_lookup import SchemaLookup
+    from planner.render.state import StateText
 
     view = open_plain_view(arguments, terminal)
     shown = pipeline.show(options(arguments), None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.commands.state_list import no_state
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, VARIABLES, options
-from planner.cli.terminal import Terminal
-from planner.cli.view import open_plain_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options]"
@@ -20,7 +20,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is lost or damaged."""
     if arguments.words:
         raise UsageError("Too many words", "Another file is named with -state=FILE.")
-    from planner.shown import state_store
+    from planner.operations.shown import state_store
     from planner.state.verify import verify
 
     view = open_plain_view(arguments, terminal)

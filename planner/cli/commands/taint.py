@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, STATE, VARIABLES, options
-from planner.cli.terminal import Terminal
-from planner.cli.view import open_plain_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 USAGE = "[options] ADDRESS"
@@ -26,7 +26,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
-    from planner.editing import taint
+    from planner.operations.editing import taint
 
     return mark(arguments, terminal, taint, "Resource instance {} has been marked as tainted.")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.commands.taint import FLAGS as FLAGS
 from planner.cli.commands.taint import mark
 from planner.cli.flags import Arguments
-from planner.cli.terminal import Terminal
-from planner.cli.view import usage_error_lines
+from planner.render.terminal import Terminal
+from planner.render.view import usage_error_lines
 
 usage_error = usage_error_lines
 USAGE = "[options] ADDRESS"
@@ -15,6 +15,6 @@ HELP = "Takes the mark of damage from a resource instance, so that it is not rep
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
-    from planner.editing import untaint
+    from planner.operations.editing import untaint
 
     return mark(arguments, terminal, untaint, "Resource instance {} has been successfully untainted.")

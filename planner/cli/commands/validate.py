@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_DOCUMENT, VARIABLES, options
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 
 USAGE = "[options]"
@@ -24,7 +24,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Too many words", "validate takes at most one directory.")
     settings = options(arguments, directory=arguments.words[0] if arguments.words else ".")
     from planner import pipeline
-    from planner.cli.view import open_json_into
+    from planner.render.view import open_json_into
 
     stream = open_json_into(arguments, terminal)
     found = pipeline.validate(settings)
@@ -36,8 +36,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def document(diagnostics: list[Diagnostic]) -> str:
     """What -json prints."""
-    from planner.cli.diagnostics_json import validate_json
-    from planner.vocabulary.exact_json import dumps
+    from planner.render.diagnostics_json import validate_json
+    from planner.support.exact_json import dumps
 
     return dumps(validate_json(diagnostics), indent=True).decode("utf-8")
 
@@ -48,7 +48,7 @@ def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal) -> 
     if as_json:
         terminal.data(document(diagnostics))
         return int(failed)
-    from planner.cli.render_diagnostics import show
+    from planner.render.diagnostics import show
 
     if not failed and not diagnostics:
         terminal.out(f"{terminal.paint('Success!', 'bold', 'green')} The configuration is valid.\n")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from planner.cli.flags import Arguments, Flag
-from planner.cli.terminal import Terminal
-from planner.cli.version import VERSION, platform
+from planner.render.terminal import Terminal
+from planner.render.version import VERSION, platform
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
 USAGE = "[options]"

@@ -7,7 +7,7 @@ from typing import Any
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] NODE NODE | [WORD] THING | 'FACT'"
@@ -48,10 +48,10 @@ FLAGS = (
 def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> str:
     full, depth, expand = arguments["full"], arguments["depth"], arguments["expand"]
     if not full and not depth and not expand and proof["goal"][0] in ("edge", "waits_for") and "proofs" in proof:
-        from planner.cli.render_why import why_text
+        from planner.render.why import why_text
 
         return why_text(proof, terminal.paint)
-    from planner.cli.render_proof import proof_text
+    from planner.render.proof import proof_text
 
     try:
         return proof_text(proof, terminal.paint, full, depth, expand)
@@ -76,7 +76,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if proof is None or has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if arguments["json"]:
-        from planner.vocabulary.exact_json import dumps
+        from planner.support.exact_json import dumps
 
         terminal.data(dumps(proof, escape_html=False).decode("utf-8"))
     else:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
-from planner.cli.terminal import Terminal
-from planner.cli.view import open_plain_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] NAME"
@@ -20,7 +20,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) != 1:
         raise UsageError("One name is needed", "Write the name of a workspace.")
     name = arguments.words[0]
-    from planner.workspaces import workspace_delete
+    from planner.operations.workspaces import workspace_delete
 
     view = open_plain_view(arguments, terminal)
     diagnostics = workspace_delete(options(arguments), name, force=arguments["force"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments
 from planner.cli.options import JSON_LINES, VARIABLES, options
-from planner.cli.terminal import Terminal
-from planner.cli.view import open_plain_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options]"
@@ -16,7 +16,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when they cannot be listed."""
-    from planner.workspaces import workspaces
+    from planner.operations.workspaces import workspaces
 
     view = open_plain_view(arguments, terminal)
     names, current, diagnostics = workspaces(options(arguments))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.commands.workspace_new import say_created
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
-from planner.cli.terminal import Terminal
-from planner.cli.view import open_plain_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] NAME"
@@ -21,7 +21,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) != 1:
         raise UsageError("One name is needed", "Write the name of a workspace.")
     name = arguments.words[0]
-    from planner.workspaces import workspace_select
+    from planner.operations.workspaces import workspace_select
 
     view = open_plain_view(arguments, terminal)
     selected, diagnostics = workspace_select(options(arguments), name, create=arguments["or-create"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import VARIABLES, options
-from planner.cli.terminal import Terminal
+from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = ""
@@ -17,7 +17,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when TF_WORKSPACE names an impossible one."""
     if arguments.words:
         raise UsageError("Too many words", "workspace show takes none.")
-    from planner.workspaces import workspace_name
+    from planner.operations.workspaces import workspace_name
 
     name, diagnostics = workspace_name(options(arguments))
     if not has_errors(diagnostics):

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from planner.language.functions.protocol import FunctionError
-from planner.language.types import DYNAMIC, ListType, MapType, ObjectType, Primitive, SetType, TupleType, Type
-from planner.language.values import List, Map, Marked, Null, Set, Unknown, Value, type_of
+from planner.values.types import DYNAMIC, ListType, MapType, ObjectType, Primitive, SetType, TupleType, Type
+from planner.values.value import List, Map, Marked, Null, Set, Unknown, Value, type_of
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
@@ -24,7 +24,7 @@ def big_int(value: Value, argument: int | None = None) -> int:
     """A number as a whole number of any size. Raises FunctionError for any other."""
     if value.__class__ is int:
         return value
-    from planner.language.numbers import is_infinite
+    from planner.values.numbers import is_infinite
 
     if is_infinite(value) or value != int(value):
         raise FunctionError("It must be a whole number.", argument)

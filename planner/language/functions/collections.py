@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planner.language.functions.arguments import INT64_MAX, items, kind, shape, small_int
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.language.refine import length_bounds, length_is_known, refined
-from planner.language.types import (
+from planner.values.refine import length_bounds, length_is_known, refined
+from planner.values.types import (
     BOOL,
     DYNAMIC,
     NUMBER,
@@ -13,7 +13,7 @@ from planner.language.types import (
     ListType,
     Type,
 )
-from planner.language.values import (
+from planner.values.value import (
     List,
     Null,
     Refinement,
@@ -55,7 +55,7 @@ def anytrue(values: List) -> Value:
 )
 def contains(values: Value, wanted: Value) -> Value:
     """Tells whether a list, tuple or set has a value among its elements."""
-    from planner.language.operations import equal
+    from planner.values.operations import equal
 
     if kind(values) not in ("list", "tuple", "set"):
         raise FunctionError("The first argument must be a list, tuple or set.")
@@ -77,7 +77,7 @@ def contains(values: Value, wanted: Value) -> Value:
 )
 def index(values: Value, wanted: Value) -> Value:
     """Gives the index of the first element of a list that has a value; it is an error when there is none."""
-    from planner.language.operations import equal
+    from planner.values.operations import equal
 
     if kind(values) not in ("list", "tuple"):
         raise FunctionError("The first argument must be a list or a tuple.")
@@ -141,7 +141,7 @@ def _length_type(value: Value) -> Type:
 )
 def coalesce(*values: Value, result_type: Type) -> Value:
     """Gives the first of its arguments that is neither null nor an empty string."""
-    from planner.language.convert import convert
+    from planner.values.convert import convert
 
     for value in values:
         try:
@@ -156,7 +156,7 @@ def coalesce(*values: Value, result_type: Type) -> Value:
 
 
 def _common_type(values: tuple[Value, ...]) -> Type:
-    from planner.language.convert import unify
+    from planner.values.convert import unify
 
     common = unify([type_of(value) for value in values]) if values else None
     if common is None:

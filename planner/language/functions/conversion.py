@@ -7,8 +7,8 @@ from typing import Any
 
 from planner.language.functions.arguments import kind
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type
-from planner.language.values import (
+from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type
+from planner.values.value import (
     EPHEMERAL,
     SENSITIVE,
     UNKNOWN,
@@ -31,7 +31,7 @@ FUNCTIONS: list[Function] = []
 
 def _conversion(name: str, wanted: Type, what: str) -> None:
     def result(value: Value) -> Type:
-        from planner.language.convert import conversion_possible
+        from planner.values.convert import conversion_possible
 
         given = type_of(value)
         if given != wanted and not conversion_possible(given, wanted):
@@ -39,7 +39,7 @@ def _conversion(name: str, wanted: Type, what: str) -> None:
         return wanted
 
     def convert_to(value: Value) -> Value:
-        from planner.language.convert import convert
+        from planner.values.convert import convert
 
         try:
             return convert(value, wanted)

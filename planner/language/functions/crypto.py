@@ -9,8 +9,8 @@ from typing import Any
 from planner.language.functions.arguments import small_int, text_from_bytes
 from planner.language.functions.encoding import base64_bytes
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function
-from planner.language.types import NUMBER, STRING
-from planner.language.values import Value
+from planner.values.types import NUMBER, STRING
+from planner.values.value import Value
 
 FUNCTIONS: list[Function] = []
 

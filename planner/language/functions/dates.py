@@ -6,8 +6,8 @@ import re
 
 from planner.language.functions.arguments import text
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function, unknown
-from planner.language.types import NUMBER, STRING
-from planner.language.values import Value
+from planner.values.types import NUMBER, STRING
+from planner.values.value import Value
 
 FUNCTIONS: list[Function] = []
 

@@ -10,10 +10,10 @@ from planner.language.functions.arguments import text
 from planner.language.functions.crypto import base64, hexadecimal
 from planner.language.functions.encoding import base64_text
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function
-from planner.language.sets import make_set
-from planner.language.types import BOOL, STRING, SetType
-from planner.language.values import Value, mark, unmark
-from planner.vocabulary.disk import read_whole
+from planner.support.disk import read_whole
+from planner.values.sets import make_set
+from planner.values.types import BOOL, STRING, SetType
+from planner.values.value import Value, mark, unmark
 
 FUNCTIONS: list[Function] = []
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from planner.language import numbers
 from planner.language.functions.arguments import items, kind, shape, text
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.language.refine import UNKNOWN_STRING, length_is_known, safe_prefix
-from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType
-from planner.language.values import List, Null, Refinement, Set, Unknown, Value, is_wholly_known, type_of
+from planner.values import numbers
+from planner.values.refine import UNKNOWN_STRING, length_is_known, safe_prefix
+from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType
+from planner.values.value import List, Null, Refinement, Set, Unknown, Value, is_wholly_known, type_of
 
 FUNCTIONS: list[Function] = []
 
@@ -88,7 +88,7 @@ def _formatted(verb: Verb, value: Value) -> str:
 
 
 def _converted(verb: Verb, value: Value, t: Any) -> Any:
-    from planner.language.convert import convert
+    from planner.values.convert import convert
 
     try:
         return convert(value, t)

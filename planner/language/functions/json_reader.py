@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from planner.language.functions.arguments import text
-from planner.language.values import NULL, Value, number_from_text, type_of
+from planner.values.value import NULL, Value, number_from_text, type_of
 
 _SPACE = " \t\r\n"
 

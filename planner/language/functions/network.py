@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from planner.language.functions.arguments import big_int, small_int
 from planner.language.functions.protocol import Function, FunctionError, Param, function
-from planner.language.numbers import whole_text
-from planner.language.types import BOOL, NUMBER, STRING, ListType
-from planner.language.values import List, Value
+from planner.values.numbers import whole_text
+from planner.values.types import BOOL, NUMBER, STRING, ListType
+from planner.values.value import List, Value
 
 FUNCTIONS: list[Function] = []
 

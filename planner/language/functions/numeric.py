@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language import numbers
 from planner.language.functions.arguments import items, kind, small_int
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.language.types import DYNAMIC, NUMBER, STRING, ListType, Type
-from planner.language.values import List, Null, Value, is_wholly_known, mark, type_of, unmark
+from planner.values import numbers
+from planner.values.types import DYNAMIC, NUMBER, STRING, ListType, Type
+from planner.values.value import List, Null, Value, is_wholly_known, mark, type_of, unmark
 
 FUNCTIONS: list[Function] = []
 
@@ -201,7 +201,7 @@ def total(terms: Value) -> Value:
         raise FunctionError("It must be a list, set or tuple with at least one number.", 0)
     if not is_wholly_known(terms):
         return unknown(NUMBER)
-    from planner.language.convert import convert
+    from planner.values.convert import convert
 
     result: Any = None
     for element in items(terms):

@@ -9,8 +9,8 @@ from typing import Any
 
 from planner.language.functions.arguments import text
 from planner.language.functions.protocol import Function, FunctionError, Param, function
-from planner.language.types import DYNAMIC, STRING, ListType, ObjectType, TupleType, Type
-from planner.language.values import List, Null, Unknown, Value
+from planner.values.types import DYNAMIC, STRING, ListType, ObjectType, TupleType, Type
+from planner.values.value import List, Null, Unknown, Value
 
 FUNCTIONS: list[Function] = []
 

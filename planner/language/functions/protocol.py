@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from planner.language.refine import NOTHING, not_null, refined
-from planner.language.types import DYNAMIC, Type
-from planner.language.values import (
+from planner.values.refine import NOTHING, not_null, refined
+from planner.values.types import DYNAMIC, Type
+from planner.values.value import (
     NO_MARKS,
     NOT_NULL,
     UNKNOWN,
@@ -283,7 +283,7 @@ def _check_values(function: Function, values: Sequence[Value]) -> bool:
 
 
 def _convert(value: Value, type: Type) -> Value:
-    from planner.language.convert import convert
+    from planner.values.convert import convert
 
     return convert(value, type)
 

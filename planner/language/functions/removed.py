@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from planner.language.functions.protocol import Function, FunctionError, Param, function
-from planner.language.types import (
+from planner.values.types import (
     DYNAMIC,
     Type,
 )
-from planner.language.values import (
+from planner.values.value import (
     Value,
 )
 

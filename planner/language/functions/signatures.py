@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.language.functions.protocol import Function, Param
-from planner.language.types import type_to_json
+from planner.values.types import type_to_json
 
 
 def signature(function: Function) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from planner.language.functions.arguments import small_int, text
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.language.numbers import LONGEST
-from planner.language.types import BOOL, NUMBER, STRING, ListType
-from planner.language.values import List, Null, Unknown, Value, is_wholly_known
+from planner.values.numbers import LONGEST
+from planner.values.types import BOOL, NUMBER, STRING, ListType
+from planner.values.value import List, Null, Unknown, Value, is_wholly_known
 
 FUNCTIONS: list[Function] = []
 

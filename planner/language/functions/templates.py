@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.language.functions.arguments import entries, kind
 from planner.language.functions.filesystem import read_text
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function
-from planner.language.types import DYNAMIC, STRING
-from planner.language.values import Marked, Value, mark, unmark
+from planner.values.types import DYNAMIC, STRING
+from planner.values.value import Marked, Value, mark, unmark
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 
 FUNCTIONS: list[Function] = []

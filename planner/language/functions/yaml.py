@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planner.language.functions.arguments import text
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.language.types import DYNAMIC, STRING
-from planner.language.values import Value, is_wholly_known
+from planner.values.types import DYNAMIC, STRING
+from planner.values.value import Value, is_wholly_known
 
 FUNCTIONS: list[Function] = []
 

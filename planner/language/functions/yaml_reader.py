@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 
 from planner.language.functions.arguments import text
-from planner.language.types import STRING
-from planner.language.values import NULL, Value, number_from_text
+from planner.values.types import STRING
+from planner.values.value import NULL, Value, number_from_text
 
 _PREFIX = "tag:yaml.org,2002:"
 _TAGS = frozenset(["", *(_PREFIX + tag for tag in ("str", "bool", "int", "float", "null", "timestamp", "binary"))])
@@ -100,7 +100,7 @@ class _Reader:
         value = resolve(tag, event.value, event.style)
         if not tag and not event.implicit[0] and value.__class__ is not str:
             # A block scalar that reads like a number or a bool is a string after all.
-            from planner.language.convert import convert
+            from planner.values.convert import convert
 
             return convert(value, STRING)
         return value
@@ -127,7 +127,7 @@ class _Reader:
             if key == NULL:
                 raise YamlError("a key of a mapping must not be null")
             if key.__class__ is not str:
-                from planner.language.convert import convert
+                from planner.values.convert import convert
 
                 key = convert(key, STRING)
             entries[key] = self.node(self.loader.get_event())

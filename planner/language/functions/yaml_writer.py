@@ -6,8 +6,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from planner.language.functions.arguments import items
-from planner.language.numbers import number_to_text
-from planner.language.values import Map, Null, Value
+from planner.values.numbers import number_to_text
+from planner.values.value import Map, Null, Value
 
 _WIDTH = 80
 _STEP = 2

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from planner.language.paths import parts
-from planner.language.schema import AttributeSchema, BlockSchema
-from planner.language.values import Null, Value
 from planner.provider.interface import AttributeDiagnostic
+from planner.values.paths import parts
+from planner.values.schema import AttributeSchema, BlockSchema
+from planner.values.value import Null, Value
 
 Path = tuple[Any, ...]
 _ERROR, _WARNING = 1, 2

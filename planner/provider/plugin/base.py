@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from planner.language.convert import path_text
-from planner.language.json_codec import CodecError, from_json
-from planner.language.schema import BlockSchema, implied_type
-from planner.language.types import Type
-from planner.language.values import Null, Value, is_wholly_known
 from planner.provider.interface import AttributeDiagnostic, ProviderSchema, ResourceSchema
 from planner.provider.plugin import schema_cache
 from planner.provider.plugin.answers import diagnostics, failure, kept_write_only
 from planner.provider.plugin.process import PluginError
 from planner.provider.plugin.schema_parts import DamagedSchema, SchemaParts, Table, general_part, take_apart
-from planner.vocabulary import exact_json
+from planner.support import exact_json
+from planner.values.convert import path_text
+from planner.values.json_codec import CodecError, from_json
+from planner.values.schema import BlockSchema, implied_type
+from planner.values.types import Type
+from planner.values.value import Null, Value, is_wholly_known
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from typing import Any
 import msgpack
 from msgpack import ExtType
 
-from planner.language.json_codec import CodecError
-from planner.language.numbers import from_float, is_infinite, number_to_text
-from planner.language.refine import is_collection, refined
-from planner.language.sets import make_set
-from planner.language.types import (
+from planner.values.json_codec import CodecError
+from planner.values.numbers import from_float, is_infinite, number_to_text
+from planner.values.refine import is_collection, refined
+from planner.values.sets import make_set
+from planner.values.types import (
     BOOL,
     DYNAMIC,
     NUMBER,
@@ -34,7 +34,7 @@ from planner.language.types import (
     type_from_json,
     type_to_json,
 )
-from planner.language.values import (
+from planner.values.value import (
     List,
     Map,
     Marked,
@@ -101,7 +101,7 @@ def _number_out(x: Any) -> Any:
         return float(x)
     import gmpy2
 
-    if gmpy2.is_integer(x):  # one of the whole numbers that are no int: see planner.language.numbers
+    if gmpy2.is_integer(x):  # one of the whole numbers that are no int: see planner.values.numbers
         small = abs(x) < _INT64
         return int(x) if small else number_to_text(x)
     double = float(x)

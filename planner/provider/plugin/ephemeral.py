@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.json_codec import CodecError
-from planner.language.schema import implied_type
-from planner.language.types import DYNAMIC
-from planner.language.values import Null, Value
 from planner.provider.interface import AttributeDiagnostic, Opened
 from planner.provider.plugin.answers import diagnostics
 from planner.provider.plugin.base import PluginBase, abilities
 from planner.provider.plugin.process import PluginError
+from planner.values.json_codec import CodecError
+from planner.values.schema import implied_type
+from planner.values.types import DYNAMIC
+from planner.values.value import Null, Value
 
 
 class EphemeralCalls(PluginBase):

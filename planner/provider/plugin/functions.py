@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from planner.language.functions.protocol import Function, Param
-from planner.language.types import Type
-from planner.language.values import Value
 from planner.provider.plugin.schemas import read_type
+from planner.values.types import Type
+from planner.values.value import Value
 
 Call = Callable[[str, list[tuple[Value, Type]], Type], Value]
 """name, arguments with the types of their parameters, type of the result -> result; raises FunctionError"""

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.json_codec import CodecError
-from planner.language.schema import implied_type
-from planner.language.types import DYNAMIC, Type
-from planner.language.values import Null, Value
 from planner.provider.interface import (
     ApplyAnswer,
     ApplyRequest,
@@ -24,7 +20,11 @@ from planner.provider.plugin.base import abilities, private_bytes, private_text
 from planner.provider.plugin.ephemeral import EphemeralCalls
 from planner.provider.plugin.process import PluginError
 from planner.provider.recorded import without_removed
-from planner.vocabulary import exact_json
+from planner.support import exact_json
+from planner.values.json_codec import CodecError
+from planner.values.schema import implied_type
+from planner.values.types import DYNAMIC, Type
+from planner.values.value import Null, Value
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from planner.language.functions import CallContext, Function, FunctionError, Param, call, lookup
 from planner.language.functions.protocol import unknown
-from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType
-from planner.language.values import (
+from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType
+from planner.values.value import (
     EPHEMERAL,
     NOT_NULL,
     NULL,

@@ -12,12 +12,12 @@ from typing import Any
 from planner.language.evaluate import MappingScope, evaluate
 from planner.language.functions import CallContext
 from planner.language.functions.formatting import general
-from planner.language.numbers import number_to_text
 from planner.language.template import evaluate_template
-from planner.language.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType
-from planner.language.types import type_to_json as written
-from planner.language.values import EPHEMERAL, UNKNOWN, List, Map, Marked, Null, Refinement, Set, Unknown
 from planner.syntax.parse import parse_expression
+from planner.values.numbers import number_to_text
+from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType
+from planner.values.types import type_to_json as written
+from planner.values.value import EPHEMERAL, UNKNOWN, List, Map, Marked, Null, Refinement, Set, Unknown
 from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.span import Source
 

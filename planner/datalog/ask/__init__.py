@@ -1,0 +1,1 @@
+"""Questions to what was derived, with limits of time and memory."""

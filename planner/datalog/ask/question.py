@@ -1,0 +1,158 @@
+"""Ad hoc questions: a body without a head, asked of what holds.
+
+    edge(A, "terraform_data.web"), not pruned(A)
+
+The answer is a table: a column for each variable in the order of appearance, a row for each way in which all literals
+hold. A question that begins at something named is answered by pyDatalog, goal-directed over the relations as they are
+(ask_goal.py). One about everything, with an aggregate or with a computed value is answered by our own evaluator, bottom
+up. Recursion is in the relations, not in questions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from attrs import frozen
+
+from planner.datalog.engine.evaluate import Database
+from planner.datalog.engine.program import Program
+from planner.datalog.front.model import ANY, Column, Predicate, Rule
+from planner.datalog.front.values import Row, sorted_rows
+from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Constant, Literal, Term, Test, Variable
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.span import Span
+
+_HEAD = "?"  # no predicate of a rule file can have this name
+
+
+@frozen
+class Query:
+    """A checked question. `predicates` are those that it reads: they must have been evaluated."""
+
+    text: str
+    columns: tuple[str, ...]
+    rule: Rule
+    head: Predicate
+    predicates: frozenset[str]
+
+
+@frozen
+class Answer:
+    """`columns` are variables; `rows` are sorted, in the engine's form (see values.decode). A question without
+    variables has no columns, and one row if it holds."""
+
+    columns: tuple[str, ...]
+    rows: list[Row]
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+
+def parse_query(program: Program, text: str) -> tuple[Query | None, list[Diagnostic]]:
+    """A question, checked against the declarations: unknown predicates, arities, types, variables without a value."""
+    from planner.datalog.front import checks
+    from planner.datalog.front.link import linked_body
+    from planner.datalog.front.literals import atoms, outer_names, variables
+    from planner.datalog.front.types import column_types
+    from planner.syntax.rule_parse import parse_query as parse
+
+    literals, source, diagnostics = parse(text)
+    if has_errors(diagnostics):
+        return None, diagnostics
+    body = linked_body(None, literals)
+    outer = outer_names(None, body)
+    found = [v for literal in body for v in variables(literal.result if isinstance(literal, Aggregate) else literal)]
+    columns = tuple(dict.fromkeys(v.name for v in found if v.name in outer))
+    span = Span(source, 0, len(text))
+    head = Atom(_HEAD, tuple(Variable(name, 0, 0) for name in columns), 0, 0)
+    predicate = Predicate(
+        len(program.predicates), _HEAD, tuple(Column(c, ANY) for c in columns), "", span, False, True, False, False
+    )
+    rule = Rule(0, "<query>", head, body, "", text, span, False)
+    predicates = {**program.predicates, _HEAD: predicate}
+    diagnostics += checks.unknown_predicates([rule], predicates, "")
+    diagnostics += checks.arity([rule], predicates)
+    diagnostics += checks.form([rule])
+    if not has_errors(diagnostics):
+        diagnostics += checks.unsafe([rule])
+        diagnostics += column_types([rule], predicates)
+    if has_errors(diagnostics):
+        return None, diagnostics
+    return Query(text, columns, rule, predicate, frozenset(atom.predicate for atom, _ in atoms(body))), diagnostics
+
+
+def ask(program: Program, database: Database, query: Query, seconds: float | None = None) -> Answer:
+    """Answer a question. With `seconds` it is answered in a process of its own, which is ended when they have passed.
+
+    Raises Failure when the time or the memory does not suffice, KeyError when a predicate was not evaluated."""
+    for name in query.predicates:
+        database[name]  # raises KeyError
+    way = _top_down if is_goal_directed(query) else _bottom_up
+
+    def work() -> set[Row]:
+        return way(program, database, query)
+
+    if seconds is None:
+        rows = work()
+    else:
+        from planner.datalog.ask.limit import run_limited
+
+        rows = run_limited(work, seconds)
+    return Answer(query.columns, sorted_rows(rows))
+
+
+def is_goal_directed(query: Query) -> bool:
+    """Whether every atom, in joining order, begins with a known column; and nothing is computed."""
+    from planner.datalog.front.literals import names
+    from planner.datalog.front.order import join_order
+
+    if not all(_is_plain(literal) for literal in query.rule.body):
+        return False
+    known: set[str] = set()
+    for literal in join_order(query.rule.body, (), set(query.columns)):
+        if isinstance(literal, Atom) and literal.arguments:
+            terms = literal.arguments
+            if not any(isinstance(t, Constant) or (isinstance(t, Variable) and t.name in known) for t in terms):
+                return False
+        known |= names(literal)
+    return True
+
+
+def _is_plain(literal: Literal) -> bool:
+    """Whether a literal computes nothing."""
+    if isinstance(literal, Comparison):
+        terms: tuple[Term, ...] = (literal.left, literal.right)
+        return literal.operator != "=" and not any(isinstance(t, Call) for t in terms)
+    if isinstance(literal, Test):
+        return not any(isinstance(t, Call) for t in literal.arguments)
+    return not isinstance(literal, Aggregate)
+
+
+def _top_down(program: Program, database: Database, query: Query) -> set[Row]:
+    from planner.datalog.ask.goal import solve
+
+    return solve(database, query.rule.body, query.columns)
+
+
+def _bottom_up(program: Program, database: Database, query: Query) -> set[Row]:
+    """Compile the question as a rule and run it."""
+    from planner.datalog.engine.compile import index_code
+    from planner.datalog.engine.compile_rule import BodyCompiler, Indexes
+    from planner.datalog.engine.compiled import namespace
+
+    predicates = {**program.predicates, _HEAD: query.head}
+    indexes = Indexes()
+    compiler = BodyCompiler(query.rule, predicates, indexes)
+    expression = compiler.comprehension()
+    prelude = "".join(f"    {name} = {code}\n" for code, name in compiler.prelude.items())
+    parts = [f"def f(R, I):\n{prelude}    return {expression}\n"]
+    parts += [index_code(number, index) for index, number in indexes.numbers.items()]
+    functions = namespace()
+    exec("\n".join(parts), functions)
+    relations = [database.rows(name) if name in database else {} for name in program.predicates]
+    made: list[Any] = []
+    for index, number in indexes.numbers.items():
+        made.append(defaultdict(list) if index.has_rows else set())
+        functions[f"x{number}"](relations[index.predicate], made[-1])
+    return set(functions["f"](relations, made))

@@ -1,0 +1,1 @@
+"""Evaluation: programs, facts, and what follows from them."""

@@ -1,0 +1,64 @@
+"""Rule files to a Program: the steps in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from planner.datalog.engine.compile import compile_program
+from planner.datalog.engine.program import Program
+from planner.datalog.front import checks
+from planner.datalog.front.link import Linker
+from planner.datalog.front.reasons import with_reason
+from planner.datalog.front.strata import stratify
+from planner.datalog.front.types import column_types
+from planner.syntax.rule_parse import parse_rules
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
+
+
+def build_program(
+    files: Sequence[tuple[str, str]], core: Collection[str] | None
+) -> tuple[Program | None, list[Diagnostic]]:
+    """See Program.load."""
+    diagnostics: list[Diagnostic] = []
+    linker = Linker(core)
+    parsed = []
+    for name, text in files:
+        file, problems = parse_rules(name, text)
+        parsed.append(file)
+        diagnostics += problems
+    linker.link(parsed)
+    predicates = linker.predicates
+    rules = [with_reason(rule, predicates) for rule in linker.rules]
+    diagnostics += linker.diagnostics
+    diagnostics += checks.unknown_predicates(rules, predicates)
+    diagnostics += checks.arity(rules, predicates)
+    diagnostics += checks.form(rules)
+    diagnostics += checks.rule_names(rules)
+    diagnostics += checks.reasons(rules)
+    diagnostics += checks.derived(rules, predicates)
+    if has_errors(diagnostics):
+        return None, _in_order(diagnostics)  # what follows relies on rules that are well formed
+    diagnostics += checks.unsafe(rules)
+    diagnostics += column_types(rules, predicates)
+    strata, problems = stratify(list(predicates.values()), rules)
+    diagnostics += problems
+    if not has_errors(diagnostics):
+        diagnostics += checks.computed_recursion(rules, strata)
+    if has_errors(diagnostics):
+        return None, _in_order(diagnostics)
+    diagnostics += checks.single_use(rules)
+    diagnostics += checks.unread(rules, predicates)
+    diagnostics += checks.unproduced(rules, predicates)
+    compiled = compile_program(predicates, rules, strata)
+    code = compile(compiled.source, "<rules>", "exec")
+    return Program(predicates, strata, compiled, code, lambda: rules), _in_order(diagnostics)
+
+
+def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """By file, then by place; each once."""
+
+    def place(d: Diagnostic) -> tuple[str, int, str]:
+        return (d.subject.filename, d.subject.start, d.code) if d.subject else ("", 0, d.code)
+
+    unique = {(d.code, d.detail, place(d)): d for d in diagnostics}
+    return sorted(unique.values(), key=place)

@@ -1,0 +1,395 @@
+"""Rules to Python: each rule becomes a function of nested loops.
+
+    edge(A, B) :- reference(A, B, _), not pruned(A), A != B.
+
+becomes, with predicates, variables and indexes as numbers (no text of a rule file is ever part of the code but its
+constants, by `repr`):
+
+    def f3(R, I, D, O):
+        r1 = R[1]
+        r2 = R[2]
+        for (v0, v1, _) in r1:
+            if (v0,) not in r2:
+                if v0 != v1:
+                    O[(v0, v1)] = None
+        return O
+
+It adds to `O` and gives that back; where a rule only chooses rows of one relation it gives those, or that relation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from planner.datalog.engine.compiled import Index
+from planner.datalog.front.checks import assigned
+from planner.datalog.front.functions import FUNCTIONS
+from planner.datalog.front.literals import inner_variables, outer_names
+from planner.datalog.front.model import Predicate, Rule
+from planner.datalog.front.order import join_order
+from planner.datalog.front.types import RuleTypes
+from planner.syntax.rule_syntax import (
+    Aggregate,
+    Atom,
+    Call,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    Term,
+    Test,
+    Variable,
+    Wildcard,
+)
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+_COMPARISONS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_HELPERS = {
+    "<": "less",
+    "<=": "less_or_equal",
+    ">": "greater",
+    ">=": "greater_or_equal",
+    "++": "join",
+    "+": "add",
+    "-": "subtract",
+    "*": "multiply",
+    "/": "divide",
+    "%": "remainder",
+}
+_DEEPEST = 15
+"""statements within each other; Python takes 20 loops, but any number as clauses of a comprehension"""
+_PARTIAL = frozenset(("before", "after", "before_last", "after_last", "replace", "substring", "to_number", "/", "%"))
+_PARTIAL |= {"cidr_prefix", "cidr_addresses"}
+
+
+def tuple_code(parts: list[str]) -> str:
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def key_code(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+class Indexes:
+    """The indexes of a program, numbered as they are asked for."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Index, int] = {}
+
+    def number(self, index: Index) -> int:
+        return self.numbers.setdefault(index, len(self.numbers))
+
+
+class BodyCompiler:
+    """Compiles one rule. `indexes` None: relations are tiny, join them by nested loops over the whole."""
+
+    def __init__(
+        self,
+        rule: Rule,
+        predicates: Mapping[str, Predicate],
+        indexes: Indexes | None,
+        prelude: dict[str, str] | None = None,
+    ) -> None:
+        self.rule, self.predicates, self.indexes = rule, predicates, indexes
+        self.outer = outer_names(rule.head, rule.body)
+        self.types = RuleTypes(rule.head, rule.body, predicates, rule.span)
+        self.names: dict[str, str] = {}
+        self.used = 0
+        # code -> the name that the function gives it before the comprehension
+        self.prelude: dict[str, str] = prelude if prelude is not None else {}
+        self.needs: set[int] = set()
+        self.bindings: dict[str, str] = {}  # clause -> the assignment that says the same
+        self.negations: dict[str, str] = {}  # clause -> the relation that lets everything pass when it is empty
+
+    def fresh(self) -> str:
+        self.used += 1
+        return f"v{self.used - 1}"
+
+    # -------- values
+
+    def term(self, term: Term, clauses: list[str]) -> str:
+        """The expression of a term. What has to hold for it to have a value goes to `clauses` before."""
+        if isinstance(term, Variable):
+            return self.names[term.name]
+        if isinstance(term, Constant):
+            return constant_code(term.value)
+        assert isinstance(term, Call)
+        arguments = [self.term(a, clauses) for a in term.arguments]
+        bases = [self.base(a) for a in term.arguments]
+        inline = self._inline(term, arguments, bases)
+        if inline is not None:
+            return inline
+        call = f"{_HELPERS.get(term.function, term.function)}({', '.join(arguments)})"
+        wanted = FUNCTIONS[term.function].parameters
+        if term.function not in _PARTIAL and all(w in ("any", b) for w, b in zip(wanted, bases, strict=True)):
+            return call
+        name = self.fresh()
+        clauses += [self.bound(name, call), f"if {name} is not None"]
+        return name
+
+    def bound(self, name: str, value: str) -> str:
+        """The clause of a comprehension that gives a value its name."""
+        clause = f"for {name} in ({value},)"
+        self.bindings[clause] = f"{name} = {value}"
+        return clause
+
+    def _inline(self, term: Call, arguments: list[str], bases: list[str]) -> str | None:
+        if term.function in ("+", "-") and bases == ["number", "number"]:
+            return f"({arguments[0]} {term.function} {arguments[1]})"
+        # With a constant the text grows by at most that much a rule; two variables may double it, which `join` limits.
+        is_short = any(isinstance(a, Constant) for a in term.arguments)
+        if term.function == "++" and bases == ["symbol", "symbol"] and is_short:
+            return f"({arguments[0]} + {arguments[1]})"
+        return None
+
+    def base(self, term: Term) -> str:
+        kind = self.types.of(term)
+        return kind.base if kind is not None else "any"
+
+    def comparison(self, operator: str, left: str, right: str, bases: tuple[str, str]) -> str:
+        if operator in ("=", "!=") or (bases[0] == bases[1] != "any"):
+            return f"{left} {_COMPARISONS[operator]} {right}"
+        return f"{_HELPERS[operator]}({left}, {right})"
+
+    def optional(self, term: Term) -> str:
+        """The expression of a term that is None where the term has no value."""
+        if not isinstance(term, Call):
+            return self.term(term, [])
+        parts = [_HELPERS.get(term.function, term.function), *map(self.optional, term.arguments)]
+        return f"optional({', '.join(parts)})"
+
+    def test(self, test: Test, clauses: list[str]) -> str:
+        if test.function == "undefined":
+            return f"{self.optional(test.arguments[0])} is {'not ' if test.negated else ''}None"
+        arguments = [self.term(a, clauses) for a in test.arguments]
+        typed = all(self.base(a) == "symbol" for a in test.arguments)
+        negation = "not " if test.negated else ""
+        if typed and test.function == "starts_with":
+            return f"{negation}{arguments[0]}.startswith({arguments[1]})"
+        if typed and test.function == "ends_with":
+            return f"{negation}{arguments[0]}.endswith({arguments[1]})"
+        if typed and test.function == "contains":
+            return f"{arguments[1]} {negation}in {arguments[0]}"
+        if typed and test.function == "matches" and isinstance(test.arguments[1], Constant):
+            name = f"m{len(self.prelude)}"
+            name = self.prelude.setdefault(f"finder({arguments[1]})", name)
+            return f"{name}({arguments[0]}) is {'' if test.negated else 'not '}None"
+        return f"{negation}{test.function}({', '.join(arguments)})"
+
+    # -------- literals
+
+    def relation(self, atom: Atom) -> str:
+        number = self.predicates[atom.predicate].number
+        return self.prelude.setdefault(f"R[{number}]", f"r{number}")
+
+    def index(self, atom: Atom, keys: list[int], has_rows: bool) -> str:
+        assert self.indexes is not None
+        predicate = self.predicates[atom.predicate]
+        number = self.indexes.number(Index(predicate.number, predicate.arity, tuple(keys), has_rows))
+        self.needs.add(number)
+        if has_rows:
+            return self.prelude.setdefault(f"I[{number}].get", f"i{number}")
+        return self.prelude.setdefault(f"I[{number}]", f"i{number}")
+
+    def is_known(self, term: Term) -> bool:
+        return isinstance(term, Constant) or (isinstance(term, Variable) and term.name in self.names)
+
+    def atom(self, atom: Atom, clauses: list[str], is_delta: bool = False) -> None:
+        """Range over an atom: bind its new variables, require its known ones."""
+        arguments = atom.arguments
+        keys = [i for i, a in enumerate(arguments) if self.is_known(a)]
+        rest = [i for i, a in enumerate(arguments) if isinstance(a, Variable) and i not in keys]
+        scan = is_delta or self.indexes is None or not keys
+        if len(keys) == len(arguments) and not is_delta:
+            row = tuple_code([self.term(a, clauses) for a in arguments]) if arguments else "()"
+            clauses.append(f"if {row} in {self.relation(atom)}")
+            return
+        if not keys and not rest and not is_delta:
+            clauses.append(f"if {self.relation(atom)}")  # wildcards only: any row will do
+            return
+        if not scan:
+            key = key_code([self.term(arguments[i], clauses) for i in keys])
+            if not rest:
+                clauses.append(f"if {key} in {self.index(atom, keys, has_rows=False)}")
+                return
+        targets, conditions = [], []
+        for i, argument in enumerate(arguments):
+            if isinstance(argument, Wildcard) or (not scan and i in keys):
+                targets.append("_")
+            elif self.is_known(argument):
+                targets.append(self.fresh())
+                conditions.append(f"if {targets[-1]} == {self.term(argument, clauses)}")
+            else:
+                assert isinstance(argument, Variable)
+                targets.append(self.fresh())
+                self.names[argument.name] = targets[-1]
+        if scan:
+            source = "D" if is_delta else self.relation(atom)
+            clauses.append(f"for {tuple_code(targets) if targets else '()'} in {source}")
+        else:
+            clauses.append(f"for {tuple_code(targets)} in {self.index(atom, keys, has_rows=True)}({key}, E)")
+        clauses += conditions
+
+    def negation(self, literal: Negation, clauses: list[str]) -> None:
+        arguments = literal.atom.arguments
+        keys = [i for i, a in enumerate(arguments) if not isinstance(a, Wildcard)]
+        parts = [self.term(arguments[i], clauses) for i in keys]
+        if len(keys) == len(arguments):
+            row = tuple_code(parts) if parts else "()"
+            clauses.append(f"if {row} not in {self.relation(literal.atom)}")
+            self.negations[clauses[-1]] = self.relation(literal.atom)
+        elif not keys:
+            clauses.append(f"if not {self.relation(literal.atom)}")
+            self.negations[clauses[-1]] = self.relation(literal.atom)
+        elif self.indexes is None:
+            targets = [self.fresh() if i in keys else "_" for i in range(len(arguments))]
+            equal = " and ".join(f"{targets[i]} == {p}" for i, p in zip(keys, parts, strict=True))
+            inner = f"1 for {tuple_code(targets)} in {self.relation(literal.atom)} if {equal}"
+            clauses.append(f"if not any({inner})")
+        else:
+            clauses.append(f"if {key_code(parts)} not in {self.index(literal.atom, keys, has_rows=False)}")
+
+    def compare(self, literal: Comparison, clauses: list[str]) -> None:
+        target = assigned(literal, set(self.names), self.outer)
+        if target is not None:
+            is_left = isinstance(literal.left, Variable) and literal.left.name == target
+            value = self.term(literal.right if is_left else literal.left, clauses)
+            self.names[target] = self.fresh()
+            clauses.append(self.bound(self.names[target], value))
+            return
+        left, right = self.term(literal.left, clauses), self.term(literal.right, clauses)
+        bases = (self.base(literal.left), self.base(literal.right))
+        clauses.append(f"if {self.comparison(literal.operator, left, right, bases)}")
+
+    def aggregate(self, literal: Aggregate, clauses: list[str]) -> None:
+        """The value is computed by an inner comprehension. Every assignment is met once: each row of an atom is one
+        assignment to its variables and wildcards, so wildcards count as variables here."""
+        saved = dict(self.names)
+        inner: list[str] = []
+        number = 0
+        body: list[Literal] = []
+        for x in literal.body:
+            if isinstance(x, Atom) and any(isinstance(a, Wildcard) for a in x.arguments):
+                arguments: list[Term] = []
+                for a in x.arguments:
+                    if isinstance(a, Wildcard):
+                        number += 1
+                        arguments.append(Variable(f" {number}", a.start, a.end))
+                    else:
+                        arguments.append(a)
+                body.append(Atom(x.predicate, tuple(arguments), x.start, x.end))
+            else:
+                body.append(x)
+        fixed = [v.name for v in inner_variables(literal) if v.name in self.outer]
+        scope = self.outer | {v.name for v in inner_variables(literal)}
+        for ordered in join_order(tuple(body), fixed, scope):
+            self.literal(ordered, inner)
+        value = "1" if literal.expression is None else self.term(literal.expression, inner)
+        self.names = saved
+        if not inner or not inner[0].startswith("for"):
+            inner.insert(0, "for _ in ONE")
+        values = f"[{value} {' '.join(inner)}]"
+        base = self.base(literal.expression) if literal.expression is not None else "number"
+        is_partial = literal.function in ("min", "max") or (literal.function == "sum" and base != "number")
+        if literal.function == "count":
+            code = f"len({values})"
+        elif base == "any":
+            code = f"aggregate({literal.function!r}, {values})"
+        else:
+            code = f"sum({values})" if literal.function == "sum" else f"{literal.function}({values}, default=None)"
+        result = literal.result
+        assert isinstance(result, Variable)
+        if result.name in self.names:
+            clauses.append(f"if {code} == {self.names[result.name]}")
+            return
+        name = self.names[result.name] = self.fresh()
+        clauses.append(self.bound(name, code))
+        if is_partial:
+            clauses.append(f"if {name} is not None")
+
+    def literal(self, literal: Literal, clauses: list[str]) -> None:
+        if isinstance(literal, Atom):
+            self.atom(literal, clauses)
+        elif isinstance(literal, Negation):
+            self.negation(literal, clauses)
+        elif isinstance(literal, Comparison):
+            self.compare(literal, clauses)
+        elif isinstance(literal, Test):
+            condition = self.test(literal, clauses)
+            clauses.append(f"if {condition}")
+        else:
+            self.aggregate(literal, clauses)
+
+    def _chosen(self, row: str, clauses: list[str]) -> str | None:
+        """The expression of a rule that takes rows as they are from one relation: all of them, or those that pass. No
+        row is made or hashed again, and when all pass the result is the relation itself."""
+        first = next((n for n, clause in enumerate(clauses) if clause.startswith("for")), len(clauses))
+        guards, tests = clauses[:first], clauses[first + 1 :]
+        scan = f"for {row} in r"
+        if first == len(clauses) or not clauses[first].startswith(scan):
+            return None
+        if any(clause.startswith("for") for clause in tests):
+            return None
+        rows = clauses[first].removeprefix(scan[:-1])
+        found = rows
+        if tests:
+            whole = self.fresh()
+            found = f"chosen({rows}, [{whole} for {whole} in {rows} for {row} in ({whole},) {' '.join(tests)}])"
+            if all(test in self.negations for test in tests):
+                found = f"({found} if {' or '.join(self.negations[test] for test in tests)} else {rows})"
+        conditions = " and ".join(f"({guard.removeprefix('if ')})" for guard in guards)
+        return f"{found} if {conditions} else {{}}" if guards else found
+
+    def clauses(self, delta: Atom | None = None) -> tuple[str, list[str]]:
+        """The row of the head, and the clauses of the comprehension that gives it."""
+        clauses: list[str] = []
+        for literal in join_order(self.rule.body, (), self.outer, delta):
+            if literal is delta:
+                assert isinstance(literal, Atom)
+                self.atom(literal, clauses, is_delta=True)
+            else:
+                self.literal(literal, clauses)
+        head = [self.term(a, clauses) for a in self.rule.head.arguments]
+        return tuple_code(head) if head else "()", clauses
+
+    def comprehension(self) -> str:
+        """The whole rule as an expression that gives rows: new ones or, with indexes, a relation that they equal."""
+        row, clauses = self.clauses()
+        chosen = self._chosen(row, clauses) if self.indexes is not None else None
+        return chosen or self._new_rows(row, clauses)
+
+    @staticmethod
+    def _new_rows(row: str, clauses: list[str]) -> str:
+        if clauses and not clauses[0].startswith("for"):
+            clauses = ["for _ in ONE", *clauses]
+        return f"{{{row}: None {' '.join(clauses)}}}"
+
+    def statements(self, delta: Atom | None = None) -> list[str]:
+        """The same as the body of a function that adds rows to `O`."""
+        row, clauses = self.clauses(delta)
+        chosen = self._chosen(row, clauses) if delta is None else None
+        prelude = [f"{name} = {code}" for code, name in self.prelude.items()]
+        if chosen is not None:
+            return [*prelude, f"return {chosen}"]
+        if len(clauses) > _DEEPEST:
+            return [*prelude, f"O.update({self._new_rows(row, clauses)})", "return O"]
+        lines = []
+        depth = 0
+        for clause in clauses:
+            if clause in self.bindings:
+                lines.append(" " * depth + self.bindings[clause])
+            else:
+                lines.append(" " * depth + clause + ":")
+                depth += 1
+        return [*prelude, *lines, " " * depth + f"O[{row}] = None", "return O"]
+
+
+def constant_code(value: str | int | Decimal | bool) -> str:
+    if type(value) is bool:
+        return "TRUE" if value else "FALSE"
+    if type(value) is str or type(value) is int:
+        return repr(value)
+    return f"Fraction({str(value)!r})"

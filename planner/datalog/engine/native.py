@@ -1,0 +1,314 @@
+"""Native operators: relations that rules could state but not compute fast enough. A program asks for one by
+`.native reduced_edge(dependent: node, dependency: node) = reduction(edge)`.
+
+Each operator takes whole relations and gives a relation. What each means is written as rules in its docstring; the
+tests evaluate those on small graphs and compare.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Collection, Container, Iterator
+from typing import Any, NamedTuple
+
+from planner.datalog.engine.json_relations import json_parts, json_values
+from planner.datalog.front.values import Row, sorted_rows
+
+Relation = Collection[Row]
+
+
+Ends = tuple["array[int]", "array[int]"]
+Shared = dict[int, "Condensed"]
+"""what operators worked out of a relation (by its identity), for others that take the same one in one evaluation"""
+
+
+class Operator(NamedTuple):
+    """`inputs` are the arities of the relations it takes, `columns` the arity of its result. The function takes the
+    relations and what operators share."""
+
+    inputs: tuple[int, ...]
+    columns: int
+    function: Callable[..., Relation]
+
+
+class Condensed:
+    """The acyclic graph of the components of a relation. Components are numbered so that successors have smaller
+    numbers; `groups` are the numbers of the nodes in each, `successors` those of each component, the highest first."""
+
+    __slots__ = ("_component_of", "_left", "_right", "groups", "nodes", "successors")
+
+    def __init__(self, nodes: list[Any], groups: list[list[int]], graph: list[list[int]], ends: Ends) -> None:
+        self.nodes, self.groups = nodes, groups
+        self._left, self._right = ends
+        component_of = self._component_of = [0] * len(nodes)
+        for number, group in enumerate(groups):
+            for i in group:
+                component_of[i] = number
+        has_cycles = len(groups) < len(nodes)
+        self.successors: list[list[int]] = []
+        for number, group in enumerate(groups):
+            found = graph[group[0]]
+            if has_cycles:
+                found = list({component_of[j] for i in group for j in graph[i]} - {number})
+            else:  # each successor once; the lists of the graph serve again
+                found[:] = [component_of[j] for j in found if j != group[0]]
+            if len(found) > 1:
+                found.sort(reverse=True)
+            self.successors.append(found)
+
+    @property
+    def component(self) -> dict[Any, int]:
+        """The component of each node."""
+        return dict(zip(self.nodes, self._component_of, strict=True))
+
+    @property
+    def members(self) -> list[list[Any]]:
+        """The nodes of each component."""
+        return [[self.nodes[i] for i in group] for group in self.groups]
+
+    @property
+    def ends(self) -> tuple[Iterator[int], Iterator[int]]:
+        """The components that each row joins, in the order in which the relation gives the rows."""
+        of = self._component_of.__getitem__
+        return map(of, self._left), map(of, self._right)
+
+
+def _condensed(edges: Relation, shared: Shared) -> Condensed:
+    known = shared.get(id(edges))
+    if known is not None:
+        return known
+    from planner.datalog.front.strata import numbered_components
+
+    numbers: dict[Any, int] = {}
+    graph: list[list[int]] = []
+    left, right = array("i"), array("i")
+    for a, b in edges:
+        i = numbers.get(a)
+        if i is None:
+            i = numbers[a] = len(graph)
+            graph.append([])
+        j = numbers.get(b)
+        if j is None:
+            j = numbers[b] = len(graph)
+            graph.append([])
+        graph[i].append(j)
+        left.append(i)
+        right.append(j)
+    nodes = list(numbers)
+    pointed_to = bytearray(len(graph))
+    for j in right:
+        pointed_to[j] = 1
+    groups = numbered_components(graph, [i for i, found in enumerate(pointed_to) if not found])
+    made = shared[id(edges)] = Condensed(nodes, groups, graph, (left, right))
+    return made
+
+
+def reduction(edges: Relation, shared: Shared) -> Relation:
+    """The edges that no longer path implies, and every edge within a cycle.
+
+        implied(A, C) :- edge(A, B), path(B, C), edge(A, C), not path(B, A), not path(C, B).
+        reduced(A, B) :- edge(A, B), not implied(A, B).
+
+    On an acyclic graph this is the transitive reduction (Aho, Garey, Ullman 1972)."""
+    condensed = _condensed(edges, shared)
+    successors = condensed.successors
+    highest = [targets[0] if targets else -1 for targets in successors]  # nothing above it could lead there
+    kept: dict[int, list[int]] = {}  # besides that one
+    doubtful = _without_two_steps(successors)
+    hubs = _hubs(doubtful) if len(doubtful) > _BLOCK else []
+    readers: dict[int, int] = {}
+    for node, targets in enumerate(doubtful):
+        if len(targets) > 1 and node not in hubs:
+            for target in targets[1:]:
+                readers[target // _BLOCK] = node
+    for low in range(0, len(successors), _BLOCK):
+        if low // _BLOCK in readers:
+            _keep_within(low, low + _BLOCK, readers[low // _BLOCK], doubtful, kept)
+    for hub in hubs:
+        kept[hub] = _direct(hub, successors)
+    direct = {node: set(targets) if len(targets) > _FEW else targets for node, targets in kept.items()}
+    return [
+        row
+        for row, a, b in zip(edges, *condensed.ends, strict=True)
+        if b == highest[a] or a == b or (a in direct and b in direct[a])
+    ]
+
+
+_BLOCK = 16384
+"""how many nodes a bitset is about: small enough that those of a large graph stay near the processor"""
+_FEW = 8
+"""up to here a list is searched faster than a set is made"""
+_MANY, _MOST_HUBS = 1000, 8
+"""nodes with more edges in doubt than this are hubs; so many at most, for each takes a search of the whole graph"""
+
+
+def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
+    """The successors of each node, without those that its highest one also has: most implied edges are implied so."""
+    doubtful: list[list[int]] = []
+    large: dict[int, set[int]] = {}
+    for targets in successors:
+        if len(targets) > 1:
+            first = targets[0]
+            below: Container[int] = successors[first]
+            if len(successors[first]) > _FEW:
+                below = large.get(first) or large.setdefault(first, set(successors[first]))
+            targets = [target for target in targets if target not in below]
+        doubtful.append(targets)
+    return doubtful
+
+
+def _hubs(doubtful: list[list[int]]) -> list[int]:
+    """The few nodes with very many edges in doubt, such as the root: for their sake every block would be read to the
+    end."""
+    many = [node for node, targets in enumerate(doubtful) if len(targets) > _MANY]
+    return sorted(many, key=lambda node: -len(doubtful[node]))[:_MOST_HUBS]
+
+
+def _direct(node: int, successors: list[list[int]]) -> list[int]:
+    """The successors that nothing else the node reaches leads to."""
+    implied, met = bytearray(node), bytearray(node)
+    stack = list(successors[node])
+    for target in stack:
+        met[target] = 1
+    while stack:
+        for target in successors[stack.pop()]:
+            implied[target] = 1
+            if not met[target]:
+                met[target] = 1
+                stack.append(target)
+    return [target for target in successors[node] if not implied[target]]
+
+
+def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept: dict[int, list[int]]) -> None:
+    """Decide the edges that lead to nodes from `low` to below `high`; the last one comes from `last`. Reach is kept as
+    integer bitsets of those nodes: an edge is implied when a higher successor, taken before, reaches its end."""
+    reach: list[int] = []
+    for node in range(low, last + 1):
+        targets = doubtful[node]
+        seen = reach[targets[0] - low] if targets and targets[0] >= low else 0
+        for target in targets[1:]:
+            if target < low:
+                break
+            if target < high:
+                if seen >> target - low & 1:
+                    continue
+                kept.setdefault(node, []).append(target)
+            seen |= reach[target - low]
+        reach.append(seen | 1 << node - low if node < high else seen)  # each reaches itself
+
+
+def closure(edges: Relation, shared: Shared) -> Relation:
+    """The pairs joined by a path of one or more edges.
+
+    path(A, B) :- edge(A, B).
+    path(A, C) :- edge(A, B), path(B, C)."""
+    condensed = _condensed(edges, shared)
+    component, members, successors = condensed.component, condensed.members, condensed.successors
+    loops = {component[a] for a, b in edges if a == b}
+    reach: list[set[Any]] = []
+    pairs: set[Row] = set()
+    for number, targets in enumerate(successors):
+        found: set[Any] = set()
+        for target in targets:
+            found.update(members[target])
+            found |= reach[target]
+        if len(members[number]) > 1 or number in loops:
+            found.update(members[number])
+        reach.append(found)
+        pairs.update((a, b) for a in members[number] for b in found)
+    return pairs
+
+
+def reachable(edges: Relation, starts: Relation, _shared: Shared) -> Relation:
+    """The starting nodes and every node that a path leads to from one of them.
+
+    reachable(A) :- start(A).
+    reachable(B) :- reachable(A), edge(A, B)."""
+    graph: dict[Any, list[Any]] = {}
+    for a, b in edges:
+        graph.setdefault(a, []).append(b)
+    stack = [a for (a,) in starts]
+    found = set(stack)
+    while stack:
+        for b in graph.get(stack.pop(), ()):
+            if b not in found:
+                found.add(b)
+                stack.append(b)
+    return {(a,) for a in found}
+
+
+def levels(edges: Relation, shared: Shared) -> Relation:
+    """Each node with the number of edges on the longest path that begins there; nodes of a cycle count as one.
+
+    On an acyclic graph: level(A, 0) where A has no edge, else one more than the highest level that A has an edge to."""
+    condensed = _condensed(edges, shared)
+    component, successors = condensed.component, condensed.successors
+    level: list[int] = []
+    for targets in successors:
+        level.append(1 + max((level[t] for t in targets), default=-1))
+    return {(node, level[number]) for node, number in component.items()}
+
+
+def scc(edges: Relation, shared: Shared) -> Relation:
+    """Each node of a cycle with the representative of its strongly connected component: the smallest member.
+
+    together(A, B) :- path(A, B), path(B, A).
+    scc(A, R) :- together(A, A), R = min B : { together(A, B) }."""
+    condensed = _condensed(edges, shared)
+    loops = {a for a, b in edges if a == b}
+    found: set[Row] = set()
+    for group in condensed.groups:
+        if len(group) > 1 or (loops and condensed.nodes[group[0]] in loops):
+            members = [condensed.nodes[i] for i in group]
+            ((representative,), *_rest) = sorted_rows((n,) for n in members)
+            found.update((node, representative) for node in members)
+    return found
+
+
+def closing(edges: Relation, wished: Relation, _shared: Shared) -> Relation:
+    """The wished edges that would close a cycle, taken one after the other in their order, each together with the edges
+    and with the wished ones before it that closed none.
+
+    closing(A, B) :- wished(A, B), path(B, A), where path runs along edges and along wished rows that come before (A, B)
+    and are not closing. (No stratified program says that; the tests add one row at a time.)"""
+    if not wished:
+        return []
+    both = list(dict.fromkeys([*edges, *wished]))
+    condensed = _condensed(both, {})
+    component = condensed.component
+    inside: dict[Any, list[Any]] = {}  # the edges within components: only these can lie on a cycle
+    for a, b in edges:
+        if component[a] == component[b]:
+            inside.setdefault(a, []).append(b)
+    found = []
+    for a, b in sorted_rows(wished):
+        if a == b or (component[a] == component[b] and _leads(inside, b, a)):
+            found.append((a, b))
+        elif component[a] == component[b]:
+            inside.setdefault(a, []).append(b)
+    return found
+
+
+def _leads(graph: dict[Any, list[Any]], start: Any, end: Any) -> bool:
+    """Whether there is a path."""
+    stack, met = [start], {start}
+    while stack:
+        for node in graph.get(stack.pop(), ()):
+            if node == end:
+                return True
+            if node not in met:
+                met.add(node)
+                stack.append(node)
+    return False
+
+
+OPERATORS: dict[str, Operator] = {
+    "closing": Operator((2, 2), 2, closing),
+    "closure": Operator((2,), 2, closure),
+    "json_parts": Operator((3,), 5, json_parts),
+    "json_values": Operator((3,), 4, json_values),
+    "levels": Operator((2,), 2, levels),
+    "reachable": Operator((2, 1), 1, reachable),
+    "reduction": Operator((2,), 2, reduction),
+    "scc": Operator((2,), 2, scc),
+}

@@ -1,0 +1,108 @@
+"""Program: rule files, parsed, checked, put into strata and compiled; kept in the user's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from planner.datalog.engine.compiled import Compiled, namespace
+from planner.datalog.front.model import Predicate, Rule, Stratum
+from planner.vocabulary.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from planner.datalog.engine.point import Point
+
+
+class Program:
+    """Checked rules. `predicates` by name, `strata` lowest first, `files` (name, text) as loaded. Does not change."""
+
+    def __init__(
+        self,
+        predicates: dict[str, Predicate],
+        strata: list[Stratum],
+        compiled: Compiled,
+        code: CodeType,
+        rules: Callable[[], list[Rule]],
+    ) -> None:
+        self.predicates, self.strata, self.compiled, self.code = predicates, strata, compiled, code
+        self.files: tuple[tuple[str, str], ...] = ()
+        self._load_rules = rules
+        self._rules: list[Rule] | None = None
+        self._functions: dict[str, Any] | None = None
+        self._needed: dict[frozenset[str], frozenset[int]] = {}
+
+    @classmethod
+    def load(
+        cls, files: Sequence[tuple[str, str]], core: Collection[str] | None = None
+    ) -> tuple[Program | None, list[Diagnostic]]:
+        """Parse, check, stratify and compile rule files given as (name, text). Names are as diagnostics print them;
+        without `.dl` they begin the names of rules (`graph/references.dl` gives `graph/references.1`...).
+
+        `core` are the names of the files that belong to the product: other files may not change what those declare,
+        except by adding rules to predicates declared `.open`. None: all files are equal.
+
+        The program is None if a diagnostic is an error. A program without errors is kept in the user's cache under the
+        digest of its text."""
+        from planner.datalog.engine.cache import load_cached
+
+        program, diagnostics = load_cached(files, core)
+        if program is not None:
+            program.files = tuple(files)
+        return program, diagnostics
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rules by number, in the order of the files."""
+        if self._rules is None:
+            self._rules = self._load_rules()
+        return self._rules
+
+    def rule(self, name: str) -> Rule:
+        """The rule with this name. Raises KeyError."""
+        for rule in self.rules:
+            if rule.name == name:
+                return rule
+        raise KeyError(name)
+
+    def rules_for(self, predicate: str) -> list[Rule]:
+        """The rules that derive a predicate, in the order of the files."""
+        return [rule for rule in self.rules if rule.head.predicate == predicate]
+
+    def point(self, want: Iterable[str]) -> Point:
+        """A function that evaluates the rules for `want` over a handful of facts in some microseconds; for rules
+        without recursion. See point.py."""
+        from planner.datalog.engine.point import compile_point
+
+        return compile_point(self, want)
+
+    @property
+    def functions(self) -> dict[str, Any]:
+        """The compiled functions by name."""
+        if self._functions is None:
+            found = namespace()
+            exec(self.code, found)
+            self._functions = found
+        return self._functions
+
+    def needed(self, want: Iterable[str]) -> frozenset[int]:
+        """The numbers of the predicates that have to be known to derive those in `want`. Raises KeyError for a name
+        that is not declared."""
+        key = frozenset(want)
+        known = self._needed.get(key)
+        if known is None:
+            starts = [self.predicates[name].number for name in key]
+            known = self._needed[key] = frozenset(reached(starts, self.compiled.reads.__getitem__))
+        return known
+
+
+def reached(starts: Iterable[int], reads: Callable[[int], Iterable[int]]) -> set[int]:
+    """Predicates, by number, with all that they read, directly or through others."""
+    waiting = list(starts)
+    found = set(waiting)
+    while waiting:
+        for number in reads(waiting.pop()):
+            if number not in found:
+                found.add(number)
+                waiting.append(number)
+    return found

@@ -1,0 +1,1 @@
+"""Proofs, and why something does not hold."""

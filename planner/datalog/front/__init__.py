@@ -1,0 +1,1 @@
+"""Rules as written to a checked model: names, types, strata."""

@@ -1,0 +1,379 @@
+"""What a rule can compute: tests, functions, operators and comparisons on values.
+
+Each is a total Python function without effects. One that has no answer (a value of the wrong type, a division by zero,
+a separator that does not occur) gives None, and the literal that uses it does not hold. The compiler writes the common
+ones inline where the columns' types allow; naive.py and explain.py call these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from planner.datalog.front.values import Fraction, Number, Truth, Value, is_a_number, number, quotient
+from planner.vocabulary.diagnostic import Failure, error
+
+LONGEST_TEXT = 1_000_000
+_LARGEST_NUMBER = 1 << 512
+
+
+class Signature(NamedTuple):
+    """Base types of the parameters and of the result (None for a test), and the function."""
+
+    parameters: tuple[str, ...]
+    result: str | None
+    function: Callable[..., Any]
+
+
+def _limit(what: str) -> Failure:
+    detail = f"A rule made {what}. Rules compute names and small numbers; look for a rule that doubles a value."
+    return Failure(error("rules.limit", "Computed value too large", detail))
+
+
+# ---------------------------------------------------------------- comparisons
+
+
+def equal(a: Value, b: Value) -> bool:
+    return a == b
+
+
+def different(a: Value, b: Value) -> bool:
+    return a != b
+
+
+def _order(a: Value, b: Value) -> tuple[Any, Any] | None:
+    """The pair to compare: two strings or two numbers."""
+    if type(a) is str or type(b) is str:
+        return (a, b) if type(a) is type(b) else None
+    return None if type(a) is Truth or type(b) is Truth else (a, b)
+
+
+def less(a: Value, b: Value) -> bool:
+    pair = _order(a, b)
+    return pair is not None and pair[0] < pair[1]
+
+
+def less_or_equal(a: Value, b: Value) -> bool:
+    pair = _order(a, b)
+    return pair is not None and pair[0] <= pair[1]
+
+
+def greater(a: Value, b: Value) -> bool:
+    return less(b, a)
+
+
+def greater_or_equal(a: Value, b: Value) -> bool:
+    return less_or_equal(b, a)
+
+
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": equal,
+    "!=": different,
+    "<": less,
+    "<=": less_or_equal,
+    ">": greater,
+    ">=": greater_or_equal,
+}
+
+
+# ---------------------------------------------------------------- tests
+
+
+def starts_with(text: Value, prefix: Value) -> bool:
+    return type(text) is str and type(prefix) is str and text.startswith(prefix)
+
+
+def ends_with(text: Value, suffix: Value) -> bool:
+    return type(text) is str and type(suffix) is str and text.endswith(suffix)
+
+
+def contains(text: Value, part: Value) -> bool:
+    return type(text) is str and type(part) is str and part in text
+
+
+def matches(text: Value, pattern: Value) -> bool:
+    """RE2 finds the pattern somewhere in the text (anchor with ^ and $): linear time, whatever the pattern."""
+    if type(text) is not str or type(pattern) is not str:
+        return False
+    find = finder(pattern)
+    return find is not None and find(text) is not None
+
+
+@lru_cache(maxsize=1000)
+def finder(pattern: str) -> Callable[[str], Any] | None:
+    """The search function of a regular expression; None if it is not valid RE2."""
+    import re2  # imported late: few programs match
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options).search  # type: ignore[no-any-return]
+    except re2.error:
+        return None
+
+
+def is_symbol(value: Value) -> bool:
+    return type(value) is str
+
+
+def is_number(value: Value) -> bool:
+    return is_a_number(value)
+
+
+# ---------------------------------------------------------------- ranges of IP addresses
+
+
+@lru_cache(maxsize=10_000)
+def _range(text: str) -> tuple[int, int, int, int] | None:
+    """Of an address or a range such as 10.0.0.0/8: version, first and last address as numbers, length of the prefix.
+    Bits behind the prefix do not count."""
+    from ipaddress import ip_network
+
+    try:
+        found = ip_network(text.strip(), strict=False)
+    except ValueError:
+        return None
+    return found.version, int(found.network_address), int(found.broadcast_address), found.prefixlen
+
+
+def cidr(value: Value) -> tuple[int, int, int, int] | None:
+    return _range(value) if type(value) is str else None
+
+
+def is_cidr(value: Value) -> bool:
+    """Whether a text is a range of IP addresses, or one address."""
+    return cidr(value) is not None
+
+
+def cidr_contains(outer: Value, inner: Value) -> bool:
+    """Whether every address of the second range is in the first."""
+    a, b = cidr(outer), cidr(inner)
+    return a is not None and b is not None and a[0] == b[0] and a[1] <= b[1] and b[2] <= a[2]
+
+
+def cidr_overlaps(a: Value, b: Value) -> bool:
+    """Whether two ranges have an address in common."""
+    x, y = cidr(a), cidr(b)
+    return x is not None and y is not None and x[0] == y[0] and x[1] <= y[2] and y[1] <= x[2]
+
+
+def cidr_prefix(text: Value) -> int | None:
+    """The length of the prefix: 8 for 10.0.0.0/8."""
+    found = cidr(text)
+    return found[3] if found is not None else None
+
+
+def cidr_addresses(text: Value) -> int | None:
+    """How many addresses a range has."""
+    found = cidr(text)
+    return found[2] - found[1] + 1 if found is not None else None
+
+
+# ---------------------------------------------------------------- functions
+
+
+def length(text: Value) -> int | None:
+    return len(text) if type(text) is str else None
+
+
+def lower(text: Value) -> str | None:
+    return text.lower() if type(text) is str else None
+
+
+def upper(text: Value) -> str | None:
+    return text.upper() if type(text) is str else None
+
+
+def before(text: Value, separator: Value) -> str | None:
+    """The text before the first separator, if there is one."""
+    return _part(text, separator, "partition", 0)
+
+
+def after(text: Value, separator: Value) -> str | None:
+    """The text behind the first separator, if there is one."""
+    return _part(text, separator, "partition", 2)
+
+
+def before_last(text: Value, separator: Value) -> str | None:
+    """The text before the last separator, if there is one."""
+    return _part(text, separator, "rpartition", 0)
+
+
+def after_last(text: Value, separator: Value) -> str | None:
+    """The text behind the last separator, if there is one."""
+    return _part(text, separator, "rpartition", 2)
+
+
+def _part(text: Value, separator: Value, method: str, index: int) -> str | None:
+    if type(text) is not str or type(separator) is not str or not separator:
+        return None
+    parts = getattr(text, method)(separator)
+    return parts[index] if parts[1] else None
+
+
+def trim_prefix(text: Value, prefix: Value) -> str | None:
+    """The text without the prefix; the text itself if it does not begin with it."""
+    return text.removeprefix(prefix) if type(text) is str and type(prefix) is str else None
+
+
+def trim_suffix(text: Value, suffix: Value) -> str | None:
+    return text.removesuffix(suffix) if type(text) is str and type(suffix) is str else None
+
+
+def replace(text: Value, old: Value, new: Value) -> str | None:
+    if type(text) is not str or type(old) is not str or type(new) is not str or not old:
+        return None
+    if len(text) * max(1, len(new)) > LONGEST_TEXT:
+        raise _limit("a very long string")
+    return text.replace(old, new)
+
+
+def substring(text: Value, start: Value, count: Value) -> str | None:
+    """`count` characters from the 0-based `start`; what there is of them."""
+    if type(text) is not str or type(start) is not int or type(count) is not int or start < 0 or count < 0:
+        return None
+    return text[start : start + count]
+
+
+def to_number(text: Value) -> Number | None:
+    """The number that a text writes, as the configuration language reads it; a number is itself."""
+    if is_a_number(text):
+        return text
+    if type(text) is not str or len(text) > 150:
+        return None
+    digits = text[1:] if text[:1] == "-" else text
+    if digits.isascii() and digits.isdigit():
+        return int(text)
+    return _decimal_number(text)
+
+
+def _decimal_number(text: str) -> Number | None:
+    import re
+    from decimal import Decimal
+
+    if not re.fullmatch(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?", text, re.ASCII):
+        return None
+    return number(Decimal(text))
+
+
+def to_symbol(value: Value) -> str:
+    """A value as text, as `++` writes it."""
+    return value if type(value) is str else str(value)  # of a Truth or Fraction: repr
+
+
+# ---------------------------------------------------------------- operators
+
+
+def join(a: Value, b: Value) -> str:
+    left, right = to_symbol(a), to_symbol(b)
+    if len(left) + len(right) > LONGEST_TEXT:
+        raise _limit("a very long string")
+    return left + right
+
+
+def add(a: Value, b: Value) -> Number | None:
+    return a + b if is_a_number(a) and is_a_number(b) else None
+
+
+def subtract(a: Value, b: Value) -> Number | None:
+    return a - b if is_a_number(a) and is_a_number(b) else None
+
+
+def multiply(a: Value, b: Value) -> Number | None:
+    if not is_a_number(a) or not is_a_number(b):
+        return None
+    product: Number = a * b
+    if not -_LARGEST_NUMBER < product < _LARGEST_NUMBER:
+        raise _limit("a very large number")
+    return product
+
+
+def divide(a: Value, b: Value) -> Number | None:
+    """The quotient; of whole numbers rounded towards zero."""
+    if not is_a_number(a) or not is_a_number(b) or not (b > 0 or b < 0):
+        return None
+    if type(a) is not int or type(b) is not int:
+        return quotient(a, b)
+    found = abs(a) // abs(b)
+    return found if (a < 0) == (b < 0) else -found
+
+
+def remainder(a: Value, b: Value) -> Number | None:
+    """What a whole quotient, rounded towards zero, leaves; it has the sign of `a`."""
+    found = divide(a, b)
+    if found is None or not is_a_number(a) or not is_a_number(b):
+        return None
+    whole = int(found.value) if isinstance(found, Fraction) else found
+    return a - b * whole
+
+
+def incomparable(a: Value, b: Value) -> bool:
+    """Whether neither is less than, equal to or greater than the other: they are no two numbers and no two texts."""
+    return _order(a, b) is None
+
+
+def undefined(value: Value | None) -> bool:
+    """Whether a computation has no value."""
+    return value is None
+
+
+def optional(function: Callable[..., Any], *arguments: Value | None) -> Any:
+    """The result of a function; None where an argument has no value."""
+    return None if None in arguments else function(*arguments)
+
+
+TESTS: dict[str, Signature] = {
+    "starts_with": Signature(("symbol", "symbol"), None, starts_with),
+    "ends_with": Signature(("symbol", "symbol"), None, ends_with),
+    "contains": Signature(("symbol", "symbol"), None, contains),
+    "matches": Signature(("symbol", "symbol"), None, matches),
+    "is_symbol": Signature(("any",), None, is_symbol),
+    "is_number": Signature(("any",), None, is_number),
+    "is_cidr": Signature(("any",), None, is_cidr),
+    "cidr_contains": Signature(("symbol", "symbol"), None, cidr_contains),
+    "cidr_overlaps": Signature(("symbol", "symbol"), None, cidr_overlaps),
+    "incomparable": Signature(("any", "any"), None, incomparable),
+    "undefined": Signature(("any",), None, undefined),
+}
+
+FUNCTIONS: dict[str, Signature] = {
+    "++": Signature(("any", "any"), "symbol", join),
+    "+": Signature(("number", "number"), "number", add),
+    "-": Signature(("number", "number"), "number", subtract),
+    "*": Signature(("number", "number"), "number", multiply),
+    "/": Signature(("number", "number"), "number", divide),
+    "%": Signature(("number", "number"), "number", remainder),
+    "length": Signature(("symbol",), "number", length),
+    "lower": Signature(("symbol",), "symbol", lower),
+    "upper": Signature(("symbol",), "symbol", upper),
+    "before": Signature(("symbol", "symbol"), "symbol", before),
+    "after": Signature(("symbol", "symbol"), "symbol", after),
+    "before_last": Signature(("symbol", "symbol"), "symbol", before_last),
+    "after_last": Signature(("symbol", "symbol"), "symbol", after_last),
+    "trim_prefix": Signature(("symbol", "symbol"), "symbol", trim_prefix),
+    "trim_suffix": Signature(("symbol", "symbol"), "symbol", trim_suffix),
+    "replace": Signature(("symbol", "symbol", "symbol"), "symbol", replace),
+    "substring": Signature(("symbol", "number", "number"), "symbol", substring),
+    "to_number": Signature(("any",), "number", to_number),
+    "cidr_prefix": Signature(("symbol",), "number", cidr_prefix),
+    "cidr_addresses": Signature(("symbol",), "number", cidr_addresses),
+    "to_symbol": Signature(("any",), "symbol", to_symbol),
+}
+
+
+# ---------------------------------------------------------------- aggregates
+
+
+def aggregate(function: str, values: list[Any]) -> Any | None:
+    """count, sum, min or max of a list; None where there is no answer (min of nothing, sum of strings)."""
+    if function == "count":
+        return len(values)
+    if function == "sum":
+        return sum(values) if all(map(is_a_number, values)) else None
+    if not values:
+        return None
+    kinds = {type(v) for v in values}
+    if not kinds <= {int, Fraction} and kinds != {str}:
+        return None
+    return min(values) if function == "min" else max(values)

@@ -1,0 +1,37 @@
+"""The reason of a rule that gives none: what its head asserts, in the words of the declaration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from attrs import evolve
+
+from planner.datalog.front.model import Predicate, Rule
+from planner.syntax.rule_syntax import Constant, Variable
+
+_SENTENCE = re.compile(r"^\s*\w+\([^)]*\):\s*(.*?)(?:\.\s|\.$|$)", re.S)
+
+
+def first_sentence(predicate: Predicate) -> str:
+    """What a tuple means: the first sentence of the doc comment, without the pattern before the colon, on one line;
+    empty where the comment has another form."""
+    found = _SENTENCE.match(predicate.doc)
+    return " ".join(found[1].split()) if found else ""
+
+
+def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
+    """The rule with a reason: its own, or the first sentence of the doc comment of its head's predicate, column names
+    (between backquotes) replaced by the head's variables and constants."""
+    predicate = predicates.get(rule.head.predicate)
+    found = first_sentence(predicate) if predicate and not rule.reason else ""
+    if predicate is None or not found or len(rule.head.arguments) != predicate.arity:
+        return rule
+    meaning = {}
+    for column, argument in zip(predicate.columns, rule.head.arguments, strict=True):
+        if isinstance(argument, Variable):
+            meaning[column.name] = f"{{{argument.name}}}"
+        elif isinstance(argument, Constant):
+            meaning[column.name] = str(argument.value)
+    sentence = found.replace("{", "(").replace("}", ")")
+    return evolve(rule, reason=re.sub(r"`(\w+)`", lambda m: meaning.get(m[1], m[1]), sentence))

@@ -1,0 +1,166 @@
+"""Cases: what rules should derive, written in the rule language. A file of cases ends in `.case`.
+
+    module_call("module.net", "").                       // holds in every case of the file
+
+    .case "an object waits for what it refers to"
+    reference("a", "b", "input").                        // given
+    .want edge("a", "b").
+    .want none pruned, cycle.
+
+    .case "an object does not wait for itself"
+    reference("a", "a", "input").
+    .want none edge.
+
+Facts before the first `.case` are given in every case. They may be of any predicate: one that rules derive then holds
+beside what is derived. A predicate that `.want` names has exactly the rows that are wanted, all others are not looked
+at; `.want none` wants no row. `.want` takes several tuples separated by commas, and may be repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import frozen
+
+from planner.datalog.engine.evaluate import Database, evaluate
+from planner.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.datalog.engine.program import Program
+from planner.datalog.front.link import nearest
+from planner.datalog.front.types import fits_column
+from planner.datalog.front.values import Row, encode, sorted_rows
+from planner.syntax.rule_parse import parse_rules
+from planner.syntax.rule_syntax import Atom, CaseSyntax, Constant, Name, Node, RuleSyntax, Statement, Want
+from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.span import Span
+
+
+@frozen
+class Case:
+    """One case: its facts, and for each predicate that it wants something of exactly the rows it wants."""
+
+    name: str
+    facts: FactBase
+    wanted: dict[str, set[Row]]
+    span: Span
+
+
+@frozen
+class Mismatch:
+    """A predicate of a case that came out otherwise: rows that should hold and do not, rows that should not and do."""
+
+    case: Case
+    predicate: str
+    missing: tuple[Row, ...]
+    unexpected: tuple[Row, ...]
+
+
+def load_cases(program: Program, name: str, text: str) -> tuple[list[Case], list[Diagnostic]]:
+    """The cases of a file, checked against the declarations of the program."""
+    file, diagnostics = parse_rules(name, text)
+    reader = _Reader(program)
+    reader.read(file.statements)
+    return reader.cases, diagnostics + reader.diagnostics
+
+
+def run_case(program: Program, case: Case) -> list[Mismatch]:
+    """What came out otherwise; empty if the case holds."""
+    return compare(case, evaluate(program, case.facts, case.wanted))
+
+
+def compare(case: Case, database: Database) -> list[Mismatch]:
+    """What came out otherwise in the evaluation of a case."""
+    found = []
+    for predicate, wanted in sorted(case.wanted.items()):
+        rows = database[predicate]
+        if rows != wanted:
+            missing, unexpected = sorted_rows(wanted - rows), sorted_rows(rows - wanted)
+            found.append(Mismatch(case, predicate, tuple(missing), tuple(unexpected)))
+    return found
+
+
+def run_cases(program: Program, cases: Iterable[Case]) -> list[Mismatch]:
+    """What came out otherwise in any of the cases."""
+    return [mismatch for case in cases for mismatch in run_case(program, case)]
+
+
+class _Reader:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.cases: list[Case] = []
+        self.diagnostics: list[Diagnostic] = []
+        self.common: list[tuple[str, Row, Span]] = []
+        self.begin: CaseSyntax | None = None
+        self.given: list[tuple[str, Row, Span]] = []
+        self.wanted: dict[str, set[Row]] = {}
+
+    def read(self, statements: Iterable[Statement]) -> None:
+        for statement in statements:
+            if isinstance(statement, CaseSyntax):
+                self._end()
+                self.begin, self.given, self.wanted = statement, [], {}
+            elif isinstance(statement, RuleSyntax) and not statement.body and not statement.annotations:
+                row = self._row(statement, statement.head)
+                if row is not None:
+                    facts = self.common if self.begin is None else self.given
+                    facts.append((statement.head.predicate, row, statement.span))
+            elif isinstance(statement, Want) and self.begin is not None:
+                self._want(statement)
+            else:
+                detail = "A file of cases holds facts, .case and, behind a .case, .want; no rules, no declarations."
+                self._error("rules.case", "Statement that does not belong in a case", detail, statement.span)
+        self._end()
+
+    def _end(self) -> None:
+        if self.begin is None:
+            return
+        if not self.wanted:
+            detail = "The case says nothing about what should be derived. Add a .want, or .want none."
+            self._error("rules.case", "Case without a .want", detail, self.begin.span)
+        builder = FactBuilder()
+        for predicate, row, span in (*self.common, *self.given):
+            builder.add(predicate, *row, source=span)
+        self.cases.append(Case(self.begin.name, builder.build(), self.wanted, self.begin.span))
+
+    def _want(self, statement: Want) -> None:
+        for atom in statement.atoms:
+            row = self._row(statement, atom)
+            if row is not None:
+                self.wanted.setdefault(atom.predicate, set()).add(row)
+        for name in statement.none:
+            if self._known(statement, name.text, name):
+                self.wanted.setdefault(name.text, set())
+
+    def _known(self, statement: Statement, name: str, node: Name | Atom) -> bool:
+        if name in self.program.predicates:
+            return True
+        detail = f"There is no predicate {name}.{nearest(name, self.program.predicates)}"
+        self._error("rules.unknown_predicate", "Unknown predicate", detail, statement.within(node))
+        return False
+
+    def _row(self, statement: Statement, atom: Atom) -> Row | None:
+        """The tuple of an atom without variables, that fits its declaration."""
+        if not self._known(statement, atom.predicate, atom):
+            return None
+        predicate = self.program.predicates[atom.predicate]
+        if len(atom.arguments) != predicate.arity:
+            detail = f"The declaration is {predicate.declaration}."
+            self._error("rules.arity", "Wrong number of arguments", detail, statement.within(atom))
+            return None
+        row = []
+        for argument, column in zip(atom.arguments, predicate.columns, strict=True):
+            if not isinstance(argument, Constant):
+                self._problem(statement, argument, f"A tuple in a case has constants only, and {argument} is none.")
+                return None
+            if not fits_column(argument, column.type):
+                self._problem(
+                    statement, argument, f"{predicate.name}.{column.name} is a {column.type.name}; {argument} is not."
+                )
+                return None
+            row.append(encode(argument.value))
+        return tuple(row)
+
+    def _problem(self, statement: Statement, node: Node, detail: str) -> None:
+        self._error("rules.case", "Tuple that does not fit", detail, statement.within(node))
+
+    def _error(self, code: str, summary: str, detail: str, span: Span) -> None:
+        self.diagnostics.append(error(code, summary, detail, span))

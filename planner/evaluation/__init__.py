@@ -1,0 +1,1 @@
+"""What all walks over a configuration share: contexts, scopes, repetition, conditions, providers, objects."""

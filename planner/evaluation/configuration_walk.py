@@ -1,0 +1,239 @@
+"""What walks over a configuration have in common: values, modules, providers and checks, and questions about instances.
+
+Planning and applying differ in what they do with objects; the rest of a configuration means the same to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from planner.config.model import Config, ModulePath, RemovedDecl
+from planner.config.variables import RootVariable
+from planner.evaluation.conditions import CheckState, RuleKind, check_rule
+from planner.evaluation.configure import ConfiguredProviders
+from planner.evaluation.context import EvaluationContext, ModuleInstance, ObjectSource, Operation
+from planner.evaluation.ephemeral import OpenResources
+from planner.evaluation.instance import Instance
+from planner.evaluation.provider_meta import provider_meta
+from planner.evaluation.repetition import NO_REPETITION, expand
+from planner.evaluation.schemas import Schemas
+from planner.evaluation.scope import ModuleScope
+from planner.evaluation.variables import evaluate_argument, evaluate_local, validate_variable, value_problems
+from planner.model.graph import Graph, Node
+from planner.state.build import StateBuilder
+from planner.state.model import ObjectState
+from planner.values.value import Value
+from planner.vocabulary.address import join, parse_module
+from planner.vocabulary.address_set import NO_ADDRESSES, AddressSet
+from planner.vocabulary.diagnostic import Diagnostic, Failure, Severity, has_errors
+from planner.walk.hooks import Hooks
+
+if TYPE_CHECKING:
+    from planner.graph.dependencies import ResourceDependencies
+
+
+class ConfigurationWalk:
+    """The work on the vertices that are the same in every walk, and what that work shares."""
+
+    is_lenient = False
+    """whether failed conditions are only warnings, because nothing is changed"""
+
+    def __init__(
+        self,
+        graph: Graph,
+        config: Config,
+        operation: Operation,
+        variables: Mapping[str, RootVariable],
+        schemas: Schemas,
+        objects: ObjectSource,
+        workspace: str,
+        timestamp: str,
+        hooks: Hooks,
+    ) -> None:
+        self.graph, self.config, self.schemas, self.hooks = graph, config, schemas, hooks
+        self.variables = variables
+        self.context = EvaluationContext(config, operation, schemas, objects, workspace, timestamp)
+        self.providers = ConfiguredProviders(self.context)
+        self.opened = OpenResources(hooks)
+        self._unconfigured = {row[0] for row in relation(graph, "needs_no_configuration")}
+        self.checks = CheckState(config)
+        self._dependencies: ResourceDependencies | None = None
+        self._detached: dict[str, ModuleInstance] = {}
+        self._removed = removed_blocks(config)
+
+    def take_apart(self) -> None:
+        """The walk is over and will not be asked anything."""
+        self.context.take_apart()
+
+    # ---------------------------------------------------------------- values
+
+    def root_variable(self, node: Node) -> list[Diagnostic]:
+        given = self.variables.get(node.object)
+        problems = value_problems(self.config, node.object, given)
+        if given is not None and not has_errors(problems):
+            self.context.root.variables[node.object] = given.value
+        return problems
+
+    def module_variable(self, node: Node) -> list[Diagnostic]:
+        problems: list[Diagnostic] = []
+        for module in self.context.instances(module_path(node.module)):
+            problems += evaluate_argument(module, node.object)
+        return problems
+
+    def variable_reference(self, node: Node) -> list[Diagnostic]:
+        path = module_path(node.module)
+        modules = self.context.instances(path)
+        config_address = join(node.module, f"var.{node.object}")
+        self.checks.announce("input_variable", config_address, (join(m.text, f"var.{node.object}") for m in modules))
+        problems: list[Diagnostic] = []
+        for module in modules:
+            problems += validate_variable(module, node.object, self.checks, config_address)
+        return problems
+
+    def local(self, node: Node) -> list[Diagnostic]:
+        problems: list[Diagnostic] = []
+        for module in self.context.instances(module_path(node.module)):
+            problems += evaluate_local(module, node.object)
+        return problems
+
+    # ---------------------------------------------------------------- modules, providers, checks
+
+    def module_expand(self, node: Node) -> list[Diagnostic]:
+        *above, name = module_path(node.module)
+        problems: list[Diagnostic] = []
+        for parent in self.context.instances(tuple(above)):
+            try:
+                address = str(parent.address.child(name))
+                expansion = expand(parent.config.calls[name], parent.scope, address)
+                self.context.expand_module(parent, name, expansion)
+                problems += expansion.warnings
+            except Failure as failure:
+                problems += failure.diagnostics
+        return problems
+
+    def provider(self, node: Node) -> list[Diagnostic]:
+        if node.object in self._unconfigured:
+            return []
+        return self.providers.configure(node.object)
+
+    def provider_close(self, node: Node) -> list[Diagnostic]:
+        self.providers.close(node.object.removesuffix(" (close)"))
+        return []
+
+    def resource_close(self, node: Node) -> list[Diagnostic]:
+        return self.opened.close(node.name)
+
+    def check_report(self, node: Node) -> list[Diagnostic]:
+        modules = self.context.instances(module_path(node.module))
+        addresses = [join(module.text, f"check.{node.object}") for module in modules]
+        self.checks.announce("check", join(node.module, f"check.{node.object}"), addresses)
+        return []
+
+    def check_expand(self, node: Node) -> list[Diagnostic]:
+        config_address = join(node.module, f"check.{node.object}")
+        problems: list[Diagnostic] = []
+        for module in self.context.instances(module_path(node.module)):
+            address = join(module.text, f"check.{node.object}")
+            if self.checks.status("check", config_address, address) in ("fail", "error"):
+                continue
+            scope = module.scope.inside(check=node.object)
+            for i, rule in enumerate(module.config.checks[node.object].assertions):
+                result = check_rule(rule, "assertion", scope, "warning")
+                self.checks.report("check", config_address, address, "assertion", i, result)
+                problems += [d.at(address) for d in result.diagnostics]
+        return problems
+
+    # ---------------------------------------------------------------- questions of the instance work
+
+    def module_scope(self, it: Instance) -> ModuleScope:
+        """The scope of the instance's module, also when that is not declared any more."""
+        if it.module is not None:
+            return it.module.scope
+        found = self._detached.get(it.module_text)
+        if found is None:
+            address = parse_module(it.module_text)
+            config = self.config.root.descendant(address.path)
+            found = ModuleInstance(self.context, config or self.config.root, address, None, NO_REPETITION)
+            self._detached[it.module_text] = found
+        return found.scope
+
+    def conditions(self, it: Instance, kind: RuleKind, self_value: Value = None) -> list[Diagnostic]:
+        """Check the pre- or postconditions of an instance."""
+        assert it.decl is not None
+        lifecycle = it.decl.lifecycle
+        rules = lifecycle.preconditions if kind == "precondition" else lifecycle.postconditions
+        if not rules:
+            return []
+        scope = it.scope.inside(self_value=self_value)
+        severity: Severity = "warning" if self.is_lenient else "error"
+        problems: list[Diagnostic] = []
+        for i, rule in enumerate(rules):
+            result = check_rule(rule, kind, scope, severity)
+            self.checks.report("resource", it.config_address, it.address, kind, i, result)
+            problems += [d.at(it.address) for d in result.diagnostics]
+        return problems
+
+    def meta(self, it: Instance) -> Value:
+        """What the instance's module tells its provider, None for nothing. Raises Failure."""
+        return provider_meta(self.schemas, it)
+
+    def write(self, state: StateBuilder, it: Instance, record: ObjectState) -> None:
+        """Put the object's record into one of the states."""
+        it.store(state, record, it.deposed)
+
+    def dependencies(self, node: str) -> AddressSet:
+        """The resources that a vertex depends on, as the state records them."""
+        if self.graph.database is None:
+            return NO_ADDRESSES
+        if self._dependencies is None:
+            from planner.graph.dependencies import ResourceDependencies
+
+            self._dependencies = ResourceDependencies(self.graph.database)
+        return self._dependencies.of(node)
+
+    def removal(self, config_address: str) -> RemovedDecl | None:
+        """The removed block that covers a resource; the last one counts."""
+        found = None
+        for address, block in self._removed:
+            if config_address == address or config_address.startswith(f"{address}."):
+                found = block
+        return found
+
+
+# ---------------------------------------------------------------- helpers
+
+
+def relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
+    """The tuples of a relation that the graph was read from; none when there is no such relation."""
+    database = graph.database
+    if database is None or name not in database:
+        return set()
+    rows: set[tuple[str, ...]] = database[name]
+    return rows
+
+
+def provider_configurations(graph: Graph) -> dict[str, str]:
+    """The provider configuration that each vertex uses."""
+    found: dict[str, str] = dict(sorted(relation(graph, "uses_provider")))  # type: ignore[arg-type]
+    if not found:
+        for name, node in graph.nodes.items():
+            if node.kind in ("resource", "orphan", "deposed", "plan_destroy"):
+                for other in graph.edges.get(name, ()):
+                    if graph.nodes[other].kind == "provider":
+                        found[name] = graph.nodes[other].object
+    return found
+
+
+def module_path(module: str) -> ModulePath:
+    """The path of a module or module instance address."""
+    return parse_module(module).path
+
+
+def removed_blocks(config: Config) -> list[tuple[str, RemovedDecl]]:
+    found = []
+    for module in config.root.walk():
+        base = ".".join(f"module.{name}" for name in module.path)
+        for block in module.removed:
+            found.append((join(base, block.from_), block))
+    return found

@@ -1,0 +1,175 @@
+"""Configured providers: one for each provider configuration, or for each key of its for_each, during a walk."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from planner.config.model import ProviderDecl, ProviderRef, ResourceDecl
+from planner.evaluation.context import EvaluationContext, ModuleInstance
+from planner.evaluation.provider_diagnostics import in_body
+from planner.evaluation.repetition import NO_REPETITION, Repetition
+from planner.evaluation.scope import ModuleScope
+from planner.language.decode import decode_block
+from planner.language.evaluate import try_evaluate
+from planner.provider.interface import Provider
+from planner.syntax.body import BodySchema
+from planner.values.convert import ConversionError, convert
+from planner.values.schema import BlockSchema, empty_value
+from planner.values.types import STRING
+from planner.values.value import EPHEMERAL, SENSITIVE, Null, Unknown, Value, unmark, unmark_deep
+from planner.vocabulary.address import InstanceKey, format_key
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.provider_address import ProviderConfiguration, parse_provider_configuration
+
+
+class ConfiguredProviders:
+    """The providers of a walk by configuration address (`provider["..."].alias`) and instance key."""
+
+    def __init__(self, context: EvaluationContext) -> None:
+        self.context = context
+        self._lock = Lock()
+        self._instances: dict[str, dict[InstanceKey, Provider]] = {}
+
+    def configure(self, address: str) -> list[Diagnostic]:
+        """Start and configure all instances of a configuration."""
+        configuration, block, module = self._find(address)
+        schema = self.context.schemas.schema(configuration.source).provider
+        problems: list[Diagnostic] = []
+        instances: dict[InstanceKey, Provider] = {}
+        for key, repetition in _repetitions(block):
+            name = address + format_key(key)
+            found: list[Diagnostic] = []
+            if block is None:
+                value = _nothing(configuration, schema)
+            else:
+                value, found = decode_block(block.body, schema, module.with_repetition(repetition))
+            problems += [d.at(name) for d in found]
+            if has_errors(found):
+                continue
+            provider = self.context.schemas.new_provider(configuration.source)
+            instances[key] = provider
+            problems += in_body(provider.configure(unmark_deep(value)[0]), block.body if block else None, name)
+        with self._lock:
+            self._instances[address] = instances
+        return problems
+
+    def validate(self, address: str) -> list[Diagnostic]:
+        """What is wrong with a configuration, whatever unknown values turn out to be."""
+        configuration, block, module = self._find(address)
+        provider = self.context.schemas.provider(configuration.source)
+        with self._lock:
+            self._instances[address] = {None: provider}
+        if block is None or not has_errors(block.body.content(BodySchema()).diagnostics):
+            return []
+        schema = self.context.schemas.schema(configuration.source).provider
+        problems: list[Diagnostic] = []
+        for key, repetition in _repetitions(block):
+            name = address + format_key(key)
+            value, found = decode_block(block.body, schema, module.with_repetition(repetition))
+            problems += [d.at(name) for d in found]
+            if not has_errors(found):
+                problems += in_body(provider.validate_provider(unmark_deep(value)[0]), block.body, name)
+        return problems
+
+    def instance(self, address: str, key: InstanceKey, wanted_by: str) -> Provider:
+        """A configured provider. Raises Failure when there is no such instance."""
+        instances = self._instances.get(address, {})
+        found = instances.get(key)
+        if found is None:
+            detail = (
+                f"{wanted_by} is managed through {address}{format_key(key)}, which is not there any more. Keep the "
+                "provider configuration, and its for_each key, until everything that it manages is destroyed or "
+                "forgotten."
+            )
+            raise Failure(error("plan.provider_instance_missing", "Provider instance not present", detail))
+        return found
+
+    def close(self, address: str) -> None:
+        """End all instances of a configuration."""
+        with self._lock:
+            instances = self._instances.pop(address, {})
+        for provider in instances.values():
+            provider.close()
+
+    def stop(self) -> None:
+        """Ask all providers to come to an end soon."""
+        with self._lock:
+            running = [provider for instances in self._instances.values() for provider in instances.values()]
+        for provider in running:
+            provider.stop()
+
+    def close_all(self) -> None:
+        for address in list(self._instances):
+            self.close(address)
+
+    # ---------------------------------------------------------------- which configuration
+
+    def _find(self, address: str) -> tuple[ProviderConfiguration, ProviderDecl | None, ModuleInstance]:
+        configuration = parse_provider_configuration(address)
+        config = self.context.config.root.descendant(configuration.module)
+        block = config.provider_block(configuration.source, configuration.alias) if config is not None else None
+        modules = self.context.instances(configuration.module)
+        return configuration, block, modules[0] if modules else self.context.root
+
+    def key_of(self, module: ModuleInstance, decl: ResourceDecl, repetition: Repetition, address: str) -> InstanceKey:
+        """The key of the provider instance that a resource instance uses. Raises Failure."""
+        if decl.provider is not None and decl.provider.key is not None:
+            return provider_key(decl.provider, module.with_repetition(repetition), address)
+        ref = decl.provider or ProviderRef(decl.provider_name)
+        return self._passed_key(module, ref, address)
+
+    def _passed_key(self, module: ModuleInstance, ref: ProviderRef, address: str) -> InstanceKey:
+        """The key with which a calling module hands a configuration down, None when nobody gives one."""
+        here: ModuleInstance | None = module
+        while here is not None and here.config.call is not None and here.parent is not None:
+            passed = [outer for inner, outer in here.config.call.providers if str(inner) == str(ref)]
+            block = here.config.providers.get(str(ref))
+            if block is not None and not (passed and block.is_empty):
+                return None
+            for outer in passed:
+                if outer.key is not None:
+                    return provider_key(outer, here.parent.with_repetition(here.repetition), address)
+                ref = outer
+            here = here.parent
+        return None
+
+
+def provider_key(ref: ProviderRef, scope: ModuleScope, address: str) -> InstanceKey:
+    """The value of the index in `aws.by_region[each.key]`. Raises Failure."""
+    expr = ref.key
+    assert expr is not None
+    value, problems = try_evaluate(expr.node, scope, expr.source)
+    if has_errors(problems):
+        raise Failure(problems)
+    value, marks = unmark(value)
+    reason = ""
+    if SENSITIVE in marks or EPHEMERAL in marks:
+        reason = "it is sensitive or ephemeral, but the key is stored"
+    elif value.__class__ is Null:
+        reason = "it is null"
+    elif value.__class__ is Unknown:
+        reason = f"it is only known after apply, so nothing can be planned for {address}"
+    else:
+        try:
+            return str(convert(value, STRING))
+        except ConversionError as bad:
+            reason = str(bad)
+    detail = f"The key of the provider instance does not fit: {reason}."
+    raise Failure(error("plan.invalid_provider_key", "Invalid provider instance key", detail, expr.span))
+
+
+def _nothing(configuration: ProviderConfiguration, schema: BlockSchema) -> Value:
+    """The value of a configuration that nobody wrote down. Raises Failure when something in it is required."""
+    if any(a.required for a in schema.attributes.values()) or any(b.min_items for b in schema.blocks.values()):
+        detail = (
+            f"The provider {configuration.source} has required arguments: write a provider block in the root module."
+        )
+        raise Failure(error("plan.provider_not_configured", "Invalid provider configuration", detail))
+    return empty_value(schema)
+
+
+def _repetitions(block: ProviderDecl | None) -> list[tuple[InstanceKey, Repetition]]:
+    """The instances of a configuration; for_each was evaluated when it was loaded."""
+    if block is None or block.instances is None:
+        return [(None, NO_REPETITION)]
+    return [(key, Repetition(each_key=key, each_value=value)) for key, value in sorted(block.instances.items())]

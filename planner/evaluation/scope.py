@@ -1,0 +1,264 @@
+"""What a reference means in a module instance: the scope of all expressions that walks evaluate.
+
+Every reference of a module is looked at once: it is parsed, checked against what is declared and against the schema of
+the resource it names, and turned into a resolver, a small function of the scope. A reference that is wrong in itself
+gives its diagnostics every time it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from planner.config.references import BadReference, Ref, parse_reference
+from planner.evaluation.repetition import NO_REPETITION, Repetition
+from planner.evaluation.static_references import check_reference
+from planner.language.scope import Scope
+from planner.syntax.nodes import Traversal, Variable
+from planner.values.value import EPHEMERAL, UNKNOWN, Unknown, Value, mark
+from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.span import Source, Span
+
+if TYPE_CHECKING:
+    from planner.evaluation.context import ModuleInstance
+    from planner.language.functions import CallContext, Function
+
+Resolver: TypeAlias = "Callable[[ModuleScope], tuple[Value, int]]"
+"""gives the value of a reference's first steps, and how many steps those are"""
+
+
+class ModuleScope(Scope):
+    """The names of one module instance, and of one instance of a block in it: `repetition` gives count and each,
+    `self_value` what `self` is (None: nothing), `check` the check block whose data source may be referred to."""
+
+    def __init__(
+        self,
+        module: ModuleInstance,
+        repetition: Repetition = NO_REPETITION,
+        self_value: Value = None,
+        check: str | None = None,
+    ) -> None:
+        self.module = module
+        self.repetition = repetition
+        self.self_value = self_value
+        self.check = check
+
+    @property
+    def deprecations(self) -> bool:  # type: ignore[override]
+        """Whether names may stand for values that are marked as deprecated."""
+        return self.module.context.deprecations
+
+    def inside(
+        self, repetition: Repetition | None = None, self_value: Value = None, check: str | None = None
+    ) -> ModuleScope:
+        """The scope of a block instance in the same module."""
+        return ModuleScope(
+            self.module,
+            repetition or self.repetition,
+            self.self_value if self_value is None else self_value,
+            check or self.check,
+        )
+
+    def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
+        try:
+            resolver = self.module.resolvers[node]
+        except KeyError:
+            resolver = self.module.resolvers[node] = _resolver(self.module, node, source or Source("", ""))
+        return resolver(self)
+
+    def function(self, name: str) -> Function | None:
+        if name.startswith("provider::"):
+            if name.split("::")[1] not in self.module.config.required_providers:
+                return None  # only a provider that the module requires can be called
+            found = self.module.context.schemas.function(self.module, name)
+            if found is None and self.module.context.operation == "validate":
+                return _later(name)  # a configured provider may have more functions than its schema says
+            return found
+        from planner.language.functions import lookup
+
+        if name.removeprefix("core::") == "plantimestamp" and self.module.context.operation == "console":
+            return None  # there is no plan
+        return lookup(name)
+
+    @property
+    def context(self) -> CallContext:
+        return self.module.context.call_context
+
+
+def _later(name: str) -> Function:
+    """A function of which nothing is known yet."""
+    from planner.language.functions.protocol import Function, Param
+    from planner.values.types import DYNAMIC
+
+    def impl(*arguments: Value) -> Value:
+        return UNKNOWN
+
+    anything = Param("arguments", DYNAMIC, allow_null=True, allow_unknown=True, allow_dynamic=True)
+    return Function(name, [], anything, DYNAMIC, impl)
+
+
+# ---------------------------------------------------------------- resolvers
+
+
+def _resolver(module: ModuleInstance, node: Traversal | Variable, source: Source) -> Resolver:
+    ref = parse_reference(node)
+    if isinstance(ref, BadReference):
+        return _refuse(Failure(error("plan.bad_reference", ref.summary, ref.detail, Span(source, ref.start, ref.end))))
+    steps = len(node.steps) if isinstance(node, Traversal) else 0
+    return _MAKERS[ref.kind](module, ref, steps - len(ref.rest), Span(source, ref.start, ref.end))
+
+
+def _refuse(failure: Failure) -> Resolver:
+    def resolve(scope: ModuleScope) -> tuple[Value, int]:
+        raise failure
+
+    return resolve
+
+
+def _wrong(code: str, summary: str, detail: str, span: Span) -> Resolver:
+    return _refuse(Failure(error(f"plan.{code}", summary, detail, span)))
+
+
+def _variable(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+    name, declared = ref.name, module.config.variables
+    if name not in declared:
+        hint = did_you_mean(name, declared) or f' Declare it with variable "{name}" {{}}.'
+        detail = f"There is no input variable {name} here.{hint}"
+        return _wrong("undeclared_variable", "Reference to undeclared input variable", detail, span)
+    unknown = Unknown(declared[name].constraint.type)
+    return lambda scope: (scope.module.variables.get(name, unknown), used)
+
+
+def _local(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+    name, declared = ref.name, module.config.locals
+    if name not in declared:
+        detail = f"There is no local value {name} here.{did_you_mean(name, declared)}"
+        return _wrong("undeclared_local", "Reference to undeclared local value", detail, span)
+    return lambda scope: (scope.module.locals.get(name, UNKNOWN), used)
+
+
+def _resource(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+    problems = check_reference(module, ref, span)
+    name, key = ref.name, ref.key
+    decl = module.config.resources.get(name)
+    check = decl.check if decl is not None else None
+    scoped = None
+    if decl is not None and check is not None:
+        detail = f"The data source {name} belongs to the check {check} and can only be used there."
+        scoped = Failure(error("plan.scoped_resource", "Reference to scoped resource", detail, span))
+    failure = Failure(problems) if problems else None
+    whole_steps = used - (key is not None)
+
+    def resolve(scope: ModuleScope) -> tuple[Value, int]:
+        if failure is not None:
+            raise failure
+        if scoped is not None and scope.check != check:
+            raise scoped
+        objects = scope.module.resource(name)
+        if key is not None and scope.module.context.operation != "validate":
+            found = objects.instance(key)
+            if found is not None and (objects.argument == "count") == (key.__class__ is int):
+                return found, used
+        return objects.whole(), whole_steps
+
+    return resolve
+
+
+def _module(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+    name, key, output = ref.name, ref.key, ref.output
+    if name not in module.config.calls:
+        detail = f"There is no module call {name} here.{did_you_mean(name, module.config.calls)}"
+        return _wrong("undeclared_module", "Reference to undeclared module", detail, span)
+    call = module.config.calls[name]
+    fits = key.__class__ is (int if call.count is not None else str if call.for_each is not None else type(None))
+
+    def resolve(scope: ModuleScope) -> tuple[Value, int]:
+        here = scope.module
+        if output and fits and here.context.operation != "validate":
+            instance = here.calls.get(name, {}).get(key)
+            if instance is not None and output in instance.outputs:
+                return instance.outputs[output], used
+        return here.call(name), 1
+
+    return resolve
+
+
+def _path(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+    names = ("cwd", "module", "root")
+    if ref.name not in names:
+        detail = f'"path" has no attribute {ref.name}.{did_you_mean(ref.name, names)}'
+        return _wrong("invalid_path_attribute", 'Invalid "path" attribute', detail, span)
+    if ref.name == "cwd":
+        return lambda scope: (scope.module.context.working_directory, used)
+    if ref.name == "module":
+        return lambda scope: (scope.module.config.directory, used)
+    return lambda scope: (scope.module.context.root.config.directory, used)
+
+
+def _terraform(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+    if ref.name == "workspace":
+        return lambda scope: (scope.module.context.workspace, used)
+    if ref.name == "applying":
+        ephemeral = frozenset((EPHEMERAL,))
+        return lambda scope: (mark(scope.module.context.operation in ("apply", "destroy"), ephemeral), used)
+    detail = f"There is no attribute {ref.name}; terraform.workspace (or tofu.workspace) is the workspace's name."
+    return _wrong("invalid_terraform_attribute", 'Invalid "terraform" attribute', detail, span)
+
+
+def _self(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+    detail = '"self" can only be used in provisioner, connection and postcondition blocks of a resource.'
+    failure = Failure(error("plan.invalid_self", 'Invalid "self" reference', detail, span))
+
+    def resolve(scope: ModuleScope) -> tuple[Value, int]:
+        if scope.self_value is None:
+            raise failure
+        return scope.self_value, used
+
+    return resolve
+
+
+def _count(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+    if ref.name != "index":
+        detail = f'"count" has no attribute {ref.name}; count.index is the number of the instance.'
+        return _wrong("invalid_count_attribute", 'Invalid "count" attribute', detail, span)
+    detail = "count.index means something only in blocks with the argument count."
+    failure = Failure(error("plan.count_not_set", 'Reference to "count" in non-counted context', detail, span))
+
+    def resolve(scope: ModuleScope) -> tuple[Value, int]:
+        if scope.repetition.count_index is None:
+            raise failure
+        return scope.repetition.count_index, used
+
+    return resolve
+
+
+def _each(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+    if ref.name not in ("key", "value"):
+        detail = f'"each" has no attribute {ref.name}; it has each.key and each.value.'
+        return _wrong("invalid_each_attribute", 'Invalid "each" attribute', detail, span)
+    is_key = ref.name == "key"
+    detail = f"each.{ref.name} means something only in blocks with the argument for_each."
+    failure = Failure(error("plan.for_each_not_set", 'Reference to "each" in context without for_each', detail, span))
+
+    def resolve(scope: ModuleScope) -> tuple[Value, int]:
+        value = scope.repetition.each_key if is_key else scope.repetition.each_value
+        if value is None:
+            raise failure
+        return value, used
+
+    return resolve
+
+
+_MAKERS = {
+    "resource": _resource,
+    "module": _module,
+    "output": _module,
+    "var": _variable,
+    "local": _local,
+    "path": _path,
+    "terraform": _terraform,
+    "self": _self,
+    "count": _count,
+    "each": _each,
+}

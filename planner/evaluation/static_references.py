@@ -1,0 +1,79 @@
+"""What can be said of a reference to a resource without any value: is it declared, may it have a key, has its type
+the attribute? Looked at once for each reference, so that mistakes show even where the value is not known yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.config.model import ResourceDecl
+from planner.config.references import Ref
+from planner.language.traverse import TraversalError, get_attr, index
+from planner.syntax.nodes import GetAttr, Step
+from planner.values.types import Type
+from planner.values.value import Unknown, Value
+from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.span import Source, Span
+
+if TYPE_CHECKING:
+    from planner.evaluation.context import ModuleInstance
+
+
+def check_reference(module: ModuleInstance, ref: Ref, span: Span) -> list[Diagnostic]:
+    """Problems of a reference to a resource or an instance of one."""
+    decl = module.config.resources.get(ref.name)
+    if decl is None:
+        return [_undeclared(module, ref, span)]
+    problems = _key_problems(decl, ref, span)
+    object_type = module.context.schemas.find_object_type(module.config, decl)
+    if object_type is None:
+        detail = f"Its provider has no {_word(decl.mode)} of the type {decl.type}."
+        return [*problems, error("plan.invalid_resource_type", "Invalid resource type", detail, span)]
+    if ref.rest and isinstance(ref.rest[0], GetAttr) and ref.rest[0].name == "count":
+        detail = f"A resource has no attribute count. Write length({ref.name}) for the number of its instances."
+        problems.append(error("plan.count_attribute", "Invalid resource count attribute", detail, span))
+        return problems
+    return problems + traversal_problems(object_type, ref.rest, span.source)
+
+
+def traversal_problems(object_type: Type, steps: tuple[Step, ...], source: Source) -> list[Diagnostic]:
+    """What is wrong with steps into an object of a type, whatever its value: the first problem."""
+    if steps and not isinstance(steps[0], GetAttr):
+        detail = "An object has attributes, which are named after a dot."
+        span = Span(source, steps[0].start, steps[0].end)
+        return [error("plan.index_of_object", "Invalid index operation", detail, span)]
+    value: Value = Unknown(object_type)
+    for step in steps:
+        try:
+            value = get_attr(value, step.name) if isinstance(step, GetAttr) else index(value, step.key)
+        except TraversalError as bad:
+            return [error("plan.unsupported_attribute", bad.summary, bad.detail, Span(source, step.start, step.end))]
+    return []
+
+
+def _key_problems(decl: ResourceDecl, ref: Ref, span: Span) -> list[Diagnostic]:
+    repeated = "count" if decl.count is not None else "for_each" if decl.for_each is not None else ""
+    if ref.key is not None and not repeated:
+        detail = f"{ref.name} has neither count nor for_each, so it has a single instance without a key."
+        return [error("plan.unexpected_key", "Unexpected resource instance key", detail, span)]
+    if ref.key is None and repeated and ref.rest:
+        example = "count.index" if repeated == "count" else "each.key"
+        detail = f"{ref.name} has {repeated}, so its attributes belong to instances: {ref.name}[{example}]."
+        return [error("plan.missing_key", "Missing resource instance key", detail, span)]
+    return []
+
+
+def _undeclared(module: ModuleInstance, ref: Ref, span: Span) -> Diagnostic:
+    from planner.vocabulary.nearest import did_you_mean
+
+    place = str(module.address.config) or "the root module"
+    hint = did_you_mean(ref.name, module.config.resources)
+    for other in ("managed", "data", "ephemeral"):
+        key = f"{ref.type}.{ref.label}" if other == "managed" else f"{other}.{ref.type}.{ref.label}"
+        if other != ref.mode and key in module.config.resources:
+            hint = f' Did you mean "{key}"?'
+    detail = f"No {_word(ref.mode)} {ref.name} is declared in {place}.{hint}"
+    return error("plan.undeclared_resource", "Reference to undeclared resource", detail, span)
+
+
+def _word(mode: str) -> str:
+    return {"managed": "resource", "data": "data source", "ephemeral": "ephemeral resource"}[mode]

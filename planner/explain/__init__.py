@@ -1,0 +1,1 @@
+"""Why does the plan say what it says: facts about where values and actions come from, and proofs."""

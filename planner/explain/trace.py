@@ -1,0 +1,428 @@
+"""Facts about where planned values and actions come from: the predicates of rules/plan/values.dl and object.dl.
+
+Facts are gathered from what is asked about on, through the expressions of the configuration; which of them explain
+something is decided by rules/plan/unknowns.dl and causes.dl. Sensitive values never become facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+from planner.config.model import Config, ResourceDecl
+from planner.config.references import Ref, parse_reference
+from planner.config.variables import RootVariable
+from planner.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.evaluation.context import ModuleInstance
+from planner.explain.origins import (
+    Given,
+    Path,
+    differing,
+    is_json,
+    origins,
+    path_step,
+    reads_files,
+    shows_text,
+    within_json,
+)
+from planner.explain.places import ANY, Place, Places, open_parts, select
+from planner.facts.from_changes import declaration
+from planner.facts.from_command import CommandLine
+from planner.facts.from_config import configuration_address
+from planner.facts.from_state import StateEntry
+from planner.language.functions import lookup
+from planner.model.plan import Plan, ResourceChange
+from planner.plan.decision_sources import decision_source
+from planner.plan.triggers import watched
+from planner.syntax.chains import Chain, chains
+from planner.syntax.nodes import GetAttr, GetIndex, Traversal
+from planner.syntax.references import variables
+from planner.values.convert import path_text
+from planner.values.operations import same_value
+from planner.values.paths import parts
+from planner.values.short_text import short_text
+from planner.values.value import Null, Set, Unknown, Value, is_wholly_known, unmark, unmark_deep
+from planner.vocabulary.address import AddressError, format_resource, join, parse_module
+from planner.vocabulary.diagnostic import Failure
+from planner.vocabulary.provider_address import parse_provider_configuration
+from planner.vocabulary.span import Span
+
+
+def label(change: ResourceChange) -> str:
+    """What a change is called in explanations: its instance, or the deposed object of it."""
+    return f"{change.address} (deposed {change.deposed})" if change.deposed else change.address
+
+
+class Trace:
+    """Gathers facts: `change` and `value` say what an answer is about, `build` gives everything that it may need."""
+
+    def __init__(self, plan: Plan, config: Config, places: Places, variables: Mapping[str, RootVariable]) -> None:
+        self.plan, self.config, self.places, self.variables = plan, config, places, variables
+        self.changes = {label(c): c for c in plan.changes}
+        self._resources: dict[str, list[ResourceChange]] = {}
+        for change in plan.changes:
+            if not change.deposed:
+                self._resources.setdefault(_without_keys(change), []).append(change)
+        self._drift = {c.address: c for c in plan.drift}
+        self._facts = FactBuilder()
+        self._seen: set[Place] = set()
+        self._explained: set[str] = set()
+        self._waiting: list[Place] = []
+        self._attributes: list[tuple[Place, str, str, Span | None]] = []
+        self._parts: dict[str, list[str]] = {}
+        self._was: dict[str, Value] = {}
+        """what stood, before the plan, where something merely copies a place"""
+        self._decided: set[str] = set()
+
+    def build(self) -> FactBase:
+        """All facts about what was asked."""
+        while self._waiting:
+            self._visit(self._waiting.pop())
+        for place, instance, path, source in self._attributes:
+            if not self._rests_on_provider(str(place)):
+                self._facts.add("attribute", str(place), instance, path, source=source)
+        return self._facts.build()
+
+    def _rests_on_provider(self, text: str) -> bool:
+        waiting = [text]
+        while waiting:
+            at = waiting.pop()
+            if at in self._decided:
+                return True
+            waiting += self._parts.get(at, ())
+        return False
+
+    # ---------------------------------------------------------------- actions
+
+    def change(self, change: ResourceChange) -> None:
+        """The facts of a decision, and what they are about."""
+        name = label(change)
+        if name in self._explained:
+            return
+        self._explained.add(name)
+        for predicate, _, *columns in change.facts:
+            source = decision_source(self.plan, self.config, change, predicate, columns)
+            self._facts.add(predicate, name, *columns, source=source)
+        module = self.places.context.module(parse_module(change.module))
+        key = format_resource("", change.mode, change.type, change.name)
+        decl = module.config.resources.get(key) if module is not None else None
+        if module is None or decl is None or change.deposed:
+            return
+        found = {row[2]: (("attr", row[2]),) for row in change.facts if row[0] in ("differs", "config_unknown")}
+        found.update((path_text(path), path) for path in change.replace_paths)
+        if change.before.__class__ is not Null or change.mode == "data":
+            for text, path in sorted(found.items()):
+                self._attribute(Place(module, "resource", key, change.key, path), name, text)
+        self._triggers(change, module, decl)
+        for row in change.facts:
+            if row[0] == "dependency_pending":
+                self._pending(name, row[2], change.module)
+
+    def _attribute(self, place: Place, instance: str, text: str) -> None:
+        if self.places.given(place) is None and not self.places.in_blocks(place):
+            return
+        self._attributes.append((place, instance, text, self._source(place)))
+        self.value(place)
+
+    def _triggers(self, change: ResourceChange, module: ModuleInstance, decl: ResourceDecl) -> None:
+        for row in change.facts:
+            if row[0] != "triggered":
+                continue
+            scope = self.places.instance_scope(Place(module, "resource", decl.key, change.key))
+            for expr in decl.lifecycle.replace_triggered_by:
+                if expr.span.text != row[2]:
+                    continue
+                try:
+                    ref = watched(expr, scope.repetition)
+                except Failure:
+                    continue
+                for other in self._resources.get(join(str(module.address.config), ref.name), ()):
+                    same = other.module == change.module and (ref.key is None or other.key == ref.key)
+                    if same and other.action not in ("no-op", "delete", "forget", "read"):
+                        self._facts.add("watches", label(change), row[2], label(other), source=expr.span)
+                        self.change(other)
+
+    def _pending(self, name: str, resource: str, module: str) -> None:
+        for other in self._resources.get(resource, ()):
+            if other.action != "no-op":
+                source = declaration(self.config, other) or StateEntry(other.address)
+                self._facts.add("waits_on", name, label(other), source=source)
+                self.change(other)
+
+    # ---------------------------------------------------------------- values
+
+    def value(self, place: Place) -> list[tuple[Place, Value]]:
+        """Ask about a place; the places that this means, with their values."""
+        found: list[tuple[Place, Value]] = []
+        there = self.places.found(place)
+        for at, value in there if there or not place.fresh else [(place, None)]:
+            owner = self.places.owner(at)
+            if owner is not None:
+                found += self.value(owner)
+                continue
+            found.append((at, value))
+            if at not in self._seen:
+                self._seen.add(at)
+                self._waiting.append(at)
+        return found
+
+    def _source(self, place: Place) -> Any:
+        """What a fact about a place points at; for sensitive values only the declaration, which does not show them."""
+        header = self.places.declaration(place)
+        if header is not None and self.places.is_sensitive(place):
+            return header
+        given = self.places.given(place)
+        return given.span if given is not None else header
+
+    def _visit(self, place: Place) -> None:
+        there = self.places.found(place)
+        for _, value in there if there or not place.fresh else [(place, None)]:
+            if value is None or is_wholly_known(value):
+                self._changed(place, value)
+                continue
+            self._facts.add("unknown_value", str(place), source=self._source(place))
+            plain = unmark(value)[0]
+            if plain.__class__ is Unknown or plain.__class__ is Set:
+                self._unknown(place)
+                continue
+            for path in open_parts(value):
+                for inner, _ in self.value(place.at((*place.path, *path))):
+                    self._part(place, inner)
+
+    def _part(self, place: Place, inner: Place) -> None:
+        if inner != place:
+            self._parts.setdefault(str(place), []).append(str(inner))
+            self._facts.add("part", str(place), str(inner), source=self._source(inner))
+
+    # ---------------------------------------------------------------- what is not known
+
+    def _unknown(self, place: Place) -> None:
+        text = str(place)
+        if place.kind == "var" and place.module.parent is None:
+            self._root_variable(place)
+            return
+        if place.kind in ("resource", "resources"):
+            decl = place.module.config.resources[place.name]
+            if decl.mode == "ephemeral":
+                self._facts.add("opened_later", text, place.root_text, source=decl.span)
+                return
+            if place.root_text not in self.changes:
+                self._facts.add("left_out", text, join(place.module.text, place.name), source=decl.span)
+                return
+        mentioned = self._mentions(place, unknown=True)
+        if place.kind == "resource" and not mentioned:
+            change = self.changes[place.root_text]
+            source = declaration(self.config, change)
+            self._facts.add("provider_decides", text, change.address, source=source)
+            self._decided.add(text)
+            self.change(change)
+            self._provider(place, change)
+
+    def _provider(self, place: Place, change: ResourceChange) -> None:
+        """The configuration of the instance's provider, where something in it is not known."""
+        used = parse_provider_configuration(change.provider)
+        module: ModuleInstance | None = place.module
+        while module is not None and module.config.path != used.module:
+            module = module.parent
+        block = module.config.provider_block(used.source, used.alias) if module is not None else None
+        if module is None or block is None:
+            return
+        configuration = Place(module, "provider", configuration_address("", used.source, used.alias))
+        for node in variables(block.body):
+            ref = parse_reference(node)
+            target = self.places.of_reference(ref, module, None) if isinstance(ref, Ref) else None
+            for meant, value in self.value(target) if target is not None else ():
+                if not is_wholly_known(value):
+                    span = Span(block.span.source, node.start, node.end)
+                    self._facts.add("configured_by", change.address, str(configuration), source=block.span)
+                    self._facts.add("unknown_value", str(configuration), source=block.span)
+                    self._facts.add("refers_value", str(configuration), str(meant), source=span)
+
+    # ---------------------------------------------------------------- what changes
+
+    def _changed(self, place: Place, value: Value) -> None:
+        text = str(place)
+        if place.kind == "var" and place.module.parent is None:
+            self._root_variable(place)
+        elif place.kind == "resource":
+            self._changed_object(place, value)
+        elif place.kind == "resources":
+            for change in self._resources.get(join(str(place.module.address.config), place.name), ()):
+                if change.module == place.module.text and change.action != "no-op":
+                    for inner, _ in self.value(Place(place.module, "resource", place.name, change.key, place.path)):
+                        self._part(place, inner)
+                    if change.after.__class__ is Null:
+                        self._facts.add("appears", text, change.address, source=declaration(self.config, change))
+                        self.change(change)
+        elif place.kind == "call":
+            for path, _ in select(value, place.path[len(place.path) :]):
+                for step, _ in parts(unmark(value)[0]):
+                    for inner, _ in self.value(place.at((*place.path, *path, step))):
+                        self._part(place, inner)
+        else:
+            self._facts.add("named", text, source=self._source(place))
+            self._mentions(place, unknown=False, before=self._was.get(text), after=value)
+
+    def _changed_object(self, place: Place, value: Value) -> None:
+        change = self.changes.get(place.root_text)
+        text = str(place)
+        if change is None or change.action == "no-op":
+            return
+        source = self._source(place)
+        if change.before.__class__ is Null or change.after.__class__ is Null:
+            self._facts.add("appears", text, change.address, source=source)
+            self.change(change)
+            return
+        before = _at(change.before, place.path)
+        if before is not None and same_value(unmark_deep(before)[0], unmark_deep(value)[0]):
+            return
+        if not place.path:
+            for step, _ in parts(unmark(value)[0]):
+                inner = place.at((step,))
+                old, new = _at(change.before, inner.path), _at(value, inner.path)
+                if old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0]):
+                    for at, _ in self.value(inner):
+                        self._part(place, at)
+            return
+        inside = differing(before, value) if before is not None and value is not None and not place.fresh else []
+        if inside and inside != [((), False)]:
+            for path, fresh in inside:
+                for at, _ in self.value(place.at((*place.path, *path), fresh)):
+                    self._part(place, at)
+            return
+        hidden = self.places.is_sensitive(place)
+        texts = [short_text(v, hidden) if v is not None else "nothing" for v in (before, value)]
+        self._facts.add("planned_change", text, *texts, source=source)
+        drift = self._drift.get(change.address)
+        if drift is not None and drift.after.__class__ is not Null:
+            old, new = _at(drift.before, place.path), _at(drift.after, place.path)
+            if old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0]):
+                self._facts.add("drifted", text, change.address, source=StateEntry(change.address))
+        self._mentions(place, unknown=False, before=before, after=value)
+
+    def _root_variable(self, place: Place) -> None:
+        given = self.variables.get(place.name)
+        value = next((v for _, v in self.places.found(place)), None)
+        decl = place.module.config.variables[place.name]
+        hidden = decl.sensitive or self.places.is_sensitive(place)
+        origin: str = given.origin if given is not None else "default"
+        source: Any = decl.span if hidden else decl.default_span or decl.span
+        if given is not None and given.span is not None and origin != "default":
+            origin = given.span.filename
+            source = decl.span if hidden else given.span
+        if origin == "command line":
+            source = CommandLine(f"-var={place.name}")
+        text = short_text(value, hidden) if value is not None else "nothing"
+        self._facts.add("root_variable", str(place), text, origin, source=source)
+
+    # ---------------------------------------------------------------- mentions
+
+    def _mentions(self, place: Place, unknown: bool, before: Value = None, after: Value = None) -> bool:
+        """Facts about what the expressions at a place mention, with `unknown` only of what is not known; whether there
+        is something of that kind. `before` and `after`: the values, where both are known."""
+        found = self.places.origins(place)
+        if found is None:
+            return self._in_blocks(place, unknown)
+        alone = len(found) == 1
+        if alone and before is not None and after is not None and is_json(found[0]):
+            found, alone = within_json(found[0], before, after), False
+        text, hidden = str(place), self.places.is_sensitive(place)
+        some = False
+        own: list[tuple[Given, bool]] = []
+        waiting = [(given, alone) for given in reversed(found)]
+        while waiting:
+            given, direct = waiting.pop()
+            mentioned, calls = chains(given.node)
+            if not unknown and _has_text(given, mentioned) and not (direct and shows_text(given.node, before)):
+                own.append((given, reads_files(call.name for call in calls)))
+            for chain in mentioned:
+                name = chain.base.root if isinstance(chain.base, Traversal) else chain.base.name
+                if name in given.bound:
+                    waiting += [(inner, False) for inner in _of_bound(given, chain, name)]
+                    continue
+                target = self.places.meant(chain, given, place)
+                if target is None:
+                    continue
+                if chain.start == given.node.start and chain.end == given.node.end:
+                    target = target.at(_joined(target.path, given.rest), given.fresh)
+                    copies = direct and not unknown and len(mentioned) == 1
+                else:
+                    copies = False
+                span = self._source(place) if hidden else Span(given.source, chain.start, chain.end)
+                for meant, value in self.value(target):
+                    if unknown and is_wholly_known(value):
+                        continue
+                    some = True
+                    self._facts.add("refers_value", text, str(meant), source=span)
+                    if copies:
+                        self._facts.add("copies", text, str(meant), source=span)
+                        self._was.setdefault(str(meant), before)
+            for call in calls if unknown else ():
+                function = None if "::" in call.name.removeprefix("core::") else lookup(call.name)
+                if function is not None and function.impure:
+                    some = True
+                    span = self._source(place) if hidden else Span(given.source, call.start, call.end)
+                    self._facts.add("impure", text, call.name, source=span)
+        for given, reads in own if some else ():
+            span = self._source(place) if hidden else given.span
+            words = f"the text of {text}" + (" or of a file that it reads" if reads else "")
+            self._facts.add("own_text", text, words, source=span)
+        return some
+
+    def _in_blocks(self, place: Place, unknown: bool) -> bool:
+        some = False
+        for node, source in self.places.in_blocks(place):
+            scope = self.places.instance_scope(place)
+            chain = Chain(node, (), node.start, node.end)
+            target = self.places.meant(chain, Given(node, source, scope, ()), place)
+            for meant, value in self.value(target) if target is not None else ():
+                if not unknown or not is_wholly_known(value):
+                    some = True
+                    span = Span(source, node.start, node.end)
+                    self._facts.add("refers_value", str(place), str(meant), source=span)
+        return some
+
+
+# ---------------------------------------------------------------- helpers
+
+
+def _has_text(given: Given, mentioned: Sequence[Chain]) -> bool:
+    """Whether an expression is more than a mention, or than what is made of the keys of a loop."""
+    node, names = given.node, [c.base.root if isinstance(c.base, Traversal) else c.base.name for c in mentioned]
+    if any(chain.start == node.start and chain.end == node.end for chain in mentioned):
+        return False
+    return not names or any(name not in given.bound or given.bound[name].given is not None for name in names)
+
+
+def _joined(path: Path, rest: Path) -> Path:
+    """A path and one into the value there; of every element, the rest says which."""
+    if rest and ANY in path:
+        at = path.index(ANY)
+        return (*path[:at], rest[0], *path[at + 1 :], *rest[1:])
+    return (*path, *rest)
+
+
+def _of_bound(given: Given, chain: Chain, name: str) -> list[Given]:
+    """Where the value is from that a chain takes from a name of a `for` expression."""
+    bound = given.bound[name].given
+    if bound is None:
+        return []
+    steps = list(chain.base.steps) if isinstance(chain.base, Traversal) else []
+    steps += takewhile(lambda s: isinstance(s, (GetAttr, GetIndex)), chain.suffix)
+    whole = chain.start == given.node.start and chain.end == given.node.end
+    rest = (*bound.rest, *map(path_step, steps), *(given.rest if whole else ()))
+    return origins(bound._replace(rest=rest, fresh=given.fresh and whole))
+
+
+def _at(value: Value, path: Path) -> Value:
+    found = select(value, path) if value is not None else []
+    return found[0][1] if found and len(found[0][0]) == len(path) else None
+
+
+def _without_keys(change: ResourceChange) -> str:
+    try:
+        module = str(parse_module(change.module).config)
+    except AddressError:
+        module = change.module
+    return format_resource(module, change.mode, change.type, change.name)

@@ -1,0 +1,1 @@
+"""One verb a file: what commands do, joined from the stages."""

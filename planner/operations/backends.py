@@ -1,0 +1,301 @@
+"""Which backend keeps the state: what the configuration says now, and what `init` set up.
+
+Every command but `init` demands that the two agree; `init` makes them agree, and copies states where they are kept
+somewhere else from now on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from planner.state.pointer import BackendPointer
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+
+if TYPE_CHECKING:
+    from planner.config.backend import Override
+    from planner.config.model import Config
+    from planner.config.variables import RawVariables
+    from planner.operations.session import Options
+    from planner.state.backends.local import LocalBackend
+    from planner.state.migrate import Ask, Migration
+
+
+@frozen(eq=False)
+class Wanted:
+    """What a backend block asks for; `written` are its own settings, without those of -backend-config."""
+
+    type: str
+    settings: dict[str, Any]
+    written: dict[str, Any]
+
+    @property
+    def hash(self) -> int:
+        """The number that stands for the block; 0 when it is not fit for one."""
+        from planner.state.pointer import settings_hash
+
+        try:
+            return settings_hash(self.type, self.written)
+        except TypeError:
+            return 0
+
+    def matches(self, pointer: BackendPointer) -> bool:
+        """Whether this is the backend that was set up, as far as the block and the options say."""
+        given = {name: value for name, value in self.settings.items() if value is not None}
+        saved = {name: value for name, value in pointer.settings.items() if value is not None}
+        return self.type == pointer.type and given == saved
+
+
+def wanted_backend(
+    config: Config | None, given: RawVariables, workspace: str, overrides: list[Override] | None = None
+) -> tuple[Wanted | None, list[Diagnostic]]:
+    """What the root module's backend block asks for; None when there is no block, or with errors."""
+    if config is None or config.root.backend is None:
+        return None, []
+    from planner.config.backend import backend_settings, texts
+    from planner.state.backends.local import SETTINGS
+
+    kind = config.root.backend.type
+    written, problems = backend_settings(config, given, workspace)
+    settings = written
+    if overrides:
+        settings, problems = backend_settings(config, given, workspace, overrides)
+    if has_errors(problems):
+        return None, problems
+    known = SETTINGS.get(kind, ())
+    return Wanted(kind, texts(settings, known), texts(written, known)), problems
+
+
+def data_folder(options: Options) -> str:
+    """The data directory of the working directory."""
+    from planner.state.workspace import data_directory
+
+    return os.path.join(options.directory, data_directory(os.environ))
+
+
+def saved_backend(pointer: BackendPointer | None) -> tuple[LocalBackend | None, list[Diagnostic]]:
+    """The backend that init set up (None: the default one)."""
+    from planner.state.backends.local import open_backend
+
+    return open_backend("local", {}) if pointer is None else open_backend(pointer.type, pointer.settings)
+
+
+def current_backend(
+    options: Options, config: Config | None, workspace: str, given: RawVariables
+) -> tuple[LocalBackend | None, list[Diagnostic]]:
+    """The backend that holds the state, for every command but init. An error when the block and what init set up
+    differ."""
+    from planner.state.pointer import read_pointer
+
+    pointer, problems = read_pointer(data_folder(options))
+    if has_errors(problems):
+        return None, problems
+    wanted, problems = wanted_backend(config, given, workspace)
+    if has_errors(problems):
+        return None, problems
+    reason = ""
+    if wanted is None and pointer is not None:
+        reason = f'the configuration has no backend any more, but "{pointer.type}" is set up'
+    elif wanted is not None and pointer is None:
+        reason = f'the backend "{wanted.type}" of the configuration is not set up yet'
+    elif wanted is not None and pointer is not None and wanted.hash != pointer.hash and not wanted.matches(pointer):
+        reason = "the settings of the backend have changed"
+        if wanted.type != pointer.type:
+            reason = f'the configuration names the backend "{wanted.type}", but "{pointer.type}" is set up'
+    if reason:
+        return None, [*problems, _init_required(reason)]
+    backend, found = saved_backend(pointer)
+    return backend, [*problems, *found]
+
+
+def _init_required(reason: str) -> Diagnostic:
+    detail = (
+        f"Reason: {reason}.\n\nThe backend keeps the state. Run init: with -migrate-state it copies the state to where "
+        "it is kept from now on, with -reconfigure it leaves every state where it is. Nothing has been changed."
+    )
+    return error("backend.init_required", 'Backend initialization required, please run "planner init"', detail)
+
+
+# ---------------------------------------------------------------- init
+
+
+@frozen(eq=False)
+class BackendInit:
+    """How `init` treats the backend: the values of -backend-config, the other flags, whom to ask (None: nobody) and
+    whom to tell."""
+
+    options: Options
+    config: tuple[str, ...] = ()
+    reconfigure: bool = False
+    migrate_state: bool = False
+    force_copy: bool = False
+    ask: Ask | None = None
+    log: Callable[[str], None] = lambda text: None
+
+
+def init_backend(how: BackendInit, config: Config, workspace: str, given: RawVariables) -> list[Diagnostic]:
+    """Set up the backend that the configuration names, and remember it in the data directory."""
+    try:
+        return _init(how, config, workspace, given)
+    except Failure as failure:
+        return list(failure.diagnostics)
+
+
+def _init(how: BackendInit, config: Config, workspace: str, given: RawVariables) -> list[Diagnostic]:
+    from planner.config.backend import read_overrides
+    from planner.state.backends.local import SETTINGS
+    from planner.state.pointer import read_pointer, write_pointer
+
+    folder = data_folder(how.options)
+    pointer, problems = read_pointer(folder)
+    if has_errors(problems):
+        return problems
+    block = config.root.backend
+    if block is None:
+        if how.config:
+            problems.append(_no_block())
+        if pointer is None:
+            return problems
+        if how.reconfigure:
+            return problems + write_pointer(folder, None)
+        return problems + _unset(how, pointer, folder)
+    overrides, found = read_overrides(how.config, SETTINGS.get(block.type, ()))
+    if block.type in SETTINGS and has_errors(found):
+        return problems + found
+    wanted, found = wanted_backend(config, given, workspace, overrides)
+    problems += found
+    if wanted is None:
+        return problems
+    if pointer is None or how.reconfigure:
+        return problems + _first(how, wanted, folder, workspace)
+    same = pointer.hash == wanted.hash and not how.config
+    if not same and not wanted.matches(pointer):
+        return problems + _change(how, pointer, wanted, folder, workspace)
+    backend, found = saved_backend(pointer)
+    problems += found
+    if backend is None:
+        return problems
+    problems += _select(how, backend, workspace)
+    if pointer.hash != wanted.hash and not has_errors(problems):
+        problems += write_pointer(folder, BackendPointer(pointer.type, pointer.settings, wanted.hash))
+    return problems
+
+
+def _no_block() -> Diagnostic:
+    detail = (
+        'The configuration has no backend block, so -backend-config has no effect. Add `terraform { backend "local" {} '
+        "}`, or the block that you mean, or leave the option out."
+    )
+    return warning("backend.no_block", "Missing backend configuration", detail)
+
+
+def _first(how: BackendInit, wanted: Wanted, folder: str, workspace: str) -> list[Diagnostic]:
+    """A backend where none was set up: states that the default one left in the directory are offered to it."""
+    from planner.state.migrate import has_objects, migrate
+
+    default, backend, problems = _opened(None, wanted)
+    if default is None or backend is None:
+        return problems
+    stores = [default.store(name) for name in default.workspaces()]
+    stores = [store for store in stores if has_objects(store)]
+    if stores:
+        migrate(default, backend, _migration(how, "local", wanted.type))
+        paths = {os.path.normpath(backend.state_path(name)) for name in default.workspaces()}
+        if not any(os.path.normpath(default.state_path(name)) in paths for name in default.workspaces()):
+            for store in stores:
+                problems += store.erase()
+    return problems + _remember(how, wanted, backend, folder, workspace)
+
+
+def _change(how: BackendInit, pointer: BackendPointer, wanted: Wanted, folder: str, workspace: str) -> list[Diagnostic]:
+    """Another backend, or other settings, than the one that was set up."""
+    from planner.state.migrate import migrate
+
+    if not how.migrate_state:
+        return [_changed()]
+    how.log("Backend configuration changed! Looking for states in the former backend.")
+    old, new, problems = _opened(pointer, wanted)
+    if old is None or new is None:
+        return problems
+    migrate(old, new, _migration(how, pointer.type, wanted.type))
+    return problems + _remember(how, wanted, new, folder, workspace)
+
+
+def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagnostic]:
+    """No backend block any more: back to the default."""
+    from planner.state.migrate import migrate
+    from planner.state.pointer import write_pointer
+
+    if not how.migrate_state:
+        return [_changed()]
+    old, problems = saved_backend(pointer)
+    default, found = saved_backend(None)
+    problems += found
+    if old is None or default is None:
+        return problems
+    migrate(old, default, _migration(how, pointer.type, "local"))
+    problems += write_pointer(folder, None)
+    if not has_errors(problems):
+        how.log(f'The backend "{pointer.type}" is not used any more; the state is kept in this directory.')
+    return problems
+
+
+def _changed() -> Diagnostic:
+    detail = (
+        "The backend is not the one that was set up here, so the state may have to move. Use -migrate-state to copy "
+        "it, or -reconfigure to leave every state where it is."
+    )
+    return error("backend.changed", "Backend configuration changed", detail)
+
+
+def _opened(
+    pointer: BackendPointer | None, wanted: Wanted
+) -> tuple[LocalBackend | None, LocalBackend | None, list[Diagnostic]]:
+    from planner.state.backends.local import open_backend
+
+    old, problems = saved_backend(pointer)
+    new, found = open_backend(wanted.type, wanted.settings)
+    return old, new, [*problems, *found]
+
+
+def _remember(how: BackendInit, wanted: Wanted, backend: LocalBackend, folder: str, workspace: str) -> list[Diagnostic]:
+    from planner.state.pointer import write_pointer
+
+    problems = _select(how, backend, workspace)
+    if not has_errors(problems):
+        problems += write_pointer(folder, BackendPointer(wanted.type, wanted.settings, wanted.hash))
+    if not has_errors(problems):
+        how.log(f'\nSuccessfully configured the backend "{wanted.type}"! It is used until its configuration changes.')
+    return problems
+
+
+def _migration(how: BackendInit, source: str, target: str) -> Migration:
+    from planner.state.migrate import Migration
+
+    options = how.options
+    return Migration(source, target, how.ask, how.force_copy, options.lock, options.lock_timeout)
+
+
+def _select(how: BackendInit, backend: LocalBackend, workspace: str) -> list[Diagnostic]:
+    """See to it that the selected workspace exists in the backend."""
+    from planner.state.workspace import select_workspace
+
+    names = backend.workspaces()
+    if workspace in names:
+        return []
+    if len(names) == 1:
+        return select_workspace(how.options.directory, os.environ, names[0])
+    if how.ask is None:
+        detail = "Select one that exists with TF_WORKSPACE or `workspace select`, or create it."
+        return [error("backend.workspace", f'Currently selected workspace "{workspace}" does not exist', detail)]
+    lines = "\n".join(f"{number}. {name}" for number, name in enumerate(names, 1))
+    answer = how.ask(
+        f"The currently selected workspace ({workspace}) does not exist.",
+        f"The number of one of these selects it; `workspace new` creates others.\n\n{lines}",
+    )
+    if not answer.isdecimal() or not 1 <= int(answer) <= len(names):
+        return [error("backend.workspace", "Failed to select workspace", f'"{answer}" is none of the numbers.')]
+    return select_workspace(how.options.directory, os.environ, names[int(answer) - 1])

@@ -1,0 +1,340 @@
+"""`query`: questions in Datalog about what the rules derive, and verbs about the graph.
+
+A question is asked of a directory, a saved plan or a state alone. What it reads is loaded here (and planned, when it is
+about actions); deriving and answering happen in a process of their own, which ends when the time has passed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, field, frozen
+
+from planner.graph.answers import Answers
+from planner.operations import graphs
+from planner.operations.session import Options, Session
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+
+if TYPE_CHECKING:
+    from planner.datalog.ask.question import Query
+    from planner.datalog.engine.evaluate import Database
+    from planner.datalog.engine.fact_base import FactBase
+    from planner.datalog.engine.program import Program
+    from planner.graph.answers import Actions
+    from planner.model.plan import Plan
+    from planner.pipeline import Planned
+    from planner.syntax.node_sets import NodeSet
+
+SECONDS = 30.0
+"""how long a question may take"""
+LIMIT = 100
+"""how many paths are listed"""
+CLOSURE = "waits_for"
+"""the relation that is not derived as a whole: of it, what a question names is searched for"""
+
+
+@frozen
+class Asked:
+    """What is asked: of which operation (`kind` as in `graph`) or plan file, or only of a state file; for how many
+    seconds at most, how many paths, and whether there is to be a picture."""
+
+    kind: str = ""
+    plan_file: str | None = None
+    state_file: str | None = None
+    seconds: float = SECONDS
+    limit: int = LIMIT
+    draw: bool = False
+
+
+@frozen(eq=False)
+class _Ground:
+    """What a question is asked of: the facts of an operation, and the planned actions if there is a plan."""
+
+    facts: FactBase
+    actions: Actions = field(factory=dict)
+
+
+def query(options: Options, words: tuple[str, ...], asked: Asked | None = None) -> tuple[Answers, list[Diagnostic]]:
+    """The answer to a question, and what else there is to say. `words` are a question in Datalog, an expression for a
+    set of vertices, or a verb and its arguments. Raises Failure for a question that makes no sense or takes too long.
+    """
+    asked = asked or Asked()
+    if asked.state_file is not None:
+        return _ask_state(options, words, asked, asked.state_file)
+    from planner import pipeline
+    from planner.graph.build import graph_program, user_files
+
+    made = pipeline.planned(options, asked.plan_file) if asked.plan_file is not None else None
+    if made is not None and (made.plan is None or has_errors(made.diagnostics)):
+        return Answers(), list(made.diagnostics)
+    program = graph_program(made.session.rules if made is not None else user_files(options.rules))
+    expression = _node_set(words, program)
+    if expression is not None:
+        return _ask_graph(options, program, expression, asked, made)
+    parsed, problems = _parsed(program, words[0])
+    ground, more = _ground(options, asked, made, _is_about_changes(program, parsed.predicates))
+    if ground is None:
+        return Answers(), more
+    facts = ground.facts
+    answers, found = _limited(lambda: _answer(program, facts, parsed, asked.draw), asked)
+    return answers, [*problems, *more, *found]
+
+
+def _limited(work: Any, asked: Asked) -> Any:
+    from planner.datalog.ask.limit import run_limited
+
+    return run_limited(work, asked.seconds)
+
+
+# ---------------------------------------------------------------- what is asked
+
+_CALLED = re.compile(r"\s*([a-z_]\w*)\(")
+_NAMED = re.compile(r'\s*(\(|"[^"]*"\s*([-+&]|$)|[a-z_*?][\w*?-]*([.*?\[][^,]*|\s*)$)')
+
+
+def _node_set(words: tuple[str, ...], program: Program) -> NodeSet | None:
+    """The expression that the words are, None when they are a question in Datalog. Raises Failure."""
+    from planner.syntax.node_sets import VERBS, parse_node_set
+    from planner.vocabulary.nearest import did_you_mean
+
+    text = words[0]
+    if len(words) > 1 and text not in VERBS:
+        detail = f"There is no verb {text}.{did_you_mean(text, VERBS)} The verbs are {', '.join(VERBS)};"
+        raise Failure(error("query.verb", "Unknown verb", f"{detail} a question is one word, in single quotes."))
+    if text in VERBS:
+        return parse_node_set(f"{text}({', '.join(words[1:])})")
+    called = _CALLED.match(text)
+    if called is not None:
+        return parse_node_set(text) if _is_verb(called[1], program) else None
+    return parse_node_set(text) if text.strip() not in program.predicates and _NAMED.match(text) else None
+
+
+def _is_verb(name: str, program: Program) -> bool:
+    """Whether a word before a parenthesis is a verb, or rather a misspelt verb than a misspelt predicate."""
+    from planner.datalog.front.functions import FUNCTIONS, TESTS
+    from planner.syntax.node_sets import VERBS
+    from planner.vocabulary.nearest import nearest
+
+    known = (*program.predicates, *FUNCTIONS, *TESTS)
+    if name in VERBS or name in known:
+        return name in VERBS
+    return any(nearest(name, VERBS, most) and not nearest(name, known, most) for most in (1, 2))
+
+
+def _parsed(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
+    from planner.datalog.ask.question import parse_query
+
+    parsed, problems = parse_query(program, text)
+    if parsed is None:
+        raise Failure(problems)
+    return parsed, problems
+
+
+def _is_about_changes(program: Program, predicates: frozenset[str]) -> bool:
+    """Whether a question reads what only a plan can say: a relation of planned changes or of applying them, itself or
+    through rules of users."""
+    waiting, seen = list(predicates), set(predicates)
+    while waiting:
+        predicate = program.predicates[waiting.pop()]
+        if predicate.is_core:
+            if predicate.span.filename.startswith(("apply/", "inputs/changes")):
+                return True
+            continue
+        from planner.datalog.front.literals import atoms
+
+        for rule in program.rules_for(predicate.name):
+            for atom, _ in atoms(rule.body):
+                if atom.predicate not in seen:
+                    seen.add(atom.predicate)
+                    waiting.append(atom.predicate)
+    return False
+
+
+# ---------------------------------------------------------------- what it is asked of
+
+
+def _ground(
+    options: Options, asked: Asked, made: Planned | None, planned: bool
+) -> tuple[_Ground | None, list[Diagnostic]]:
+    """The facts of the operation that is asked about: of a plan that is there, or made where only a plan can answer."""
+    from planner import pipeline
+
+    kind = asked.kind or ("apply" if made or planned else "plan")
+    if made is not None or planned or kind == "apply":
+        mode = {"plan-destroy": "destroy", "plan-refresh-only": "refresh-only"}.get(kind, options.mode)
+        made = made or pipeline.planned(evolve(options, mode=mode))
+        if made.plan is None or has_errors(made.diagnostics):
+            return None, list(made.diagnostics)
+        return _planned_ground(made.session, made.plan, kind), []
+    session = pipeline.load_for_graph(options)
+    if session.failed or session.config is None or session.state is None:
+        return None, list(session.diagnostics)
+    from planner.plan.moves import apply_moves
+
+    is_destroy = kind == "plan-destroy" or options.mode == "destroy"
+    walk = graphs.DESTROY_WALKS["plan"] if is_destroy else "plan"
+    return _Ground(graphs.graph_facts(walk, session, apply_moves(session.config, session.state).state)), []
+
+
+def _planned_ground(session: Session, plan: Plan, kind: str) -> _Ground:
+
+    assert session.config is not None
+    if kind == "apply":
+        facts = graphs.apply_facts(plan, session)
+    else:
+        walk = graphs.DESTROY_WALKS["plan"] if plan.mode == "destroy" else "plan"
+        facts = graphs.graph_facts(walk, session, plan.prior_state)
+    return _Ground(facts, _actions(plan, session))
+
+
+def _actions(plan: Plan, session: Session) -> Actions:
+    from planner.datalog.engine.fact_base import FactBuilder
+    from planner.facts.from_changes import from_changes
+
+    assert session.config is not None
+    facts = FactBuilder()
+    from_changes(facts, plan.changes, plan.prior_state, session.config)
+    built = facts.build()
+    objects = {row[0]: row[1] for row in built.relation("instance")}
+    found: Actions = {}
+    for instance, action in built.sorted("planned"):
+        for about in (objects[instance], instance):
+            # a resource without keys has the name of its only instance
+            if (instance, action) not in found.setdefault((about, ""), []):
+                found[about, ""].append((instance, action))
+    for instance, key, action in built.sorted("planned_deposed"):
+        found.setdefault((instance, key), []).append((instance, action))
+    return found
+
+
+# ---------------------------------------------------------------- Datalog
+
+
+def _answer(program: Program, facts: FactBase, parsed: Query, draw: bool) -> tuple[Answers, list[Diagnostic]]:
+    """Derive what a question needs and answer it."""
+    from planner.datalog.ask.question import ask
+    from planner.datalog.engine.evaluate import evaluate
+    from planner.datalog.front.values import decode
+    from planner.graph.answers import DRAWN, picture_of_rows
+    from planner.graph.meant import meant_query
+
+    want = {"node", *parsed.predicates} - {CLOSURE}
+    if draw:
+        want.update(DRAWN)
+    if CLOSURE in parsed.predicates:
+        want.add("edge")
+    database = evaluate(program, facts, want)
+    nodes = {row[0] for row in database["node"]}
+    parsed, problems = meant_query(nodes, program.predicates, parsed)
+    if CLOSURE in parsed.predicates:
+        database = database.narrowed(CLOSURE, _closure(database, parsed))
+    found = ask(program, database, parsed)
+    rows = [tuple(decode(value) for value in row) for row in found.rows]
+    picture = picture_of_rows(database, found.columns, rows) if draw else None
+    return Answers(found.columns, rows, picture), problems
+
+
+def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
+    """As much of waits_for as the question reads."""
+    from planner.datalog.front.literals import atoms
+    from planner.graph.verbs import Waiting, waits_for
+    from planner.syntax.rule_syntax import Constant
+
+    ends = []
+    for atom, _ in atoms(parsed.rule.body):
+        if atom.predicate == CLOSURE:
+            dependent, dependency = (t.value if isinstance(t, Constant) else None for t in atom.arguments)
+            ends.append((dependent, dependency))
+    return waits_for(Waiting.of(database), ends)  # type: ignore[arg-type]
+
+
+def _ask_state(options: Options, words: tuple[str, ...], asked: Asked, path: str) -> tuple[Answers, list[Diagnostic]]:
+    """A question about a state alone: no configuration, no graph."""
+    from planner.datalog.engine.fact_base import FactBuilder
+    from planner.facts.from_state import from_state
+    from planner.graph.build import graph_program
+    from planner.operations.shown import show
+    from planner.state.model import State
+
+    program = _state_program()
+    if _node_set(words, graph_program()) is not None:
+        detail = "A state has no graph: verbs and sets of vertices need the configuration or a plan."
+        raise Failure(error("query.no_graph", "There is no graph", detail))
+    try:
+        parsed, problems = _parsed(program, words[0])
+    except Failure as failure:
+        raise Failure([_of_the_graph(d, graph_program()) for d in failure.diagnostics]) from None
+    shown = show(options, path)
+    if has_errors(shown.diagnostics):
+        return Answers(), list(shown.diagnostics)
+    if shown.plan is not None:
+        raise Failure(error("query.state", "Not a state", f"{path} is a plan file: give it to -plan."))
+    if asked.draw:
+        raise Failure(error("query.no_graph", "There is no graph", "A state alone has no vertices to draw."))
+    facts = FactBuilder()
+    from_state(facts, shown.state or State())
+    built = facts.build()
+
+    def work() -> Answers:
+        from planner.datalog.ask.question import ask
+        from planner.datalog.engine.evaluate import evaluate
+        from planner.datalog.front.values import decode
+
+        found = ask(program, evaluate(program, built, parsed.predicates), parsed)
+        return Answers(found.columns, [tuple(decode(value) for value in row) for row in found.rows])
+
+    return _limited(work, asked), problems
+
+
+def _state_program() -> Program:
+    """The relations of a state alone: their declarations, and no rules."""
+    from planner.datalog.engine.program import Program
+    from planner.support.assets import rules_path
+
+    names = ("atoms.dl", "inputs/state.dl")
+    program, diagnostics = Program.load([(name, (rules_path() / name).read_text(encoding="utf-8")) for name in names])
+    if program is None:
+        raise Failure([d for d in diagnostics if d.is_error])
+    return program
+
+
+def _of_the_graph(problem: Diagnostic, program: Program) -> Diagnostic:
+    """A relation that a state alone does not have is known to a graph: say so."""
+    if problem.code == "rules.unknown_predicate" and problem.subject is not None:
+        name = problem.subject.text.partition("(")[0].strip()
+        if name in program.predicates:
+            detail = (
+                f"{name} is derived from a configuration. A state alone has the relations of rules/inputs/state.dl."
+            )
+            return evolve(problem, summary="Not a relation of a state", detail=detail)
+    return problem
+
+
+# ---------------------------------------------------------------- verbs
+
+
+def _ask_graph(
+    options: Options, program: Program, expression: NodeSet, asked: Asked, made: Planned | None
+) -> tuple[Answers, list[Diagnostic]]:
+    """An expression for a set of vertices, or a verb. How far a change reaches is asked of the graph of planning, as
+    what does not change has no vertex in that of applying; but its actions need a plan."""
+    from planner.graph.answers import verb_of
+
+    is_blast = verb_of(expression) == "blast"
+    if is_blast and not asked.kind and made is None:
+        asked = evolve(asked, kind="plan-destroy" if options.mode == "destroy" else "plan")
+    ground, problems = _ground(options, asked, made, is_blast)
+    if ground is None:
+        return Answers(), problems
+    facts, actions = ground.facts, ground.actions
+
+    def work() -> tuple[Answers, list[Diagnostic]]:
+        from planner.datalog.engine.evaluate import evaluate
+        from planner.graph.answers import ABOUT, DRAWN, search
+
+        want = {"node", "edge", *(DRAWN if asked.draw else ()), *(ABOUT if is_blast else ())}
+        return search(evaluate(program, facts, want), expression, actions, asked.limit, asked.draw)
+
+    answers, found = _limited(work, asked)
+    return answers, [*problems, *found]

@@ -1,0 +1,330 @@
+"""Users' rule files and cases: read, checked beside the rules of the product, tested. Everything that could take long
+or grow without bound runs in a process of its own with limits of time and memory."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
+
+from attrs import evolve, field, frozen
+
+from planner.datalog.engine.program import Program
+from planner.datalog.front.model import Rule
+from planner.datalog.tools.suite import Outcome, bounded, run, untested
+from planner.operations import rulebook
+from planner.support.disk import read_whole
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.span import Source, Span
+
+LOAD_SECONDS = 30.0
+"""for parsing, checking and compiling the rules of one program"""
+CASE_SECONDS = 10.0
+"""for evaluating one case"""
+MOST_DIAGNOSTICS = 100
+"""that are shown; more would not be read"""
+MOST_BYTES = 4 << 20
+"""of all files together: generated rules and all"""
+
+_REASONS = {
+    errno.EFBIG: f"Rule files have at most {MOST_BYTES >> 20} MiB together",
+    errno.EINVAL: "It is not a regular file",
+}
+
+Files = list[tuple[str, str]]
+T = TypeVar("T")
+
+
+LONGEST_LINE = 100_000
+"""in characters: diagnostics count columns and show lines"""
+OWN_FOLDER = os.path.join(".planner", "rules")
+"""where the rules of a configuration stand"""
+
+
+def default_words() -> list[str]:
+    """What is meant when nothing is named: the folder for rules if there is one, else the working directory."""
+    return [OWN_FOLDER] if os.path.isdir(OWN_FOLDER) else ["."]
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, list[Diagnostic]]:
+    """(name, text) of the files that the words name; of a folder, all with one of the endings in it and below, sorted,
+    without hidden folders. Each once."""
+    files: dict[str, str] = {}
+    problems: list[Diagnostic] = []
+    left = MOST_BYTES
+    for path in _paths(words, endings, problems):
+        if path in files:
+            continue
+        try:
+            data = read_whole(path, left)
+            left -= len(data)
+            files[path] = _text(data)
+        except UnicodeDecodeError as problem:
+            detail = f"The file is not UTF-8 text: at byte {problem.start} stands one that cannot be there."
+            problems.append(error("file.encoding", f"Cannot read {path}", detail))
+        except (OSError, ValueError) as problem:
+            reason = getattr(problem, "strerror", None) or str(problem)
+            reason = _REASONS.get(getattr(problem, "errno", 0), reason)
+            problems.append(error("file.unreadable", f"Cannot read {path}", f"{reason}."))
+    return list(files.items()), problems
+
+
+def _paths(words: Iterable[str], endings: tuple[str, ...], problems: list[Diagnostic]) -> Iterator[str]:
+    for word in words:
+        path = os.path.normpath(word)
+        if not os.path.isdir(path):
+            yield path
+            continue
+        found = []
+        for folder, folders, names in os.walk(path):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            found += [os.path.normpath(os.path.join(folder, n)) for n in names if n.endswith(endings) and n[0] != "."]
+        if not found:
+            detail = f"There is no file with the ending {' or '.join(endings)} in {path}."
+            problems.append(error("rules.no_files", "Nothing to read", detail))
+        yield from sorted(found)
+
+
+def _text(data: bytes) -> str:
+    """Raises ValueError for lines that nobody wrote."""
+    text = data.decode("utf-8")
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > LONGEST_LINE:
+            raise ValueError(f"Line {number} has more than {LONGEST_LINE} characters")
+    return text
+
+
+# ---------------------------------------------------------------- loading
+
+
+def _names(file: tuple[str, str]) -> tuple[set[str], set[str]]:
+    """The predicates and types that a file of rules or cases declares, and those that it mentions."""
+    from planner.datalog.front.literals import atoms
+    from planner.syntax.rule_parse import parse_rules
+    from planner.syntax.rule_syntax import Declaration, Directive, RuleSyntax, TypeDeclaration, Want
+
+    declared: set[str] = set()
+    mentioned: set[str] = set()
+    for statement in parse_rules(*file)[0].statements:
+        if isinstance(statement, RuleSyntax):
+            mentioned |= {statement.head.predicate, *(atom.predicate for atom, _ in atoms(statement.body))}
+        elif isinstance(statement, Want):
+            mentioned |= {*(atom.predicate for atom in statement.atoms), *(name.text for name in statement.none)}
+        elif isinstance(statement, Directive):
+            mentioned |= {name.text for name in statement.names}
+        elif isinstance(statement, Declaration):
+            declared.add(statement.name.text)
+            mentioned |= {name.text for name in statement.inputs}
+            mentioned |= {f".type {column.type.text}" for column in statement.columns}
+        elif isinstance(statement, TypeDeclaration):
+            declared.add(f".type {statement.name.text}")
+            mentioned.add(f".type {statement.base.text}")
+    return declared, mentioned
+
+
+def choose(files: Files) -> str:
+    """The program of the product that files of rules or cases are written for: the one that declares most of the
+    predicates that they mention and do not declare."""
+    names = list(map(_names, files))
+    wanted = {name for _, mentioned in names for name in mentioned} - {name for own, _ in names for name in own}
+    known = {name: len(wanted & set(rulebook.program(name).predicates)) for name in rulebook.PROGRAMS}
+    return max(known, key=lambda name: known[name])  # the first among equals
+
+
+def about(case: tuple[str, str], rules: Files) -> Files:
+    """The rule files that a file of cases is about: its namesake and the files that declare what it reads, directly or
+    through others; all of them if it has no namesake."""
+    namesake = f"{case[0].removesuffix('.case')}.dl"
+    names = {file[0]: _names(file) for file in rules}
+    if namesake not in names:
+        return rules
+    wanted = names[namesake][1] | _names(case)[1]
+    found = {namesake}
+    while more := {path for path, (declared, _) in names.items() if path not in found and declared & wanted}:
+        found |= more
+        wanted |= {name for path in more for name in names[path][1]}
+    return [file for file in rules if file[0] in found]
+
+
+def load(files: Files, name: str) -> tuple[Program | None, list[Diagnostic]]:
+    """The rules of a program of the product together with these files, which may not change what it declares."""
+    core = rulebook.program(name).files
+    names = {file for file, _text in core}
+    # a user's file may be called like one of the product's and is no part of it for that
+    own = [(f"./{file}" if file in names else file, text) for file, text in files]
+    program, diagnostics = Program.load([*core, *own], core=names)
+    return program, [d for d in diagnostics if d.is_error or d.subject is None or d.subject.filename not in names]
+
+
+@frozen
+class Checked:
+    """The name of the program that files were checked with, and what is wrong."""
+
+    program: str
+    diagnostics: list[Diagnostic]
+
+
+def check(rules: Files, name: str = "", cases: Files | None = None) -> Checked:
+    """Check files of rules beside a program of the product: the named one, or the one that they (and the cases) are
+    written for."""
+
+    def work() -> tuple[str, list[Diagnostic]]:
+        found = name or choose([*rules, *(cases or ())])
+        return found, _first(load(rules, found)[1])
+
+    try:
+        if name:
+            rulebook.program(name)  # raises Failure for an unknown one
+        found, diagnostics = _limited(work)
+    except Failure as failure:
+        return Checked(name, failure.diagnostics)
+    core = rulebook.program(found).files
+    return Checked(found, _placed(diagnostics, [*rules, *core]))
+
+
+def _first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """The first ones, errors before warnings, and how many there are beyond."""
+    more = len(diagnostics) - MOST_DIAGNOSTICS
+    if more <= 0:
+        return diagnostics
+    kept = sorted(diagnostics, key=lambda d: not d.is_error)[:MOST_DIAGNOSTICS]
+    make = error if has_errors(kept) else warning
+    return [*kept, make("rules.more", "Not everything is shown", f"There are {more} more of these.")]
+
+
+def _limited(work: Callable[[], T]) -> T:
+    """The result of `work`, which loads rules. Raises Failure when it is too much."""
+
+    def guarded() -> T:
+        try:
+            return work()
+        except RecursionError:
+            raise Failure(_too_much("depth")) from None
+
+    return bounded(guarded, LOAD_SECONDS, _too_much)
+
+
+def _too_much(what: str) -> Diagnostic:
+    limit = {
+        "time": f"within {LOAD_SECONDS:g} seconds",
+        "memory": "in the memory that is allowed",
+        "depth": "because something in them is nested too deeply",
+    }[what]
+    detail = f"The rules could not be read and checked {limit}. Make the files smaller, or the rules simpler."
+    return error(f"rules.{what}", "Rules too large", detail)
+
+
+def _placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]]) -> list[Diagnostic]:
+    """Diagnostics from another process, which come without the texts that they are about."""
+    sources = {name: Source(name, text) for name, text in files}
+    sources |= {f"./{name}": Source(f"./{name}", source.text) for name, source in sources.items()}
+    return [
+        evolve(d, subject=Span(sources[d.subject.filename], d.subject.start, d.subject.end)) if d.subject else d
+        for d in diagnostics
+    ]
+
+
+# ---------------------------------------------------------------- testing
+
+
+@frozen
+class Tested:
+    """The outcomes of the cases of each file; and what is wrong with the input: broken rules, broken cases, rules that
+    deny and are not tested."""
+
+    outcomes: dict[str, list[Outcome]] = field(factory=dict)
+    diagnostics: list[Diagnostic] = field(factory=list)
+
+    @property
+    def passed(self) -> bool:
+        return not has_errors(self.diagnostics) and all(o.holds for found in self.outcomes.values() for o in found)
+
+
+def run_tests(words: Sequence[str], name: str = "") -> Tested:
+    """Run the cases in the named files and folders with the rules beside them. All `.dl` files of a folder are checked
+    together; a file of cases is run with those that it is about. Where single files are named, only rules in these and
+    in the namesakes of cases have to be tested."""
+    files, problems = read_files(words, (".case", ".dl"))
+    cases = [file for file in files if not file[0].endswith(".dl")]
+    found = Tested({}, problems)
+    folders = sorted({os.path.dirname(path) for path, _text in files})
+    named = [os.path.normpath(word) for word in words if os.path.isdir(word)]
+    for folder in folders:
+        is_whole = any(at in (".", folder) or folder.startswith(at + os.sep) for at in named)
+        beside, more = _beside(folder, files)
+        found.diagnostics.extend(more)
+        here = [file for file in cases if os.path.dirname(file[0]) == folder]
+        # Without rules beside them, files of cases are about the product's, and each may be about another program.
+        groups = [here] if beside else [[file] for file in here]
+        for group in groups:
+            _test_group(beside, group, name, found, None if is_whole else {path for path, _text in files})
+    if not cases and not has_errors(found.diagnostics):
+        detail = "A file of cases ends in .case and stands beside the rules that it is about."
+        found.diagnostics.append(error("rules.no_cases", "There are no cases", detail))
+    return found
+
+
+def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
+    """The rule files in a folder: those read already, and the others."""
+    known = dict(files)
+    paths = [os.path.normpath(os.path.join(folder, n)) for n in os.listdir(folder or ".") if n.endswith(".dl")]
+    others, problems = read_files([path for path in sorted(paths) if path not in known], (".dl",))
+    here = {path: text for path, text in known.items() if path.endswith(".dl") and os.path.dirname(path) == folder}
+    return sorted({**here, **dict(others)}.items()), problems
+
+
+def _test_group(rules: Files, cases: Files, name: str, found: Tested, named: set[str] | None) -> None:
+    checked = check(rules, name, cases)
+    found.diagnostics.extend(checked.diagnostics)
+    if has_errors(checked.diagnostics):
+        return
+    programs: dict[tuple[str, ...], Program] = {}
+    outcomes = {}
+    for case in cases:
+        subject = _limited(partial(about, case, rules))
+        key = tuple(path for path, _text in subject)
+        if key not in programs:
+            programs[key] = _checked(subject, checked.program)
+        outcomes[case[0]] = _test_file(programs[key], *case, found)
+    found.outcomes.update(outcomes)
+    if not has_errors(found.diagnostics):
+        wanted = {path for path, _text in rules}
+        if named is not None:
+            wanted &= named | {f"{path.removesuffix('.case')}.dl" for path, _text in cases}
+        own = _own(_checked(rules, checked.program), wanted)
+        found.diagnostics.extend(untested(own, list(outcomes.values())))
+
+
+def _checked(rules: Files, name: str) -> Program:
+    """Rules that `check` found right, loaded in this process: that has shown that it is quick. Raises Failure when they
+    are right only together with others."""
+    program, diagnostics = load(rules, name)
+    if program is None:
+        raise Failure(diagnostics)
+    return program
+
+
+def _own(program: Program, names: set[str]) -> list[Rule]:
+    return [rule for rule in program.rules if os.path.normpath(rule.file) in names and not rule.is_core]
+
+
+def _test_file(program: Program, path: str, text: str, found: Tested) -> list[Outcome]:
+    from planner.datalog.tools.cases import load_cases
+
+    try:
+        problems = _placed(_limited(lambda: _first(load_cases(program, path, text)[1])), [(path, text)])
+    except Failure as failure:
+        problems = failure.diagnostics
+    found.diagnostics.extend(problems)
+    if has_errors(problems):
+        return []
+    cases = load_cases(program, path, text)[0]
+    if not cases:
+        detail = 'Begin a case with .case "what should hold", and say with .want what should be derived.'
+        found.diagnostics.append(error("rules.no_cases", f"No case in {path}", detail))
+    return run(program, cases, CASE_SECONDS)

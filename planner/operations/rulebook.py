@@ -1,0 +1,197 @@
+"""The rules of the product as a book to look things up in: its programs, their rules, predicates and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from planner.datalog.engine.program import Program
+from planner.datalog.front.model import Predicate, Rule
+from planner.datalog.front.reasons import first_sentence
+from planner.datalog.tools.describe import Description, PredicateGraph, describe, predicate_graph
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+
+if TYPE_CHECKING:
+    from planner.datalog.engine.evaluate import Database
+    from planner.operations.session import Options
+
+
+def _graph() -> Program:
+    from planner.graph.build import graph_program
+
+    return graph_program()
+
+
+def _decisions() -> Program:
+    from planner.programs.rule_programs import decision_program
+
+    return decision_program()
+
+
+def _moves() -> Program:
+    from planner.programs.rule_programs import move_program
+
+    return move_program()
+
+
+def _causes() -> Program:
+    from planner.programs.rule_programs import cause_program
+
+    return cause_program()
+
+
+def _policy() -> Program:
+    from planner.policy.program import load_policies
+
+    policies, problems = load_policies(())
+    if policies is None:
+        raise Failure(problems)
+    return policies.program
+
+
+def _batch() -> Program:
+    from planner.programs.fleet import batch_program
+
+    return batch_program()
+
+
+PROGRAMS: dict[str, Callable[[], Program]] = {
+    "graph": _graph,
+    "decisions": _decisions,
+    "moves": _moves,
+    "causes": _causes,
+    "policy": _policy,
+    "batch": _batch,
+}
+"""What is evaluated together, by name. Programs share column types and files; what stands in a file of several is
+listed with the first."""
+
+
+def program(name: str) -> Program:
+    """A program of the product. Raises Failure for a name that there is not."""
+    if name not in PROGRAMS:
+        detail = f"The programs are: {', '.join(PROGRAMS)}."
+        raise Failure(error("rules.unknown_program", f"There is no program {name}", detail))
+    return PROGRAMS[name]()
+
+
+def rules() -> Iterator[tuple[str, Rule]]:
+    """Every rule with the name of its program, in the order of programs and files."""
+    for name, own in _files().items():
+        yield from ((name, rule) for rule in program(name).rules if rule.file in own)
+
+
+def _files() -> dict[str, set[str]]:
+    """The files that each program is the first to have."""
+    found: dict[str, set[str]] = {}
+    seen: set[str] = set()
+    for name in PROGRAMS:
+        files = {p.span.filename for p in program(name).predicates.values()} | {r.file for r in program(name).rules}
+        found[name] = files - seen
+        seen |= files
+    return found
+
+
+def rule_json(name: str, rule: Rule) -> dict[str, Any]:
+    """A rule of a program as `rules list -json` writes it, format 1.0."""
+    return {
+        "name": rule.name,
+        "text": rule.text,
+        "reason": rule.reason,
+        "predicate": rule.head.predicate,
+        "file": rule.file,
+        "line": rule.line,
+        "program": name,
+    }
+
+
+# ---------------------------------------------------------------- predicates
+
+
+@frozen
+class Entry:
+    """A predicate of one program."""
+
+    program: str
+    description: Description
+
+    @property
+    def predicate(self) -> Predicate:
+        return self.description.predicate
+
+    @property
+    def meaning(self) -> str:
+        """One line: the first sentence of the doc comment, else its first line."""
+        return first_sentence(self.predicate) or self.predicate.doc.split("\n")[0]
+
+
+def entries() -> list[Entry]:
+    """Every predicate, sorted by name, then in the order of the programs."""
+    files = _files()
+    found = [
+        Entry(name, d)
+        for name in PROGRAMS
+        for d in describe(program(name)).values()
+        if d.predicate.span.filename in files[name]
+    ]
+    return sorted(found, key=lambda e: e.predicate.name)
+
+
+def entries_of(name: str) -> list[Entry]:
+    """The predicates of this name. Raises Failure with the nearest name when there is none."""
+    everything = entries()
+    found = [e for e in everything if e.predicate.name == name]
+    if not found:
+        raise Failure(_unknown(name, (e.predicate.name for e in everything)))
+    return found
+
+
+def _unknown(name: str, known: Iterator[str]) -> Diagnostic:
+    from planner.datalog.front.link import nearest
+
+    detail = f"There is no predicate {name}.{nearest(name, known)} All of them are listed by: planner rules doc"
+    return error("rules.unknown_predicate", "Unknown predicate", detail)
+
+
+def entry_json(entry: Entry) -> dict[str, Any]:
+    """A predicate as `rules doc -json` writes it, format 1.0."""
+    predicate, description = entry.predicate, entry.description
+    native = {"operator": predicate.operator, "inputs": list(predicate.inputs)} if predicate.operator else None
+    return {
+        "name": predicate.name,
+        "program": entry.program,
+        "columns": [{"name": c.name, "type": c.type.name, "base": c.type.base} for c in predicate.columns],
+        "meaning": entry.meaning,
+        "doc": predicate.doc,
+        "file": predicate.span.filename,
+        "line": predicate.span.line,
+        "input": predicate.is_input,
+        "output": predicate.is_output,
+        "open": predicate.is_open,
+        "native": native,
+        "rules": [{"name": rule.name, "text": rule.text} for rule in description.rules],
+        "read_by": [rule.name for rule in description.readers],
+        "native_readers": list(description.natives),
+    }
+
+
+def dependency_graphs(of: str | None = None) -> dict[str, PredicateGraph]:
+    """Program name to the dependencies of its predicates; with `of`, only what this predicate rests on. Raises Failure
+    for an unknown one."""
+    if of is None:
+        return {name: predicate_graph(program(name)) for name in PROGRAMS}
+    return {e.program: predicate_graph(program(e.program), of) for e in entries_of(of)}
+
+
+# ---------------------------------------------------------------- costs
+
+
+def evaluation(options: Options, kind: str = "plan") -> tuple[Database | None, list[Diagnostic]]:
+    """The evaluated graph rules of an operation (plan, plan-refresh-only, plan-destroy, apply) on the configuration
+    that the options name; None when it cannot be loaded."""
+    from planner import pipeline
+
+    graph = pipeline.graph(options, kind, None, as_planned=True)
+    return graph.database, list(graph.diagnostics)

@@ -1,0 +1,179 @@
+"""Workspaces: several states of one configuration, one of them selected."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal
+
+from planner.operations.session import Options
+from planner.operations.shown import stored_state
+from planner.state.backends.local import DEFAULT_WORKSPACE
+from planner.vocabulary.address import format_key
+from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
+
+if TYPE_CHECKING:
+    from planner.state.backends.local import LocalBackend
+    from planner.state.model import State
+
+Selected = Literal["as before", "switched", "created"]
+
+
+def workspace_name(options: Options) -> tuple[str, list[Diagnostic]]:
+    """The selected workspace."""
+    from planner.state.workspace import current_workspace
+
+    name, _, problems = current_workspace(options.directory, os.environ)
+    return name, problems
+
+
+def workspaces(options: Options) -> tuple[list[str], str, list[Diagnostic]]:
+    """All workspaces, and which one is selected."""
+    current, problems = workspace_name(options)
+    backend, found = _backend(options)
+    problems = [*problems, *found]
+    if backend is None:
+        return [], current, problems
+    try:
+        return backend.workspaces(), current, problems
+    except OSError as problem:
+        return [], current, [*problems, _os_problem("list the workspaces", problem)]
+
+
+def workspace_new(options: Options, name: str) -> list[Diagnostic]:
+    """Create a workspace and select it; with `state_path` it begins with a copy of that state."""
+    names, _, problems = _changeable(options, name)
+    if has_errors(problems):
+        return problems
+    if name in names:
+        return [error("workspace.exists", f'Workspace "{name}" already exists', "Choose another name, or select it.")]
+    return problems + _create(options, name)
+
+
+def workspace_select(options: Options, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
+    """Select a workspace, and what that came to; `create` makes it first when it does not exist."""
+    names, current, problems = _changeable(options, name)
+    if has_errors(problems):
+        return "as before", problems
+    if name not in names:
+        if not create:
+            detail = "Create it with `planner workspace new`, or select it with -or-create."
+            return "as before", [*problems, error("workspace.unknown", f'Workspace "{name}" doesn\'t exist', detail)]
+        return "created", problems + _create(options, name)
+    if name == current:
+        return "as before", problems
+    return "switched", problems + _select(options, name)
+
+
+def workspace_delete(options: Options, name: str, force: bool = False) -> list[Diagnostic]:
+    """Delete a workspace and its state. Without `force`, one that still manages objects is kept, and they are named;
+    with it there is a warning that names them."""
+    names, current, problems = _changeable(options, name, selects=False)
+    backend, _ = _backend(options)
+    if has_errors(problems) or backend is None:
+        return problems
+    refused = ""
+    if name not in names:
+        return [*problems, error("workspace.unknown", f'Workspace "{name}" doesn\'t exist', "Nothing was deleted.")]
+    if name == DEFAULT_WORKSPACE:
+        refused = "The default workspace cannot be deleted."
+    elif name == current:
+        refused = "It is selected. Select another one first."
+    if refused:
+        return [*problems, error("workspace.kept", f'Workspace "{name}" is kept', refused)]
+    store = backend.store(name)
+    found = store.lock("workspace-delete", options.lock_timeout) if options.lock else []
+    if has_errors(found):
+        return [*problems, *found]
+    try:
+        state, found = store.read()
+    finally:
+        if options.lock:
+            store.unlock()
+    problems = [*problems, *found]
+    if has_errors(problems):
+        return problems
+    left = managed_objects(state) if state is not None else []
+    names_left = "".join(f"\n  - {address}" for address in left)
+    if left and not force:
+        detail = (
+            f"It still manages {len(left)} object{'' if len(left) == 1 else 's'}:{names_left}\n\nDestroy them first, "
+            "or use -force to leave them unmanaged: then nobody knows of them any more."
+        )
+        return [*problems, error("workspace.kept", "Workspace is not empty", detail)]
+    if left:
+        detail = f'Workspace "{name}" was not empty. These objects still exist, and nothing manages them:{names_left}'
+        problems = [*problems, warning("workspace.not_empty", "Objects are left unmanaged", detail)]
+    try:
+        backend.delete_workspace(name)
+    except OSError as problem:
+        return [*problems, _os_problem("delete the workspace", problem)]
+    return problems
+
+
+def managed_objects(state: State) -> list[str]:
+    """The addresses of the managed objects in a state, deposed ones too; data sources are none."""
+    found = []
+    for resource, instance in state.instances():
+        if resource.mode == "managed":
+            address = resource.address + format_key(instance.key)
+            found += [address] if instance.current is not None else []
+            found += [f"{address} (deposed object {key})" for key in sorted(instance.deposed)]
+    return found
+
+
+def _changeable(options: Options, name: str, selects: bool = True) -> tuple[list[str], str, list[Diagnostic]]:
+    """The workspaces and the selected one, when the name is allowed and the selection is ours to change."""
+    from planner.state.workspace import current_workspace, valid_workspace_name
+
+    _, forced, problems = current_workspace(options.directory, os.environ)
+    if forced and selects:
+        detail = "TF_WORKSPACE selects the workspace. Unset the variable to select or create one by command."
+        return [], "", [error("workspace.forced", "The workspace is selected by the environment", detail)]
+    if not valid_workspace_name(name):
+        detail = f'"{name}" is not allowed: names take letters, digits and -_.~$&+=:@.'
+        return [], "", [error("workspace.name", "Invalid workspace name", detail)]
+    if has_errors(problems):
+        return [], "", problems
+    return workspaces(options)
+
+
+def _create(options: Options, name: str) -> list[Diagnostic]:
+    backend, problems = _backend(options)
+    if backend is None:
+        return problems
+    begins_with = None
+    if options.state_path:
+        from planner.state.backends.local import StateStore
+
+        begins_with, found = StateStore(options.state_path).read()
+        problems = [*problems, *found]
+        if begins_with is None and not has_errors(found):
+            detail = f"There is no state file {options.state_path}. Nothing was created."
+            problems = [*problems, error("workspace.no_state", "No state to copy", detail)]
+        if has_errors(problems):
+            return problems
+    try:
+        backend.create_workspace(name)
+    except OSError as problem:
+        return [*problems, _os_problem("create the workspace", problem)]
+    if begins_with is not None:
+        problems = [*problems, *backend.store(name).put(begins_with)[1]]
+    return [*problems, *_select(options, name)]
+
+
+def _select(options: Options, name: str) -> list[Diagnostic]:
+    from planner.state.workspace import select_workspace
+
+    return select_workspace(options.directory, os.environ, name)
+
+
+def _backend(options: Options) -> tuple[LocalBackend | None, list[Diagnostic]]:
+    """The backend of the directory, whatever its state is."""
+    from attrs import evolve
+
+    shown = stored_state(evolve(options, state_path=None))
+    return shown.session.backend, [d for d in shown.diagnostics if shown.session.backend is None]
+
+
+def _os_problem(verb: str, problem: OSError) -> Diagnostic:
+    return error("workspace.files", f"Cannot {verb}", f"{problem.filename}: {problem.strerror}.")

@@ -1,0 +1,1 @@
+"""Which rule files make up which program."""

@@ -1,0 +1,155 @@
+"""Diagnostics for people: title, place, the lines concerned with the subject marked, explanation.
+
+On a terminal each stands at a rule in the colour of its severity; elsewhere it is plain text, so that logs and scripts
+find `Error: ` at the start of a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from attrs import evolve
+
+from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
+from planner.render.streams import visible
+from planner.render.terminal import Paint, Terminal, wrap
+from planner.vocabulary.diagnostic import Diagnostic
+
+TYPED = "<query>"
+"""the name of what was typed as a word of the command line: a caret shows the place, as there is no editor to go to"""
+
+DEPRECATIONS = {
+    "all": frozenset[str](),
+    "local": frozenset(("plan.deprecated_remote_variable",)),
+    "none": frozenset(("plan.deprecated_variable", "plan.deprecated_remote_variable")),
+}
+"""level of -deprecation -> codes of the warnings that are left out"""
+
+
+def show(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> None:
+    """Print diagnostics, repeated ones together: errors on standard error, warnings on standard output, unless programs
+    read that."""
+    left_out = DEPRECATIONS[terminal.deprecation]
+    shown = [d for d in sort_diagnostics(diagnostics) if d.code not in left_out]
+    for severity, wanted in terminal.consolidate.items():
+        if wanted:
+            shown = consolidate(shown, severity)
+    if not shown:
+        return
+    if terminal.compact_warnings and not any(d.is_error for d in shown):
+        terminal.remark(compact(shown, _paint(terminal)))
+        return
+    for diagnostic in shown:
+        paint = terminal.error_paint if diagnostic.is_error else _paint(terminal)
+        text = render(diagnostic, paint, terminal.error_width, terminal.boxed)
+        (terminal.err if diagnostic.is_error else terminal.remark)(text)
+
+
+def _paint(terminal: Terminal) -> Paint:
+    """For warnings: the colours of the stream that they go to."""
+    return terminal.error_paint if terminal.stdout_is_data else terminal.paint
+
+
+def render(diagnostic: Diagnostic, paint: Paint, width: int, boxed: bool) -> str:
+    """One diagnostic as text of several lines, without a final line break."""
+    colour = "red" if diagnostic.is_error else "yellow"
+    title = "Error" if diagnostic.is_error else "Warning"
+    lines = [paint(f"{title}: ", "bold", colour) + paint(visible(diagnostic.summary), "bold"), ""]
+    lines += place(diagnostic, paint)
+    if diagnostic.detail:
+        lines += wrap(visible(diagnostic.detail), width - 3 if boxed else width - 1).split("\n")
+    while lines and not lines[-1]:
+        lines.pop()
+    if not boxed:
+        return "\n" + "\n".join(lines)
+    rule = paint("│", colour)
+    body = [f"{rule} {line}" if line else rule for line in lines]
+    return "\n".join([paint("╷", colour), *body, paint("╵", colour)])
+
+
+def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
+    """The lines that say where: address, file and line, the code, and what the operands were."""
+    lines = []
+    if diagnostic.address:
+        lines.append(f"  with {diagnostic.address},")
+    if diagnostic.subject is not None:
+        answer = diagnostic_json(diagnostic)
+        snippet, where = answer["snippet"], answer["range"]
+        context = f", in {snippet['context']}" if snippet["context"] else ""
+        lines.append(f"  on {visible(where['filename'])} line {where['start']['line']}{context}:")
+        for number, line in enumerate(_marked(snippet, paint), snippet["start_line"]):
+            lines.append(f"{number:4}: {line}")
+        if where["filename"] == TYPED and where["start"]["line"] == where["end"]["line"]:
+            width = max(1, where["end"]["column"] - where["start"]["column"])
+            lines.append(" " * (where["start"]["column"] + 5) + paint("^" * width, "bold"))
+        call = _call_text(snippet.get("function_call") or {})
+        if snippet["values"] or call:
+            lines.append(paint("    ├────────────────", "grey"))
+            if call:
+                lines.append(f"{paint('    │', 'grey')} in the call of {call}")
+            for value in snippet["values"]:
+                bar = paint("    │", "grey")
+                lines.append(f"{bar} {paint(value['traversal'], 'bold')} {visible(value['statement'])}")
+    if lines:
+        lines.append("")
+    return lines
+
+
+def _call_text(call: dict[str, Any]) -> str:
+    """A function that was called with the names of its parameters."""
+    signature = call.get("signature")
+    if signature is None:
+        return ""
+    names = [param["name"] for param in signature["params"]]
+    if "variadic_param" in signature:
+        names.append(f"{signature['variadic_param']['name']}...")
+    return f"{call['called_as']}({', '.join(names)})"
+
+
+def _marked(snippet: dict[str, object], paint: Paint) -> list[str]:
+    """The lines of the snippet, the subject underlined."""
+    code = str(snippet["code"]).encode("utf-8", "surrogatepass")
+    start, end = int(str(snippet["highlight_start_offset"])), int(str(snippet["highlight_end_offset"]))
+    before, subject, after = (
+        visible(part.decode("utf-8", "replace")) for part in (code[:start], code[start:end], code[end:])
+    )
+    marked = "\n".join(paint(line, "underline") for line in subject.split("\n"))
+    return (before + marked + after).split("\n")
+
+
+def consolidate(diagnostics: list[Diagnostic], severity: str) -> list[Diagnostic]:
+    """Keep the first of several diagnostics of this severity with the same title that have a place; it tells how many
+    more there are and where."""
+    groups: dict[str, list[Diagnostic]] = {}
+    out: list[Diagnostic | str] = []
+    for d in diagnostics:
+        if d.severity != severity or d.subject is None or d.is_check:
+            out.append(d)
+            continue
+        if d.summary not in groups:
+            groups[d.summary] = []
+            out.append(d.summary)
+        groups[d.summary].append(d)
+    return [_together(groups[d]) if isinstance(d, str) else d for d in out]
+
+
+def _together(group: list[Diagnostic]) -> Diagnostic:
+    first, *others = group
+    if not others:
+        return first
+    noun = first.severity if len(others) == 1 else f"{first.severity}s"
+    places = ", ".join(str(d.subject) for d in others[:3]) + (", ..." if len(others) > 3 else "")
+    note = f"(and {len(others)} more similar {noun}: {places})"
+    return evolve(first, detail=f"{first.detail}\n\n{note}" if first.detail else note)
+
+
+def compact(diagnostics: list[Diagnostic], paint: Paint) -> str:
+    """Only the titles of warnings."""
+    lines = [paint("Warnings:", "bold", "yellow"), ""]
+    for d in diagnostics:
+        lines.append(f"- {d.summary}")
+        if d.subject is not None:
+            lines.append(f"  on {d.subject.filename} line {d.subject.line}")
+    lines += ["", "The full text of these warnings is shown without -compact-warnings."]
+    return "\n" + "\n".join(lines)

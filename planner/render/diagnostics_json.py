@@ -1,0 +1,131 @@
+"""Diagnostics as the ecosystem's JSON: `validate -json` (format 1.0), UI lines, editors and CI annotations read this.
+
+Columns count grapheme clusters from 1, bytes and snippet offsets count UTF-8 bytes from 0 (see vocabulary.span).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.span import Source, Span
+
+
+def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
+    """One diagnostic with its range and snippet; `code` is ours, the other keys are the ecosystem's."""
+    answer: dict[str, Any] = {
+        "severity": diagnostic.severity,
+        "summary": diagnostic.summary,
+        "detail": diagnostic.detail,
+    }
+    if diagnostic.address:
+        answer["address"] = diagnostic.address
+    if diagnostic.subject is not None:
+        subject = _at_least_one_byte(diagnostic.subject)
+        answer["range"] = {"filename": diagnostic.subject.filename, "start": subject[0], "end": subject[1]}
+        answer["snippet"] = _snippet(diagnostic, subject[0]["byte"], subject[1]["byte"])
+    answer["code"] = diagnostic.code
+    return answer
+
+
+def validate_json(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
+    """The document that `validate -json` prints."""
+    shown = sort_diagnostics(diagnostics)
+    errors = sum(d.is_error for d in shown)
+    return {
+        "format_version": "1.0",
+        "valid": not errors,
+        "error_count": errors,
+        "warning_count": len(shown) - errors,
+        "diagnostics": [diagnostic_json(d) for d in shown],
+    }
+
+
+def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Warnings before errors (the last thing printed is what stopped us); without a place first, then by place."""
+    return sorted(diagnostics, key=_order)
+
+
+def _order(d: Diagnostic) -> tuple[Any, ...]:
+    place = (d.subject.filename, d.subject.start, d.subject.end) if d.subject is not None else ("", 0, 0)
+    return (d.is_error, d.subject is not None, *place, d.summary, d.detail)
+
+
+def _at_least_one_byte(span: Span) -> tuple[dict[str, int], dict[str, int]]:
+    """Start and end positions; an empty span is stretched by one, so that there is something to mark."""
+    start, end = span.start_position, span.end_position
+    more = 1 if start.byte == end.byte else 0
+    return (
+        {"line": start.line, "column": start.column, "byte": start.byte},
+        {"line": end.line, "column": end.column + more, "byte": end.byte + more},
+    )
+
+
+def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
+    """The lines around the subject, and where in them it is."""
+    subject = diagnostic.subject
+    assert subject is not None
+    low, high, first_line = start, end, subject.start_position.line
+    if diagnostic.context is not None and diagnostic.context.filename == subject.filename:
+        context_start, context_end = _at_least_one_byte(diagnostic.context)
+        if context_start["byte"] < low:
+            low, first_line = context_start["byte"], context_start["line"]
+        high = max(high, context_end["byte"])
+    code, code_start = _lines(subject.source, low, high)
+    length = len(code)
+    from planner.render.source_context import enclosing_block
+
+    snippet: dict[str, Any] = {
+        "context": enclosing_block(subject.source, subject.start - 1),
+        "code": code.decode("utf-8", "replace"),
+        "start_line": first_line,
+        "highlight_start_offset": max(0, min(start - code_start, length)),
+        "highlight_end_offset": _whole_character(code, max(0, min(end - code_start, length))),
+        "values": [{"traversal": name, "statement": text} for name, text in sorted(diagnostic.values)],
+    }
+    if diagnostic.called:
+        snippet["function_call"] = _call(diagnostic.called)
+    return snippet
+
+
+def _call(name: str) -> dict[str, Any]:
+    """The function that was called, with its signature where the language has it."""
+    from planner.language.functions import lookup
+
+    function = lookup(name)
+    if function is None:
+        return {"called_as": name}
+    from planner.language.functions.signatures import call_signature
+
+    return {"called_as": name, "signature": call_signature(function)}
+
+
+def _whole_character(code: bytes, at: int) -> int:
+    """The offset itself, or the end of the character that it lies in."""
+    while at < len(code) and code[at] & 0xC0 == 0x80:
+        at += 1
+    return at
+
+
+def _lines(source: Source, low: int, high: int) -> tuple[bytes, int]:
+    """The whole lines that the bytes [low, high) touch, without the last line break, and where they begin."""
+    data = source.text.encode("utf-8", "surrogatepass")
+    lines: list[bytes] = []
+    first = -1
+    at = data.rfind(b"\n", 0, low) + 1
+    while at < len(data) and at <= high:
+        newline = data.find(b"\n", at)
+        end = newline if newline >= 0 else len(data)
+        line_end = end - 1 if end > at and data[end - 1] == 13 else end
+        touches = line_end > at and (at <= low < line_end or at <= high < line_end or low <= at < high)
+        if touches or (line_end > at and low <= line_end < high):
+            if first < 0:
+                first = at
+            lines.append(data[at:line_end])
+        elif lines and at < high:
+            lines.append(b"")  # an empty line inside the snippet keeps the numbering right
+        at = end + 1
+    while lines and not lines[-1]:
+        lines.pop()
+    return b"\n".join(lines), max(first, 0)

@@ -1,0 +1,336 @@
+"""What changes inside an object: two values to a tree of differences, which render_diff turns into text.
+
+Absent and null are told apart the way readers expect: an attribute of an object that is null counts as absent, an
+element of a list or map that is null is there. Where the schema says nothing about a type (`dynamic`), values are
+compared by their shape, lists by their longest common subsequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from planner.render.diff_model import (
+    MISSING,
+    NOWHERE,
+    Change,
+    Diff,
+    Digits,
+    MappingDiff,
+    PrimitiveDiff,
+    SensitiveDiff,
+    SequenceDiff,
+    TypeChange,
+    UnknownDiff,
+)
+from planner.render.sequence_match import aligned
+from planner.values.types import (
+    BOOL,
+    DYNAMIC,
+    NUMBER,
+    STRING,
+    ListType,
+    MapType,
+    ObjectType,
+    SetType,
+    TupleType,
+    Type,
+)
+from planner.values.value import (
+    SENSITIVE,
+    List,
+    Map,
+    Marked,
+    Null,
+    Set,
+    Unknown,
+    Value,
+)
+
+# ---------------------------------------------------------------- actions
+
+
+def merge(current: str, next: str) -> str:
+    """The action of a container whose parts so far gave `current`."""
+    if next == "no-op":
+        return current
+    return current if current == next else "update"
+
+
+def _absent(value: Value) -> bool:
+    return value is MISSING or value.__class__ is Null
+
+
+def starting_action(before: Value, after: Value) -> str:
+    """The action of a container before its parts are looked at."""
+    gone, new = _absent(bare(after)), _absent(bare(before))
+    if gone and new:
+        return "no-op"
+    return "create" if new else "delete" if gone else "no-op"
+
+
+def own_action(before: Value, after: Value) -> str:
+    """The action of a value that is looked at as a whole."""
+    if before is MISSING:
+        return "no-op" if after is MISSING else "create"
+    if after is MISSING:
+        return "delete"
+    return "no-op" if plain(before) == plain(after) else "update"
+
+
+def bare(value: Value) -> Value:
+    """The value without marks at its top."""
+    return value.value if value.__class__ is Marked else value
+
+
+def is_sensitive(value: Value) -> bool:
+    return value.__class__ is Marked and SENSITIVE in value.marks
+
+
+def is_unknown(value: Value) -> bool:
+    return bare(value).__class__ is Unknown
+
+
+def plain(value: Value) -> Any:
+    """A hashable form without marks, equal for equal values; unknown parts of objects are left out."""
+    cls = value.__class__
+    if cls is str:
+        return value
+    if cls is Marked:
+        return plain(value.value)
+    if cls is bool:
+        return ("bool", value)
+    if cls is Null or cls is Unknown or value is MISSING:
+        return None
+    if cls is dict:
+        return ("object", frozenset((k, plain(v)) for k, v in value.items() if not is_unknown(v)))
+    if cls is Map:
+        return ("object", frozenset((k, plain(v)) for k, v in value.items.items() if not is_unknown(v)))
+    if cls is tuple:
+        return ("array", tuple(map(plain, value)))
+    if cls is List or cls is Set:
+        return ("array", tuple(map(plain, value.items)))
+    if cls is Digits:
+        return ("number", str(value))
+    return ("number", value)
+
+
+def items_of(value: Value) -> Sequence[Value]:
+    """The items of any sequence; nothing for anything else."""
+    value = bare(value)
+    cls = value.__class__
+    if cls is tuple:
+        return value  # type: ignore[no-any-return]
+    return value.items if cls is List or cls is Set else ()
+
+
+def entries_of(value: Value) -> dict[str, Value]:
+    """The entries of an object or map; nothing for anything else."""
+    value = bare(value)
+    cls = value.__class__
+    if cls is dict:
+        return value  # type: ignore[no-any-return]
+    return value.items if cls is Map else {}
+
+
+# ---------------------------------------------------------------- sensitive and unknown
+
+
+def hidden(change: Change, differ: Callable[[Change], Diff], is_block: bool = False) -> Diff | None:
+    """The difference of a place with a sensitive side; None when no side is."""
+    was, is_now = is_sensitive(change.before), is_sensitive(change.after)
+    if not was and not is_now:
+        return None
+    inner = differ(change.but(_reveal(change.before), _reveal(change.after)))
+    action = inner.action
+    both_missing = change.before is MISSING and change.after is MISSING
+    if action == "no-op" and was != is_now and not both_missing:
+        action = "update"
+    return SensitiveDiff(action, change.replace.here, inner, was, is_now, is_block)
+
+
+def _reveal(value: Value) -> Value:
+    if value.__class__ is Marked and SENSITIVE in value.marks:
+        rest = value.marks - {SENSITIVE}
+        return Marked(value.value, rest) if rest else value.value
+    return value
+
+
+def not_yet_known(change: Change, differ: Callable[[Change], Diff], leaves: Iterable[str] = ()) -> Diff | None:
+    """The difference of a place whose value is known after apply; None for others. The parts named in `leaves` are
+    shown as becoming unknown rather than as deleted."""
+    if not is_unknown(change.after):
+        return None
+    if _absent(bare(change.before)):
+        return UnknownDiff("create", change.replace.here, None)
+    after = {name: Unknown() for name in leaves} or MISSING
+    before = differ(Change(change.before, after, NOWHERE, change.relevant))
+    return UnknownDiff("update", change.replace.here, before)
+
+
+# ---------------------------------------------------------------- by type
+
+
+def diff_type(change: Change, type: Type) -> Diff:
+    """The difference of two values of a type."""
+    if type is DYNAMIC:
+        return diff_dynamic(change)
+    found = hidden(change, lambda c: diff_type(c, type)) or not_yet_known(change, lambda c: diff_type(c, type))
+    if found is not None:
+        return found
+    if type is STRING or type is NUMBER or type is BOOL:
+        before, after = bare(change.before), bare(change.after)
+        return PrimitiveDiff(own_action(before, after), change.replace.here, before, after)
+    if isinstance(type, ObjectType):
+        return _object(change, {name: _of_type(t) for name, t in type.attributes.items()})
+    if isinstance(type, MapType):
+        return _map(change, lambda c: diff_type(c, type.element), quoted=True)
+    if isinstance(type, ListType):
+        pair = isinstance(type.element, ObjectType)
+        return _list(change, lambda c: diff_type(c, type.element), lambda a, b: pair or _both_long(a, b))
+    if isinstance(type, SetType):
+        items = [diff_type(c, type.element) for c in set_changes(change)]
+        return SequenceDiff(_combined(change, items), change.replace.here, items, ordered=False)
+    assert isinstance(type, TupleType)
+    items = [diff_type(_position(change, i), t) for i, t in enumerate(type.elements)]
+    return SequenceDiff(_combined(change, items), change.replace.here, items, ordered=True)
+
+
+def _of_type(type: Type) -> Callable[[Change], Diff]:
+    return lambda change: diff_type(change, type)
+
+
+def _combined(change: Change, items: Iterable[Diff]) -> str:
+    action = starting_action(change.before, change.after)
+    for item in items:
+        action = merge(action, item.action)
+    return action
+
+
+def _position(change: Change, index: int) -> Change:
+    before, after = items_of(change.before), items_of(change.after)
+    return change.child(
+        index,
+        before[index] if index < len(before) else MISSING,
+        after[index] if index < len(after) else MISSING,
+    )
+
+
+def null_is_missing(value: Value) -> Value:
+    """Null attributes count as absent."""
+    return MISSING if bare(value).__class__ is Null else value
+
+
+def _object(change: Change, attributes: dict[str, Callable[[Change], Diff]], nested: bool = False) -> Diff:
+    before, after = entries_of(change.before), entries_of(change.after)
+    items: dict[str, Diff] = {}
+    for name, differ in attributes.items():
+        child = change.child(
+            name, null_is_missing(before.get(name, MISSING)), null_is_missing(after.get(name, MISSING))
+        )
+        item = differ(child)
+        if item.action == "no-op" and child.before is MISSING and child.after is MISSING:
+            continue
+        items[name] = item
+    return MappingDiff(_combined(change, items.values()), change.replace.here, items, quoted=False, nested=nested)
+
+
+def _map(change: Change, differ: Callable[[Change], Diff], quoted: bool, nested: bool = False) -> Diff:
+    items = map_diffs(change, differ)
+    return MappingDiff(_combined(change, items.values()), change.replace.here, items, quoted, nested)
+
+
+def map_diffs(change: Change, differ: Callable[[Change], Diff]) -> dict[str, Diff]:
+    """The difference of every key of two maps, by key."""
+    before, after = entries_of(change.before), entries_of(change.after)
+    return {
+        key: differ(change.child(key, before.get(key, MISSING), after.get(key, MISSING)))
+        for key in sorted(before.keys() | after.keys())
+    }
+
+
+def _list(change: Change, differ: Callable[[Change], Diff], pair: Callable[[Value, Value], bool]) -> Diff:
+    before, after = items_of(change.before), items_of(change.after)
+    items = []
+    for i, j in aligned([plain(v) for v in before], [plain(v) for v in after], lambda a, b: pair(before[a], after[b])):
+        where = change.replace.child(i if i is not None else j)
+        items.append(
+            differ(
+                Change(
+                    before[i] if i is not None else MISSING,
+                    after[j] if j is not None else MISSING,
+                    where,
+                )
+            )
+        )
+    return SequenceDiff(_combined(change, items), change.replace.here, items, ordered=True)
+
+
+def _both_long(a: Value, b: Value) -> bool:
+    """Texts of several lines are compared with each other rather than shown twice."""
+    a, b = bare(a), bare(b)
+    return a.__class__ is str and b.__class__ is str and "\n" in a and "\n" in b
+
+
+def set_changes(change: Change) -> list[Change]:
+    """The items of two sets: kept ones as pairs, then what left, in place, then what came."""
+    before, after = items_of(change.before), items_of(change.after)
+    left: dict[Any, list[int]] = {}
+    for j, value in enumerate(after):
+        if not is_unknown(value):
+            left.setdefault((plain(value), is_sensitive(value)), []).append(j)
+    changes, used = [], set()
+    for i, value in enumerate(before):
+        places = left.get((plain(value), is_sensitive(value)))
+        if places:
+            j = places.pop(0)
+            used.add(j)
+            changes.append(Change(value, after[j], change.replace.child(i)))
+        else:
+            changes.append(Change(value, MISSING, change.replace.child(i)))
+    changes += [Change(MISSING, value, change.replace.child(j)) for j, value in enumerate(after) if j not in used]
+    return changes
+
+
+# ---------------------------------------------------------------- by shape
+
+
+def diff_dynamic(change: Change) -> Diff:
+    """The difference of two values of which no type is declared: outputs, dynamic attributes, JSON texts."""
+    found = hidden(change, diff_dynamic) or not_yet_known(change, diff_dynamic)
+    if found is not None:
+        return found
+    before, after = bare(change.before), bare(change.after)
+    was, is_now = shape(before), shape(after)
+    if before is MISSING or after is MISSING or was == is_now:
+        return _shaped(change, was if was != "null" else is_now)
+    old = _shaped(Change(change.before, MISSING, NOWHERE, change.relevant), was)
+    new = _shaped(change.but(MISSING, change.after), is_now)
+    return TypeChange("update", change.replace.here, old, new)
+
+
+def shape(value: Value) -> str:
+    """null, bool, string, number, object or array."""
+    cls = value.__class__
+    if value is MISSING or cls is Null:
+        return "null"
+    if cls is str:
+        return "string"
+    if cls is bool:
+        return "bool"
+    if cls is dict or cls is Map:
+        return "object"
+    return "array" if cls is tuple or cls is List or cls is Set else "number"
+
+
+def _shaped(change: Change, kind: str) -> Diff:
+    if kind == "object":
+        return _map(change, diff_dynamic, quoted=False)
+    if kind == "array":
+        return _list(change, diff_dynamic, _pairs)
+    before, after = bare(change.before), bare(change.after)
+    return PrimitiveDiff(own_action(before, after), change.replace.here, before, after)
+
+
+def _pairs(a: Value, b: Value) -> bool:
+    return (shape(bare(a)) == "object" and shape(bare(b)) == "object") or _both_long(a, b)

@@ -1,0 +1,195 @@
+"""What changes inside an object whose schema is known: attributes and blocks, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from planner.render.diff import (
+    bare,
+    diff_dynamic,
+    diff_type,
+    entries_of,
+    hidden,
+    is_sensitive,
+    is_unknown,
+    items_of,
+    map_diffs,
+    merge,
+    not_yet_known,
+    null_is_missing,
+    set_changes,
+    starting_action,
+)
+from planner.render.diff_model import (
+    MISSING,
+    BlockDiff,
+    BlockGroup,
+    Change,
+    Diff,
+    MappingDiff,
+    SequenceDiff,
+    WriteOnlyDiff,
+)
+from planner.values.value import SENSITIVE, Null, Value, mark
+
+if TYPE_CHECKING:
+    from planner.values.schema import AttributeSchema, BlockSchema
+
+
+def diff_object(change: Change, schema: BlockSchema | None) -> Diff:
+    """The difference of two states of an object; without a schema it is told from the values alone."""
+    if schema is not None:
+        return diff_block(change, schema)
+    before, after = entries_of(change.before), entries_of(change.after)
+    attributes = {}
+    for name in before.keys() | after.keys():
+        child = _attribute_change(change, name, before, after)
+        item = diff_dynamic(child)
+        if item.action != "no-op" or child.before is not MISSING or child.after is not MISSING:
+            attributes[name] = item
+    action = starting_action(change.before, change.after)
+    for item in attributes.values():
+        action = merge(action, item.action)
+    return BlockDiff(action, change.replace.here, attributes, {})
+
+
+def diff_block(change: Change, schema: BlockSchema) -> Diff:
+    """The difference of two values of a block."""
+
+    def differ(inner: Change) -> Diff:
+        return diff_block(inner, schema)
+
+    found = hidden(change, differ, is_block=True) or not_yet_known(change, differ, schema.attributes)
+    if found is not None:
+        return found
+    before, after = entries_of(change.before), entries_of(change.after)
+    action = starting_action(change.before, change.after)
+    attributes: dict[str, Diff] = {}
+    # Write-only attributes have no values to compare: they share the fate of the block, so they come last.
+    for name in sorted(schema.attributes, key=lambda n: (_write_only(schema.attributes[n]), n)):
+        attribute = schema.attributes[name]
+        child = _attribute_change(change, name, before, after)
+        item = diff_attribute(child, attribute, action)
+        absent = child.before is MISSING and child.after is MISSING
+        if item.action == "no-op" and absent and not _write_only(attribute):
+            continue
+        action = merge(action, item.action)
+        attributes[name] = item
+    blocks: dict[str, BlockGroup] = {}
+    for name in sorted(schema.blocks):
+        nested = schema.blocks[name]
+        child = change.child(name, before.get(name, MISSING), after.get(name, MISSING))
+        group, group_action = _block_group(child, nested.nesting, nested.block)
+        if group is not None:
+            blocks[name] = group
+            action = merge(action, group_action)
+    return BlockDiff(action, change.replace.here, attributes, blocks)
+
+
+def diff_attribute(change: Change, attribute: AttributeSchema, parent_action: str) -> Diff:
+    """The difference of two values of an attribute."""
+    if _write_only(attribute):
+        replace = change.replace.here
+        return WriteOnlyDiff("update" if parent_action == "no-op" and replace else parent_action, replace)
+    if attribute.sensitive:
+        change = change.but(_hide(change.before), _hide(change.after))
+    if attribute.nested is not None:
+        return diff_nested(change, attribute.nested.nesting, attribute.nested.attributes)
+    return diff_type(change, attribute.type)
+
+
+def diff_nested(change: Change, nesting: str, attributes: Mapping[str, AttributeSchema]) -> Diff:
+    """The difference of two values of an attribute that the schema describes attribute by attribute."""
+
+    def differ(inner: Change) -> Diff:
+        return diff_nested(inner, nesting, attributes)
+
+    def single(inner: Change) -> Diff:
+        return diff_nested(inner, "single", attributes)
+
+    found = hidden(change, differ) or not_yet_known(change, differ, attributes if nesting == "single" else ())
+    if found is not None:
+        return found
+    replace = change.replace.here
+    if nesting == "map":
+        mapped = map_diffs(change, single)
+        return MappingDiff(_merged(change, mapped.values()), replace, mapped, quoted=True, nested=True)
+    if nesting in ("list", "set"):
+        items = [single(c) for c in (_positions(change) if nesting == "list" else set_changes(change))]
+        return SequenceDiff(_merged(change, items), replace, items, ordered=nesting == "list", nested=True)
+    before, after = entries_of(change.before), entries_of(change.after)
+    action = starting_action(change.before, change.after)
+    parts: dict[str, Diff] = {}
+    for name in sorted(attributes):
+        child = change.child(
+            name, null_is_missing(before.get(name, MISSING)), null_is_missing(after.get(name, MISSING))
+        )
+        part = diff_attribute(child, attributes[name], action)
+        if part.action == "no-op" and child.before is MISSING and child.after is MISSING:
+            continue
+        parts[name] = part
+        action = merge(action, part.action)
+    return MappingDiff(action, replace, parts, quoted=False, nested=True)
+
+
+def _block_group(change: Change, nesting: str, schema: BlockSchema) -> tuple[BlockGroup | None, str]:
+    """All blocks of one type, and what happens to them together; None when there are none on either side."""
+
+    def differ(inner: Change) -> Diff:
+        return diff_block(inner, schema)
+
+    was, is_now = is_sensitive(change.before), is_sensitive(change.after)
+    change = change.but(bare(change.before), bare(change.after))
+    if is_unknown(change.after):
+        blocks = [("", not_yet_known(change, differ, schema.attributes))]
+    elif nesting == "list":
+        blocks = [("", differ(c)) for c in _positions(change)]
+    elif nesting == "set":
+        blocks = [("", differ(c)) for c in set_changes(change)]
+    elif nesting == "map":
+        blocks = list(map_diffs(change, differ).items())
+    elif null_is_missing(change.before) is MISSING and null_is_missing(change.after) is MISSING:
+        blocks = []
+    else:
+        blocks = [("", differ(change))]
+    shown = [(label, block) for label, block in blocks if block is not None]
+    if not shown:
+        return None, "no-op"
+    action = starting_action(change.before, change.after)
+    for _, block in shown:
+        action = merge(action, block.action)
+    return BlockGroup(shown, change.replace.here, was, is_now, nesting == "set"), action
+
+
+def _positions(change: Change) -> list[Change]:
+    before, after = items_of(change.before), items_of(change.after)
+    return [
+        change.child(i, before[i] if i < len(before) else MISSING, after[i] if i < len(after) else MISSING)
+        for i in range(max(len(before), len(after)))
+    ]
+
+
+def _merged(change: Change, parts: Iterable[Diff]) -> str:
+    action = starting_action(change.before, change.after)
+    for part in parts:
+        action = merge(action, part.action)
+    return action
+
+
+def _attribute_change(change: Change, name: str, before: Mapping[str, Value], after: Mapping[str, Value]) -> Change:
+    """Null attributes count as absent, and so do empty texts: older providers cannot tell them apart."""
+    return change.child(name, _present(before.get(name, MISSING)), _present(after.get(name, MISSING)))
+
+
+def _present(value: Value) -> Value:
+    inner = bare(value)
+    return MISSING if inner.__class__ is Null or (inner.__class__ is str and not inner) else value
+
+
+def _hide(value: Value) -> Value:
+    return value if value is MISSING else mark(value, frozenset((SENSITIVE,)))
+
+
+def _write_only(attribute: AttributeSchema) -> bool:
+    return getattr(attribute, "write_only", False)

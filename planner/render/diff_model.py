@@ -1,0 +1,197 @@
+"""What a difference is: a tree that says of every place in a value what happens to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from planner.values.value import Value
+
+Path: TypeAlias = tuple[Any, ...]
+
+
+class _Missing:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Any = _Missing()
+"""stands for a value that is not there at all"""
+
+
+class Digits(str):
+    """A number as it was spelled in a JSON text."""
+
+    __slots__ = ()
+
+
+class Paths:
+    """A set of attribute paths, seen from some place in a value: keys and indexes still to go. With `deep`, a path
+    also covers everything below it."""
+
+    __slots__ = ("deep", "paths")
+
+    def __init__(self, paths: Iterable[Path] = (), deep: bool = False) -> None:
+        self.paths = tuple(paths)
+        self.deep = deep
+
+    def child(self, key: Any) -> Paths:
+        if not self.paths:
+            return self
+        inner = [path[1:] for path in self.paths if path and _same_step(path[0], key)]
+        if self.deep and any(not path for path in self.paths):
+            inner.append(())
+        return Paths(inner, self.deep)
+
+    @property
+    def here(self) -> bool:
+        """Whether this very place is in the set."""
+        return any(not path for path in self.paths)
+
+    @property
+    def somewhere(self) -> bool:
+        """Whether this place, or one below it, is in the set."""
+        return bool(self.paths)
+
+
+EVERYWHERE = Paths([()], deep=True)
+NOWHERE = Paths()
+
+
+def _same_step(step: Any, key: Any) -> bool:
+    value = step[1] if isinstance(step, tuple) and len(step) == 2 else step
+    return bool(value == key) or str(value) == str(key)
+
+
+class Change:
+    """A place before and after. `after` may hold unknown values, both may hold marks."""
+
+    __slots__ = ("after", "before", "relevant", "replace")
+
+    def __init__(self, before: Value, after: Value, replace: Paths = NOWHERE, relevant: Paths = EVERYWHERE) -> None:
+        self.before = before
+        self.after = after
+        self.replace = replace
+        self.relevant = relevant
+
+    def child(self, key: Any, before: Value, after: Value) -> Change:
+        """The place below; outside of the relevant paths nothing counts as changed."""
+        relevant = self.relevant.child(key)
+        if not relevant.somewhere:
+            after = before
+        return Change(before, after, self.replace.child(key), relevant)
+
+    def but(self, before: Value, after: Value) -> Change:
+        return Change(before, after, self.replace, self.relevant)
+
+
+class Diff:
+    """What happens at a place: `action` is create, update, delete or no-op; `replace` that it forces replacement."""
+
+    __slots__ = ("action", "replace")
+
+    def __init__(self, action: str, replace: bool = False) -> None:
+        self.action = action
+        self.replace = replace
+
+
+class PrimitiveDiff(Diff):
+    """A string, number, bool or null; MISSING on the side where there is none."""
+
+    __slots__ = ("after", "before")
+
+    def __init__(self, action: str, replace: bool, before: Value, after: Value) -> None:
+        super().__init__(action, replace)
+        self.before = before
+        self.after = after
+
+
+class UnknownDiff(Diff):
+    """Known only after apply; `before` shows what it was."""
+
+    __slots__ = ("before",)
+
+    def __init__(self, action: str, replace: bool, before: Diff | None) -> None:
+        super().__init__(action, replace)
+        self.before = before
+
+
+class SensitiveDiff(Diff):
+    """A hidden value; `was` and `is_now` say on which sides it is sensitive."""
+
+    __slots__ = ("inner", "is_block", "is_now", "was")
+
+    def __init__(self, action: str, replace: bool, inner: Diff, was: bool, is_now: bool, is_block: bool) -> None:
+        super().__init__(action, replace)
+        self.inner = inner
+        self.was = was
+        self.is_now = is_now
+        self.is_block = is_block
+
+
+class WriteOnlyDiff(Diff):
+    """An attribute whose value is never kept."""
+
+    __slots__ = ()
+
+
+class TypeChange(Diff):
+    """One shape before, another after."""
+
+    __slots__ = ("after", "before")
+
+    def __init__(self, action: str, replace: bool, before: Diff, after: Diff) -> None:
+        super().__init__(action, replace)
+        self.before = before
+        self.after = after
+
+
+class SequenceDiff(Diff):
+    """A list, tuple or set; `ordered` ones show the neighbours of a change. `nested` are lists and sets of objects
+    that the schema describes attribute by attribute."""
+
+    __slots__ = ("items", "nested", "ordered")
+
+    def __init__(self, action: str, replace: bool, items: list[Diff], ordered: bool, nested: bool = False) -> None:
+        super().__init__(action, replace)
+        self.items = items
+        self.ordered = ordered
+        self.nested = nested
+
+
+class MappingDiff(Diff):
+    """A map (`quoted` keys) or an object."""
+
+    __slots__ = ("items", "nested", "quoted")
+
+    def __init__(self, action: str, replace: bool, items: dict[str, Diff], quoted: bool, nested: bool = False) -> None:
+        super().__init__(action, replace)
+        self.items = items
+        self.quoted = quoted
+        self.nested = nested
+
+
+class BlockGroup:
+    """All blocks of one type in a block: `label` is the key of a map of blocks, "" otherwise."""
+
+    __slots__ = ("blocks", "is_now", "is_set", "replace", "was")
+
+    def __init__(self, blocks: list[tuple[str, Diff]], replace: bool, was: bool, is_now: bool, is_set: bool) -> None:
+        self.blocks = blocks
+        self.replace = replace
+        self.was = was
+        self.is_now = is_now
+        self.is_set = is_set
+
+
+class BlockDiff(Diff):
+    """A block: attributes, then blocks by type."""
+
+    __slots__ = ("attributes", "blocks")
+
+    def __init__(self, action: str, replace: bool, attributes: dict[str, Diff], blocks: dict[str, BlockGroup]) -> None:
+        super().__init__(action, replace)
+        self.attributes = attributes
+        self.blocks = blocks

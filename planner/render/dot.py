@@ -1,0 +1,89 @@
+"""Graphs in the DOT language, with the node names and the layout that drawing tools of the ecosystem expect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from planner.model.graph import Graph, Node
+from planner.vocabulary.address import AddressError, ResourceAddress, join, parse_address
+
+NOTES = frozenset(("root_variable", "output_destroy"))
+DIAMONDS = frozenset(("provider",))
+BOXES = frozenset(
+    (
+        "resource",
+        "orphan",
+        "deposed",
+        "plan_destroy",
+        "instance_apply",
+        "instance_destroy",
+        "deposed_destroy",
+        "instance_forget",
+        "deposed_forget",
+    )
+)
+
+
+def dot(graph: Graph, draw_cycles: bool = False) -> str:
+    """The graph after transitive reduction. Only resources, providers and root variables get lines of their own;
+    other nodes appear where an edge touches them. With `draw_cycles` the edges of cycles are red."""
+    lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
+    for name in sorted(graph.nodes):
+        node = graph.nodes[name]
+        shape = _shape(node)
+        if shape:
+            lines.append(f"\t\t{_id(name)} [label = {_quote(_label(node))}, shape = {_quote(shape)}]")
+    cyclic = _cyclic_edges(graph) if draw_cycles else set()
+    edges = []
+    for dependent, dependencies in graph.reduced.items():
+        for dependency in dependencies:
+            line = f"{_id(dependent)} -> {_id(dependency)}"
+            edges.append(line)
+            if (dependent, dependency) in cyclic:
+                edges.append(f'{line} [color = "red", penwidth = "2.0"]')
+    lines += [f"\t\t{edge}" for edge in sorted(edges)]
+    return "\n".join([*lines, "\t}", "}", ""])
+
+
+def _shape(node: Node) -> str:
+    return "box" if node.kind in BOXES else "diamond" if node.kind in DIAMONDS else "note" if node.kind in NOTES else ""
+
+
+def _label(node: Node) -> str:
+    """The resource without instance keys; other nodes by their names."""
+    if node.kind not in BOXES:
+        return node.name
+    text = node.object if node.object.startswith(f"{node.module}.") else join(node.module, node.object)
+    try:
+        address = parse_address(text)
+    except AddressError:
+        return node.name
+    return str(address.config) if isinstance(address, ResourceAddress) else node.name
+
+
+def _cyclic_edges(graph: Graph) -> set[tuple[str, str]]:
+    """Edges between two nodes of the same cycle, as the rules found the cycles."""
+    if graph.database is None:
+        return set()
+    cycle_of = dict(graph.database["in_cycle"])
+    return {
+        (a, b) for a, found in graph.edges.items() for b in found if a in cycle_of and cycle_of[a] == cycle_of.get(b)
+    }
+
+
+def _id(name: str) -> str:
+    return _quote(f"[root] {name}")
+
+
+def _quote(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def subgraph_dot(nodes: Mapping[str, Node], edges: Iterable[tuple[str, str]]) -> str:
+    """Part of a graph: every vertex has a line of its own, and only these edges are drawn."""
+    lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
+    for name in sorted(nodes):
+        shape = _shape(nodes[name]) or "ellipse"
+        lines.append(f"\t\t{_id(name)} [label = {_quote(name)}, shape = {_quote(shape)}]")
+    lines += [f"\t\t{_id(a)} -> {_id(b)}" for a, b in sorted(edges)]
+    return "\n".join([*lines, "\t}", "}", ""])

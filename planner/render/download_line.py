@@ -1,0 +1,60 @@
+"""One line about downloads, written over and over while they run. Only on a terminal, and only for long ones."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from planner.render.terminal import Terminal, is_terminal
+
+AFTER, EVERY = 0.5, 0.1
+"""seconds until the line shows, and between two states of it"""
+
+
+class DownloadLine:
+    """Call it with what is downloaded, how many bytes have come, and how many there will be (0: unknown). Several
+    downloads may run at once."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self.terminal = terminal
+        self.enabled = is_terminal(terminal.stderr)
+        self._running: dict[str, tuple[int, int]] = {}
+        self._began = time.monotonic()
+        self._shown_at = 0.0
+        self._lock = threading.Lock()
+
+    def __call__(self, name: str, done: int, total: int) -> None:
+        if not self.enabled:
+            return
+        with self._lock:
+            self._running[name] = (done, total)
+            if done == total:
+                del self._running[name]
+            now = time.monotonic()
+            if not self._running:
+                self._wipe()
+            elif now - self._began >= AFTER and now - self._shown_at >= EVERY:
+                self._shown_at = now
+                self._write("\r\x1b[2K" + self._text()[: self.terminal.error_width - 1])
+
+    def _text(self) -> str:
+        return "Downloading " + ", ".join(
+            f"{name} ({done / 1e6:.1f}{f' of {total / 1e6:.1f}' if total else ''} MB)"
+            for name, (done, total) in sorted(self._running.items())
+        )
+
+    def clear(self) -> None:
+        """Take the line away, so that other text can be printed."""
+        if self.enabled:
+            with self._lock:
+                self._running.clear()
+                self._wipe()
+
+    def _wipe(self) -> None:
+        if self._shown_at:
+            self._shown_at = 0.0
+            self._write("\r\x1b[2K")
+
+    def _write(self, text: str) -> None:
+        self.terminal.stderr.write(text)
+        self.terminal.stderr.flush()

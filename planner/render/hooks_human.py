@@ -1,0 +1,168 @@
+"""What a walk does, told to people line by line, with a progress line on a terminal while a long walk runs."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from planner.render.operation_words import EPHEMERAL, duration_text, output_lines, verbs
+from planner.render.still_running import StillRunning
+from planner.render.terminal import Terminal, is_terminal
+from planner.walk.hooks import Hooks, ObjectId
+
+LONGEST_ID = 80
+
+
+class HumanHooks(Hooks):
+    """Prints to standard output; the progress line goes to standard error."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self.terminal = terminal
+        self._lock = threading.Lock()
+        self._running = StillRunning(self._still)
+        self._progress = ProgressLine(terminal)
+
+    def say(self, text: str) -> None:
+        """A line in bold."""
+        self._line(self.terminal.paint(text, "bold"))
+
+    def _line(self, text: str) -> None:
+        with self._lock:
+            self._progress.clear()
+            if not self.terminal.concise:
+                self.terminal.out(text)
+                self.terminal.stdout.flush()
+
+    # ---- objects
+
+    def refresh_start(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
+        self.say(f"{_name(address, deposed)}: Refreshing state...{_identity(identity)}")
+
+    def apply_start(self, address: str, action: str, identity: ObjectId | None = None, deposed: str = "") -> None:
+        if action != "no-op":
+            self.say(f"{_name(address, deposed)}: {verbs(action)[0]}...{_identity(identity)}")
+            self._running.start((address, action, identity, deposed))
+
+    def _still(self, key: tuple[str, str, ObjectId | None, str], elapsed: float) -> None:
+        address, action, identity, _ = key
+        known = f"{identity.key}={_short(identity.value)}, " if identity else ""
+        self.say(f"{address}: Still {verbs(action)[1]}... [{known}{duration_text(elapsed)} elapsed]")
+
+    def apply_complete(
+        self, address: str, action: str, identity: ObjectId | None = None, elapsed: float = 0.0, deposed: str = ""
+    ) -> None:
+        self._ended(address, action, deposed)
+        if action != "no-op":
+            name = _name(address, deposed)
+            word = verbs(action)[2]
+            self.say(f"{name}: {word} complete after {duration_text(elapsed)}{_identity(identity)}")
+
+    def apply_errored(self, address: str, action: str, elapsed: float = 0.0, deposed: str = "") -> None:
+        self._ended(address, action, deposed)
+
+    def _ended(self, address: str, action: str, deposed: str) -> None:
+        self._running.stop_where(lambda key: key[0] == address and key[1] == action and key[3] == deposed)
+
+    # ---- provisioners, imports, ephemeral resources
+
+    def provision_start(self, address: str, type: str) -> None:
+        self.say(f"{address}: Provisioning with '{type}'...")
+
+    def provision_progress(self, address: str, type: str, output: str) -> None:
+        for line in output_lines(output):
+            self._line(f"{self.terminal.paint(f'{address} ({type}):', 'bold')} {line}")
+
+    def import_planned(self, address: str, id: str) -> None:
+        self.say(f"{address}: Preparing import... [id={id}]")
+
+    def import_start(self, address: str, id: str) -> None:
+        self.say(f"{address}: Importing... [id={id}]")
+
+    def import_complete(self, address: str, id: str) -> None:
+        self.say(f"{address}: Import complete [id={id}]")
+
+    def ephemeral_start(self, address: str, phase: str) -> None:
+        self.say(f"{address}: {EPHEMERAL[phase][0]}")
+        self._running.start((address, phase, None, ""))
+
+    def ephemeral_complete(self, address: str, phase: str) -> None:
+        elapsed = self._running.stop((address, phase, None, ""))
+        self.say(f"{address}: {EPHEMERAL[phase][1]} after {duration_text(elapsed)}")
+
+    # ---- the walk
+
+    def walk_start(self, name: str, total: int) -> None:
+        with self._lock:
+            self._progress.start(name, total)
+
+    def walk_progress(self, done: int, total: int) -> None:
+        if self._progress.enabled:
+            with self._lock:
+                self._progress.update(done, total)
+
+    def walk_complete(self) -> None:
+        with self._lock:
+            self._progress.stop()
+
+    def stopping(self) -> None:
+        self._line(
+            "\nInterrupt received.\nWhat is running may end; the state is saved then. "
+            "A second interrupt ends at once, and data may be lost.\n"
+        )
+
+    def log(self, message: str) -> None:
+        self._line(message)
+
+
+class ProgressLine:
+    """One line that is written over, for walks that take longer than a moment. Only on a terminal."""
+
+    AFTER = 0.5
+    EVERY = 0.1
+
+    def __init__(self, terminal: Terminal) -> None:
+        self.terminal = terminal
+        self.enabled = is_terminal(terminal.stderr)
+        self._name = ""
+        self._began = self._shown_at = 0.0
+        self._shown = False
+
+    def start(self, name: str, total: int) -> None:
+        self._name, self._began, self._shown_at = name, time.monotonic(), 0.0
+
+    def update(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if not self.enabled or now - self._began < self.AFTER or now - self._shown_at < self.EVERY:
+            return
+        self._shown_at = now
+        self._shown = True
+        share = 100 * done // total if total else 100
+        text = f"{self._name}: {done} of {total} steps ({share}%), {duration_text(now - self._began)}"
+        self.terminal.stderr.write(f"\r\x1b[2K{text[: self.terminal.error_width - 1]}")
+        self.terminal.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line away, so that other text can be printed."""
+        if self._shown:
+            self.terminal.stderr.write("\r\x1b[2K")
+            self.terminal.stderr.flush()
+            self._shown = False
+
+    def stop(self) -> None:
+        self.clear()
+
+
+def _name(address: str, deposed: str) -> str:
+    return f"{address} (deposed object {deposed})" if deposed else address
+
+
+def _identity(identity: ObjectId | None) -> str:
+    return f" [{identity.key}={identity.value}]" if identity and identity.value else ""
+
+
+def _short(text: str) -> str:
+    """The text with its middle left out when it is long."""
+    if len(text) <= LONGEST_ID:
+        return text
+    half = (LONGEST_ID - 3) // 2
+    return f"{text[:half]}...{text[-half:]}"

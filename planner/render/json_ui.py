@@ -1,0 +1,248 @@
+"""The machine-readable UI: one JSON object a line, format "1.2" of the ecosystem, for `-json` and `-json-into`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, TextIO
+
+from planner.model.plan import Plan, ResourceChange
+from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
+from planner.render.json_resource import resource_json
+from planner.render.operation_words import EPHEMERAL, duration_text, output_lines, verbs
+from planner.render.still_running import StillRunning
+from planner.render.summary import Counts
+from planner.state.model import OutputState
+from planner.vocabulary.diagnostic import Diagnostic
+from planner.walk.hooks import Hooks, ObjectId
+
+UI_VERSION = "1.2"
+OUR_OWN = frozenset(("plan.unmatched_address",))
+"""codes of warnings where OpenTofu is silent: lines of the log, as programs count its diagnostics"""
+ACTIONS = {
+    "no-op": "noop",
+    "create": "create",
+    "read": "read",
+    "update": "update",
+    "delete": "delete",
+    "delete-then-create": "replace",
+    "create-then-delete": "replace",
+    "forget": "remove",
+    "forget-then-create": "noop",
+}
+"""plan action -> action of UI messages (that of forget-then-create is the ecosystem's, however odd)"""
+REASONS = {
+    "replace_because_tainted": "tainted",
+    "replace_by_request": "requested",
+    "replace_by_triggers": "replace_triggered_by",
+    "replace_because_cannot_update": "cannot_update",
+}
+"""plan reason -> reason of UI messages, where they differ"""
+
+
+class JsonLines:
+    """Writes UI messages to a stream, each as soon as it is said."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def message(self, text: str, type: str = "", level: str = "info", **more: Any) -> None:
+        """One line. Further keys come in alphabetical order, `type` among them."""
+        from planner.support.exact_json import dumps
+
+        now = time.time()
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1_000_000):06d}Z"
+        line = {"@level": level, "@message": text, "@module": "planner.ui", "@timestamp": stamp}
+        if type:
+            more["type"] = type
+        line.update((key, more[key]) for key in sorted(more))
+        self.text(dumps(line, escape_html=False).decode("utf-8"))
+
+    def text(self, line: str) -> None:
+        """A line that is JSON already."""
+        with self._lock:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+
+    def version(self) -> None:
+        """The first line: who speaks, and in which format."""
+        from planner import __version__
+        from planner.vocabulary.version import COMPATIBLE_VERSION
+
+        self.message(f"planner {__version__}", "version", planner=__version__, tofu=COMPATIBLE_VERSION, ui=UI_VERSION)
+
+    def log(self, text: str) -> None:
+        self.message(text, "log")
+
+    def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
+        for d in sort_diagnostics(diagnostics):
+            if d.code in OUR_OWN:
+                self.message(f"Warning: {d.summary}: {d.detail}", "log", "warn")
+                continue
+            level, title = ("error", "Error") if d.is_error else ("warn", "Warning")
+            self.message(f"{title}: {d.summary}", "diagnostic", level, diagnostic=diagnostic_json(d))
+
+    def plan(self, plan: Plan) -> None:
+        """Drift, planned changes, their summary and the outputs."""
+        for change in plan.drift:
+            if change.action != "no-op" or plan.mode == "refresh-only":
+                data = change_json(change)
+                self.message(f"{change.address}: Drift detected ({data['action']})", "resource_drift", change=data)
+        self.planned_changes(
+            change
+            for change in plan.changes
+            if change.action != "no-op" or change.address != change.previous_address or change.importing is not None
+        )
+        counts = Counts.of_plan(plan)
+        self.summary(counts.planned, counts, "plan")
+        if plan.outputs:
+            outputs = {o.name: {"sensitive": o.sensitive, "action": ACTIONS[o.action]} for o in plan.outputs}
+            self.message(f"Outputs: {len(outputs)}", "outputs", outputs=dict(sorted(outputs.items())))
+
+    def planned_changes(self, changes: Iterable[ResourceChange]) -> None:
+        """What is planned, one line for each; that data is no longer read is not worth one."""
+        for change in changes:
+            if change.mode == "managed" or change.action != "delete":
+                data = change_json(change)
+                self.message(f"{change.address}: Plan to {data['action']}", "planned_change", change=data)
+
+    def summary(self, text: str, counts: Counts, operation: str) -> None:
+        """`operation` is plan, apply or destroy."""
+        changes = {
+            "add": counts.add,
+            "change": counts.change,
+            "import": counts.imports,
+            "remove": counts.remove,
+            "forget": counts.forget,
+            "operation": operation,
+        }
+        self.message(text, "change_summary", changes=changes)
+
+    def outputs(self, outputs: Mapping[str, OutputState]) -> None:
+        """The output values after apply; sensitive ones without their value."""
+        from planner.render.outputs_json import output_json
+
+        shown = {}
+        for name in sorted(outputs):
+            data = output_json(outputs[name])
+            if outputs[name].sensitive:
+                del data["value"]
+            shown[name] = data
+        self.message(f"Outputs: {len(shown)}", "outputs", outputs=shown)
+
+
+def change_json(change: ResourceChange) -> dict[str, Any]:
+    """The `change` object of planned_change and resource_drift."""
+    action = ACTIONS[change.action]
+    moved = change.address != change.previous_address
+    if action == "noop":
+        action = "move" if moved else "import" if change.importing is not None else action
+    answer: dict[str, Any] = {"resource": resource_json(change.address)}
+    if moved:
+        answer["previous_resource"] = resource_json(change.previous_address)
+    answer["action"] = action
+    if change.reason:
+        answer["reason"] = REASONS.get(change.reason, change.reason)
+    if change.importing is not None:
+        from planner.documents.json_plan import importing_json
+
+        answer["importing"] = importing_json(change.importing)
+    if change.undecided:
+        answer["undecided"] = list(change.undecided)
+    if change.generated_config:
+        answer["generated_config"] = change.generated_config
+    return answer
+
+
+class JsonHooks(Hooks):
+    """What a walk does, as UI messages."""
+
+    def __init__(self, lines: JsonLines) -> None:
+        self.lines = lines
+        self._running = StillRunning(self._still)
+
+    def _hook(self, type: str, text: str, address: str, **more: Any) -> None:
+        self.lines.message(f"{address}: {text}", type, hook={"resource": resource_json(address), **more})
+
+    # ---- objects
+
+    def refresh_start(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
+        self._hook("refresh_start", f"Refreshing state...{_known(identity)}", address, **_identity(identity))
+
+    def refresh_complete(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
+        self._hook("refresh_complete", f"Refresh complete{_known(identity)}", address, **_identity(identity))
+
+    def apply_start(self, address: str, action: str, identity: ObjectId | None = None, deposed: str = "") -> None:
+        if action == "no-op":
+            return
+        text = f"{_words(action)[0]}...{_known(identity)}"
+        self._hook("apply_start", text, address, action=ACTIONS[action], **_identity(identity))
+        self._running.start((address, action, deposed))
+
+    def _still(self, key: tuple[str, str, str], elapsed: float) -> None:
+        address, action, _ = key
+        text = f"Still {_words(action)[1]}... [{duration_text(elapsed)} elapsed]"
+        self._hook("apply_progress", text, address, action=ACTIONS[action], elapsed_seconds=round(elapsed))
+
+    def apply_complete(
+        self, address: str, action: str, identity: ObjectId | None = None, elapsed: float = 0.0, deposed: str = ""
+    ) -> None:
+        self._running.stop((address, action, deposed))
+        if action == "no-op":
+            return
+        text = f"{_words(action)[2]} complete after {duration_text(elapsed)}{_known(identity)}"
+        more = {"action": ACTIONS[action], **_identity(identity), "elapsed_seconds": round(elapsed)}
+        self._hook("apply_complete", text, address, **more)
+
+    def apply_errored(self, address: str, action: str, elapsed: float = 0.0, deposed: str = "") -> None:
+        self._running.stop((address, action, deposed))
+        if action == "no-op":
+            return
+        text = f"{_words(action)[2]} errored after {duration_text(elapsed)}"
+        self._hook("apply_errored", text, address, action=ACTIONS[action], elapsed_seconds=round(elapsed))
+
+    # ---- provisioners and ephemeral resources
+
+    def provision_start(self, address: str, type: str) -> None:
+        self._hook("provision_start", f"Provisioning with '{type}'...", address, provisioner=type)
+
+    def provision_progress(self, address: str, type: str, output: str) -> None:
+        for line in output_lines(output):
+            self._hook("provision_progress", f"({type}): {line}", address, provisioner=type, output=line)
+
+    def provision_complete(self, address: str, type: str) -> None:
+        self._hook("provision_complete", f"({type}) Provisioning complete", address, provisioner=type)
+
+    def provision_errored(self, address: str, type: str) -> None:
+        self._hook("provision_errored", f"({type}) Provisioning errored", address, provisioner=type)
+
+    def ephemeral_start(self, address: str, phase: str) -> None:
+        text = EPHEMERAL[phase][0]
+        self._hook("ephemeral_action_started", text, address, Msg=text)
+
+    def ephemeral_complete(self, address: str, phase: str) -> None:
+        text = EPHEMERAL[phase][1]
+        self._hook("ephemeral_action_complete", text, address, Msg=text)
+
+    # ---- the walk
+
+    def stopping(self) -> None:
+        self.lines.log("Interrupt received: what is running may end, then the state is saved.")
+
+    def log(self, message: str) -> None:
+        self.lines.log(message)
+
+
+def _words(action: str) -> tuple[str, str, str]:
+    """JSON messages say `Refreshing` where people read `Reading`."""
+    return ("Refreshing", "refreshing", "Refresh") if action == "read" else verbs(action)
+
+
+def _known(identity: ObjectId | None) -> str:
+    return f" [{identity.key}={identity.value}]" if identity and identity.value else ""
+
+
+def _identity(identity: ObjectId | None) -> dict[str, str]:
+    return {"id_key": identity.key, "id_value": identity.value} if identity and identity.value else {}

@@ -1,0 +1,226 @@
+"""A plan for people: what changed outside, what will be done to each object and why, new output values, a summary.
+
+The sentences that other programs look for (`Plan: 1 to add, ...`, `No changes. ...`) stand here once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from planner.model.plan import OutputChange, Plan, ResourceChange
+from planner.render.diff import diff_dynamic, null_is_missing
+from planner.render.diff_block import diff_object
+from planner.render.diff_model import EVERYWHERE, Change, Diff, Paths
+from planner.render.diff_text import DiffText, Style
+from planner.render.literals import attribute_name
+from planner.render.plan_comments import change_comment
+from planner.render.summary import Counts
+from planner.render.terminal import Terminal, wrap
+from planner.values.value import SENSITIVE, mark
+
+if TYPE_CHECKING:
+    from planner.provider.interface import ResourceSchema
+
+SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
+"""(provider configuration address, mode, type) -> the schema of that object, if it is known"""
+
+SYMBOLS = (
+    ("create", "create"),
+    ("update", "update in-place (current -> planned)"),
+    ("delete", "destroy"),
+    ("delete-then-create", "destroy and then create replacement"),
+    ("create-then-delete", "create replacement and then destroy"),
+    ("read", "read (data resources)"),
+    ("forget-then-create", "forget and then create replacement"),
+    ("forget", "forget"),
+)
+
+
+class PlanText:
+    """Prints one plan."""
+
+    def __init__(self, plan: Plan, schema_of: SchemaOf, terminal: Terminal, show_sensitive: bool = False) -> None:
+        self.plan = plan
+        self.schema_of = schema_of
+        self.terminal = terminal
+        self.paint = terminal.paint
+        self.text = DiffText(terminal.paint)
+        self.style = Style(secrets=show_sensitive)
+
+    def show(self) -> None:
+        """Everything, in the order: drift, actions, summary, outputs."""
+        plan, out = self.plan, self.terminal.out
+        changes = [c for c in plan.changes if is_shown(c)]
+        outputs = self.outputs()
+        drifted = self._drift(bool(changes or outputs))
+        if not changes and not outputs:
+            self._nothing(drifted)
+            return
+        if drifted:
+            self._rule()
+        self._legend(changes)
+        if changes:
+            out()
+            if plan.errored:
+                self._say("These actions were planned before a problem stopped the planning:")
+            else:
+                self._say("Planner will perform the following actions:")
+            for change in changes:
+                out()
+                out(self.change(change))
+            out()
+            out(f"{self.paint('Plan:', 'bold')} {Counts.of_plan(plan).numbers}.")
+        if outputs:
+            out()
+            out("Changes to Outputs:")
+            out("\n".join(outputs))
+            if not any(c.action != "no-op" for c in changes):
+                out()
+                self._say(
+                    "You can apply this plan to save these new output values to the state, "
+                    "without changing any real infrastructure."
+                )
+
+    # ---- parts
+
+    def change(self, change: ResourceChange, drift: bool = False) -> str:
+        """What happens to one object: comment lines and the block."""
+        diff = self.difference(change, drift)
+        style = Style(
+            plain_end=change.action == "forget",
+            all=change.importing is not None,
+            symbols=change.action != "forget",
+            secrets=self.style.secrets,
+        )
+        keyword = "resource" if change.mode == "managed" else change.mode
+        header = f'{keyword} "{change.type}" "{change.name}"'
+        symbol = self.text.symbol(change.action)
+        comment = "\n".join(change_comment(change, drift, self.paint))
+        return f"{comment}\n{symbol} {header} {self.text.render(diff, 0, style)}"
+
+    def difference(self, change: ResourceChange, drift: bool = False) -> Diff:
+        relevant = self._relevant(change) if drift else EVERYWHERE
+        replace = Paths(change.replace_paths)
+        schema = self.schema_of(change.provider, change.mode, change.type)
+        before, after = null_is_missing(change.before), null_is_missing(change.after)
+        return diff_object(Change(before, after, replace, relevant), schema.block if schema else None)
+
+    def outputs(self) -> list[str]:
+        """One line (or several) for each root output that changes."""
+        changed = [(o, _output_diff(o)) for o in sorted(self.plan.outputs, key=lambda o: o.name)]
+        width = max((len(attribute_name(o.name)) for o, _ in changed), default=0)
+        lines = []
+        for output, diff in changed:
+            if diff.action != "no-op":
+                value = self.text.render(diff, 0, self.style)
+                lines.append(f"{self.text.symbol(diff.action)} {attribute_name(output.name):<{width}} = {value}")
+        return lines
+
+    def _relevant(self, change: ResourceChange) -> Paths:
+        """Of what drifted, only that is told on which the plan depends, unless drift is all that was asked for."""
+        if self.plan.mode == "refresh-only":
+            return EVERYWHERE
+        paths = [tuple(path) for address, path in self.plan.relevant_attributes if address == change.address]
+        return Paths(paths, deep=True)
+
+    def _drift(self, others: bool) -> bool:
+        """Print what changed outside; whether there was anything to print."""
+        plan, out = self.plan, self.terminal.out
+        refresh_only = plan.mode == "refresh-only"
+        drifted = [c for c in plan.drift if self._drift_is_shown(c)]
+        if not drifted or not (others or refresh_only):
+            return False
+        out()
+        out(f"{self.paint('Note:', 'bold', 'cyan')} {self.paint('Objects have changed outside of planner', 'bold')}")
+        out()
+        self._say(
+            "The following was changed outside of planner since the last apply"
+            + (":" if refresh_only else " and may have affected this plan:")
+        )
+        for change in drifted:
+            out()
+            out(self.change(change, drift=True))
+        out()
+        if refresh_only:
+            self._say(
+                "This is a refresh-only plan: nothing will be done to undo these changes. If you expected them, apply "
+                "this plan to record them in the state; no real object is touched."
+            )
+        else:
+            self._say(
+                "Unless the configuration was changed in the same way, or ignores these attributes, the actions below "
+                "may undo these changes or respond to them."
+            )
+        return True
+
+    def _drift_is_shown(self, change: ResourceChange) -> bool:
+        if self.plan.mode == "refresh-only":
+            return change.action != "no-op" or change.address != change.previous_address
+        return change.action != "no-op" and self.difference(change, drift=True).action != "no-op"
+
+    def _legend(self, changes: list[ResourceChange]) -> None:
+        """What the symbols mean, as far as they occur."""
+        actions = {c.action for c in changes}
+        if not actions - {"no-op"}:
+            return
+        self.terminal.out()
+        self._say("The execution plan follows. The symbols mean:")
+        for action, text in SYMBOLS:
+            if action in actions:
+                self.terminal.out(f"{self.text.symbol(action)} {text}")
+
+    def _nothing(self, drifted: bool) -> None:
+        """There is nothing to do: say so, in a way that fits the kind of plan."""
+        plan = self.plan
+        if drifted and plan.mode == "refresh-only" and not plan.errored:
+            return  # what was printed above already says what applying means
+        if drifted:
+            self._rule()
+        self.terminal.out()
+        if plan.errored:
+            title = self.paint("Planning failed.", "bold", "red")
+            self.terminal.out(f"{title} {self.paint('A problem stopped it before anything was planned.', 'bold')}")
+            self.terminal.out()
+            return
+        sentence, remark = NOTHING[plan.mode]
+        self.terminal.out(f"{self.paint('No changes.', 'bold', 'green')} {self.paint(sentence, 'bold')}")
+        self.terminal.out()
+        self._say(remark)
+
+    def _rule(self) -> None:
+        self.terminal.out()
+        self.terminal.out(self.terminal.rule())
+
+    def _say(self, text: str) -> None:
+        self.terminal.out(wrap(text, self.terminal.width - 1))
+
+
+NOTHING = {
+    "normal": (
+        "Your infrastructure matches the configuration.",
+        "The real objects were compared with the configuration and no differences were found.",
+    ),
+    "refresh-only": (
+        "Your infrastructure still matches the configuration.",
+        "The real objects are still as the last apply left them.",
+    ),
+    "destroy": ("No objects need to be destroyed.", "Nothing is managed here, or it was already deleted elsewhere."),
+}
+
+
+def is_shown(change: ResourceChange) -> bool:
+    """Whether people are told of a change: not of no-ops that neither move nor import, nor of data that go away."""
+    if change.mode == "ephemeral" or (change.mode != "managed" and change.action == "delete"):
+        return False
+    moved = change.address != change.previous_address
+    return change.action != "no-op" or moved or change.importing is not None
+
+
+def _output_diff(output: OutputChange) -> Diff:
+    before, after = null_is_missing(output.before), null_is_missing(output.after)
+    if output.sensitive:
+        hide = frozenset((SENSITIVE,))
+        before = mark(before, hide) if output.action != "create" else before
+        after = mark(after, hide) if output.action != "delete" else after
+    return diff_dynamic(Change(before, after))

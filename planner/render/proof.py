@@ -1,0 +1,248 @@
+"""A proof for people: the conclusion first, below it what it rests on, down to lines of files.
+
+The proof is the document that `why -json` prints (format: planner.datalog.explain.proof). The short form tells reasons
+and places; the full form every fact, rule and condition. Both are iterative: proofs may be hundreds of steps high.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.render.terminal import Paint
+
+LONGEST = 500
+"""steps of a proof of which everything that tells nothing new can be left out"""
+
+
+def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth: int = 0, expand: str = "") -> str:
+    """The text of a proof, or of the reasons why something does not hold. `depth`: how many levels to show (0: all);
+    `expand`: show only this step of the proof (p1, p2, ...), in full. Raises KeyError when there is no such step."""
+    if "proofs" not in document:
+        return _obstacles(document, paint, full)
+    if expand and expand not in document["proofs"]:
+        raise KeyError(expand)
+    start = expand or document["root"]
+    return _full(document, paint, start, depth) if full or expand else _short(document, paint, start, depth)
+
+
+# ---------------------------------------------------------------- the short form
+
+
+class _Part:
+    """A line of the short form and what stands below it: `places` is where it comes from. `again`: it stands above.
+    `about`: the predicate and its first column; `earlier`: further entries of the list that it is the last of."""
+
+    __slots__ = ("about", "again", "below", "earlier", "name", "places", "reason")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.reason = ""
+        self.places: list[str] = []
+        self.below: list[_Part] = []
+        self.earlier: list[_Part] = []
+        self.about: list[Any] = []
+        self.again = False
+
+
+def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
+    """Reasons that lead to a place in a file, the command line or the state. What was said before is only named again,
+    and a reason with a single one below, and no place of its own, gives way to that."""
+    parts = _parts(document, start)
+    root = parts[0]
+    for part in reversed(parts):
+        _settle(part, part is root)
+    names = {part.name for part in parts if part.again}
+    lines: list[str] = []
+    stack = [(0, root)]
+    while stack:
+        depth, part = stack.pop()
+        reason = paint(part.reason, "bold") if part is root else part.reason
+        lead = "  " * depth
+        mark = paint(f" ({part.name}{', above' if part.again else ''})", "grey") if part.name in names else ""
+        if 0 < depth_limit <= depth and (part.below or len(part.places) > 1):
+            hidden = _count(part)
+            mark = paint(f" ... ({part.name}: {hidden} more below)", "grey")
+            lines.append(f"{lead}{reason}{mark}")
+            continue
+        if len(part.places) == 1 and not part.below:
+            lines.append(f"{lead}{reason}{mark}: {paint(part.places[0], 'grey')}")
+            continue
+        lines.append(f"{lead}{reason}{mark}")
+        lines += [f"{lead}  {paint(place, 'grey')}" for place in part.places]
+        stack += [(depth + 1, below) for below in reversed(part.below)]
+    return "\n".join(lines)
+
+
+def _settle(part: _Part, is_root: bool) -> None:
+    """Take away what says nothing: parts without place, and steps that only pass on what is below them. A recursion
+    over the second column lists something: its entries stand side by side."""
+    kept: list[_Part] = []
+    for below in part.below:
+        if below.about == part.about and len(below.about) > 1 and not is_root:
+            part.earlier += [*below.earlier, below]
+            continue
+        kept += below.earlier
+        if below.places or below.below or below.again:
+            kept.append(below)
+    part.below = kept
+    had_places = bool(part.places)
+    shown = {place for below in kept for place in below.places}
+    part.places = [place for place in part.places if place not in shown]
+    if len(kept) != 1 or had_places or kept[0].again:
+        return
+    only = kept[0]
+    if is_root:
+        if not only.below:
+            part.below, part.places = [], only.places
+    else:
+        part.name, part.reason, part.below, part.places = only.name, only.reason, only.below, only.places
+
+
+def _count(part: _Part) -> int:
+    total, stack = 0, [part]
+    while stack:
+        at = stack.pop()
+        total += len(at.below)
+        stack += at.below
+    return total
+
+
+def _parts(document: dict[str, Any], start: str) -> list[_Part]:
+    """Every step of the proof where it is used first, parents before what is below them; where it is used again, a
+    part that only names it."""
+    proofs: dict[str, Any] = document["proofs"]
+    parts: list[_Part] = []
+    seen: set[str] = set()
+    telling = _Telling(proofs)
+    root = _Part(start)
+    stack = [root]
+    while stack:
+        part = stack.pop()
+        step = proofs[part.name]
+        parts.append(part)
+        if step.get("input"):
+            part.reason = fact_text(step["tuple"])
+            part.places = [place for place in [source_text(step.get("source"))] if place]
+            continue
+        part.about = step["tuple"][:2]
+        part.reason = step["reason"] if "reason" in step else fact_text(step["tuple"])
+        if part.name in seen:
+            part.again = True
+            continue
+        seen.add(part.name)
+        inner = [entry["proof"] for entry in step.get("body", ()) if "proof" in entry]
+        for place in (source_text(proofs[name].get("source")) for name in inner if proofs[name].get("input")):
+            if place and place not in part.places:
+                part.places.append(place)
+        found = [_Part(name) for name in telling([name for name in inner if not proofs[name].get("input")])]
+        part.below = found
+        stack += reversed(found)
+    return parts
+
+
+class _Telling:
+    """Which of several steps tell something: of two that stand on the same places the first does."""
+
+    def __init__(self, proofs: dict[str, Any]) -> None:
+        self.proofs = proofs
+        self._places: dict[str, frozenset[str]] = {}
+
+    def __call__(self, names: list[str]) -> list[str]:
+        if len(names) < 2 or len(self.proofs) > LONGEST:
+            return names
+        places = [self._below(name) for name in names]
+        kept = []
+        for at, name in enumerate(names):
+            others = [p for i, p in enumerate(places) if i != at and (i < at or len(p) > len(places[at]))]
+            if places[at] and not any(places[at] <= other for other in others):
+                kept.append(name)
+        return kept
+
+    def _below(self, name: str) -> frozenset[str]:
+        known = self._places.get(name)
+        if known is None:
+            step = self.proofs[name]
+            if step.get("input"):
+                known = frozenset(place for place in [source_text(step.get("source"))] if place)
+            else:
+                inner = [self._below(entry["proof"]) for entry in step.get("body", ()) if "proof" in entry]
+                known = frozenset().union(*inner)
+            self._places[name] = known
+        return known
+
+
+# ---------------------------------------------------------------- the full form
+
+
+def _full(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
+    """An indented tree of facts; a sub-proof that was shown before, or stands too deep, is only named."""
+    proofs: dict[str, Any] = document["proofs"]
+    lines: list[str] = []
+    shown: set[str] = set()
+    stack: list[tuple[int, Any]] = [(0, {"proof": start})]
+    while stack:
+        depth, part = stack.pop()
+        lead = "  " * depth
+        if "proof" not in part:
+            lines.append(lead + _literal(part))
+            continue
+        name = part["proof"]
+        step = proofs[name]
+        fact = fact_text(step["tuple"])
+        if step.get("input"):
+            place = source_text(step.get("source"))
+            lines.append(f"{lead}{fact}{paint(f'  {place}', 'grey') if place else ''}")
+            continue
+        if name in shown:
+            lines.append(f"{lead}{fact} {paint(f'({name}, shown above)', 'grey')}")
+            continue
+        if 0 < depth_limit <= depth:
+            lines.append(f"{lead}{fact} {paint(f'... ({name})', 'grey')}")
+            continue
+        shown.add(name)
+        reason = f": {step['reason']}" if step.get("reason") else ""
+        rule = paint(f" [{step['rule']}]", "grey") if step.get("rule") else ""
+        lines.append(f"{lead}{paint(fact, 'bold')}{reason}{rule}")
+        stack += [(depth + 1, inner) for inner in reversed(step.get("body", ()))]
+    return "\n".join(lines)
+
+
+def _literal(part: dict[str, Any]) -> str:
+    if "not" in part:
+        return f"not {fact_text(part['not'])}"
+    if "aggregate" in part:
+        return f"{part['aggregate']} = {part['value']}"
+    return str(part.get("test", part))
+
+
+# ---------------------------------------------------------------- pieces
+
+
+def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
+    from planner.datalog.explain.why_not_deep import obstacles_text
+
+    goal = document["goal"]
+    text = obstacles_text(document["rules"], goal, 0 if full else 2)
+    return f"{paint(fact_text(goal), 'bold')} does not hold.\n{text or '  No rule could derive it.'}"
+
+
+def fact_text(tuple_: list[Any]) -> str:
+    """`edge("a", "b")`; `_` for any value."""
+    from planner.render.literals import quoted
+
+    name, *columns = tuple_
+    texts = ["_" if c is None else quoted(c) if isinstance(c, str) else str(c) for c in columns]
+    return f"{name}({', '.join(texts)})"
+
+
+def source_text(source: Any) -> str:
+    """Where an input fact comes from, in a few words."""
+    if not source:
+        return ""
+    if "file" in source:
+        snippet = f": {source['snippet'].strip()}" if source.get("snippet") else ""
+        return f"{source['file']}:{source.get('line', 1)}{snippet}"
+    (kind, value), *_ = source.items()
+    if kind == "native":
+        return ""
+    return f"{kind.replace('_', ' ')} {value}"

@@ -1,0 +1,286 @@
+"""What the commands about rules print: predicates, dependencies, costs, cases, and diagnostics of rule files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from planner.render.streams import visible
+from planner.render.terminal import Paint, Terminal
+from planner.vocabulary.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from planner.datalog.engine.evaluate import Database
+    from planner.datalog.front.model import Predicate
+    from planner.datalog.front.values import Row
+    from planner.datalog.tools.describe import PredicateGraph
+    from planner.datalog.tools.suite import Difference, Outcome
+    from planner.operations.rule_files import Tested
+    from planner.operations.rulebook import Entry
+
+
+def document(**content: Any) -> str:
+    """A JSON document of format 1.0."""
+    from planner.support.exact_json import dumps
+
+    return dumps({"format_version": "1.0", **content}, escape_html=False).decode("utf-8")
+
+
+# ---------------------------------------------------------------- predicates
+
+
+def index_text(entry: Entry, paint: Paint) -> str:
+    """A predicate in the list of all."""
+    place = paint(f"{entry.predicate.span}", "grey")
+    return f"{paint(entry.predicate.declaration, 'bold')}  {place}\n    {entry.meaning}"
+
+
+def entry_text(entry: Entry, paint: Paint) -> str:
+    """Everything about one predicate."""
+    predicate, description = entry.predicate, entry.description
+    lines = [paint(predicate.declaration, "bold"), f"  {predicate.span}, in the rules of {entry.program}", ""]
+    lines += [f"  {line}".rstrip() for line in predicate.doc.split("\n")]
+    types = {c.type.name: c.type for c in predicate.columns if c.type.doc}
+    if types:
+        lines += ["", "  Types of the columns:"]
+        lines += [f"    {t.name}: {' '.join((t.doc or '').split())}" for t in types.values()]
+    lines += ["", *(f"  {sentence}" for sentence in _standing(predicate))]
+    if description.rules:
+        lines += ["", "  Derived by:"]
+        for rule in description.rules:
+            lines += [f"    {paint(rule.name, 'bold')}  {paint(str(rule.span), 'grey')}", f"      {rule.text}"]
+    readers = [rule.name for rule in description.readers] + [f"{n} (native)" for n in description.natives]
+    lines += ["", "  Read by:" if readers else "  No rule reads it."]
+    lines += [f"    {reader}" for reader in readers]
+    return "\n".join(lines)
+
+
+def _standing(predicate: Predicate) -> Iterator[str]:
+    """What a predicate is to others, one sentence each."""
+    if predicate.is_input:
+        yield "Input: its facts are given, no rule derives it."
+    elif predicate.operator:
+        yield f"Native: computed as {predicate.operator}({', '.join(predicate.inputs)})."
+    else:
+        yield "Derived by rules."
+    if predicate.is_output:
+        yield "Output: read from outside the rules."
+    yield "Open: rules of yours may add to it." if predicate.is_open else "Rules of yours may read it, not add to it."
+
+
+def markdown_index(entries: Iterable[Entry]) -> str:
+    """The list of predicates as Markdown: a heading and a table for each file."""
+    by_file: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_file.setdefault(entry.predicate.span.filename, []).append(entry)
+    lines: list[str] = []
+    for name in sorted(by_file):
+        lines += [f"### {name}", "", "| predicate | meaning |", "| --- | --- |"]
+        for entry in by_file[name]:
+            predicate = entry.predicate
+            mark = " *input*" if predicate.is_input else " *native*" if predicate.operator else ""
+            mark += " *output*" if predicate.is_output else ""
+            mark += " *open*" if predicate.is_open else ""
+            meaning = entry.meaning.replace("|", "\\|")
+            lines.append(f"| `{predicate.declaration}`{mark} | {meaning} |")
+        lines.append("")
+    return "\n".join(lines).rstrip("\n")
+
+
+# ---------------------------------------------------------------- dependencies
+
+_EDGES = {
+    "positive": "",
+    "negation": ' [color = "red", style = "dashed", label = "not"]',
+    "aggregate": ' [color = "blue", style = "dashed", label = "all"]',
+    "native": ' [color = "darkgreen", style = "bold", label = "native"]',
+}
+
+
+def graphs_dot(graphs: dict[str, PredicateGraph]) -> str:
+    """A cluster for each program, predicates of one level in a row."""
+    lines = ["digraph {", '\tnewrank = "true"', '\tnode [shape = "box"]']
+    for program, graph in graphs.items():
+        lines += [f'\tsubgraph "cluster_{program}" {{', f'\t\tlabel = "{program}"']
+        for name in graph.levels:
+            double = ', peripheries = "2"' if name in graph.recursive else ""
+            lines.append(f'\t\t"{program}: {name}" [label = "{name}"{double}]')
+        for level in sorted(set(graph.levels.values())):
+            names = " ".join(f'"{program}: {name}"' for name in graph.levels if graph.levels[name] == level)
+            lines.append(f"\t\t{{ rank = same; {names} }}")
+        for read in graph.reads:
+            lines.append(f'\t\t"{program}: {read.reader}" -> "{program}: {read.read}"{_EDGES[read.how]}')
+        lines.append("\t}")
+    return "\n".join([*lines, "}"])
+
+
+def graphs_json(graphs: dict[str, PredicateGraph]) -> str:
+    """Format 1.0: for each program its predicates with their levels, and who reads whom how."""
+    return document(
+        programs=[
+            {
+                "name": name,
+                "predicates": [
+                    {"name": p, "level": level, "recursive": p in graph.recursive} for p, level in graph.levels.items()
+                ],
+                "reads": [{"reader": a, "read": b, "how": how} for a, b, how in graph.reads],
+            }
+            for name, graph in graphs.items()
+        ]
+    )
+
+
+# ---------------------------------------------------------------- costs
+
+
+def costs_text(database: Database) -> str:
+    """A line for each evaluated predicate, the most costly first."""
+    from tabulate import tabulate
+
+    from planner.datalog.tools.stats import predicate_statistics
+
+    found = predicate_statistics(database)
+    rows = [(s.name, s.rows, s.rounds or "", f"{s.seconds * 1000:.3f}") for s in found]
+    total = ("total", sum(s.rows for s in found), "", f"{sum(s.seconds for s in found) * 1000:.3f}")
+    headers = ("predicate", "tuples", "rounds", "ms")
+    aligned = ("left", "right", "right", "right")
+    return tabulate([*rows, total], headers=headers, disable_numparse=True, colalign=aligned)
+
+
+def costs_json(database: Database) -> str:
+    """Format 1.0: predicates and rules, each list the most costly first; times in seconds."""
+    from planner.datalog.tools.stats import predicate_statistics, rule_statistics
+
+    predicates = predicate_statistics(database)
+    return document(
+        predicates=[
+            {"name": s.name, "tuples": s.rows, "rounds": s.rounds, "seconds": round(s.seconds, 9)} for s in predicates
+        ],
+        rules=[
+            {"name": s.rule.name, "produced": s.produced, "seconds": round(s.seconds, 9)}
+            for s in rule_statistics(database)
+        ],
+        tuples=sum(s.rows for s in predicates),
+        seconds=round(sum(s.seconds for s in predicates), 9),
+    )
+
+
+# ---------------------------------------------------------------- cases
+
+
+def tested_text(tested: Tested, paint: Paint) -> str:
+    """The cases of each file as a tree, with what came out otherwise, and the count."""
+    lines: list[str] = []
+    for path, outcomes in tested.outcomes.items():
+        lines.append(visible(path))
+        for outcome in outcomes:
+            mark = paint("ok  ", "green") if outcome.holds else paint("FAIL", "bold", "red")
+            lines.append(f"  {mark} {visible(_clipped(outcome.case.name))}")
+            lines += [f"         {line}" for line in _what_differs(outcome)]
+    every = [outcome for outcomes in tested.outcomes.values() for outcome in outcomes]
+    failed = sum(not outcome.holds for outcome in every)
+    count = "1 case" if len(every) == 1 else f"{len(every)} cases"
+    lines.append(f"{count}: {len(every) - failed} passed, {failed} failed.")
+    return "\n".join(lines)
+
+
+def _what_differs(outcome: Outcome) -> Iterator[str]:
+    for difference in outcome.differences:
+        yield f"{difference.predicate}, {outcome.case.span}:"
+        for word, rows, count in (
+            ("missing   ", difference.missing, difference.missing_count),
+            ("unexpected", difference.unexpected, difference.unexpected_count),
+        ):
+            yield from (f"  {word}  {_row(difference, row)}" for row in rows)
+            if count > len(rows):
+                yield f"  {word}  ... and {count - len(rows)} more"
+    for problem in outcome.problem:
+        yield f"{outcome.case.span}: {problem.summary}. {visible(problem.detail)}"
+
+
+def _row(difference: Difference, row: Row) -> str:
+    from planner.syntax.rule_syntax import quote
+
+    values = ", ".join(quote(value) if type(value) is str else repr(value) for value in row)
+    return visible(_clipped(f"{difference.predicate}({values})"))
+
+
+def tested_json(tested: Tested) -> str:
+    """Format 1.0."""
+    from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
+
+    return document(
+        passed=tested.passed,
+        files=[
+            {"file": path, "cases": [_case_json(outcome) for outcome in outcomes]}
+            for path, outcomes in tested.outcomes.items()
+        ],
+        diagnostics=[diagnostic_json(d) for d in sort_diagnostics(tested.diagnostics)],
+    )
+
+
+def _case_json(outcome: Outcome) -> dict[str, Any]:
+    from planner.datalog.front.values import decode
+    from planner.render.diagnostics_json import diagnostic_json
+
+    def plain(rows: Iterable[Row]) -> list[list[Any]]:
+        return [[decode(value) for value in row] for row in rows]
+
+    return {
+        "name": outcome.case.name,
+        "line": outcome.case.span.line,
+        "passed": outcome.holds,
+        "mismatches": [
+            {
+                "predicate": d.predicate,
+                "missing": plain(d.missing),
+                "missing_count": d.missing_count,
+                "unexpected": plain(d.unexpected),
+                "unexpected_count": d.unexpected_count,
+            }
+            for d in outcome.differences
+        ],
+        "diagnostics": [diagnostic_json(d) for d in outcome.problem],
+    }
+
+
+# ---------------------------------------------------------------- diagnostics
+
+_MOST_TEXT = 1000  # of a line that explains
+_MOST_WIDTH = 200  # of a line that is shown: a file may be one line of a megabyte
+
+
+def show(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> None:
+    """Print diagnostics as compilers do, with a caret under what is meant: errors on standard error, warnings on
+    standard output."""
+    from planner.render.diagnostics_json import sort_diagnostics
+
+    for diagnostic in sort_diagnostics(diagnostics):
+        paint = terminal.error_paint if diagnostic.is_error else terminal.paint
+        (terminal.err if diagnostic.is_error else terminal.out)(rendered(diagnostic, paint) + "\n")
+
+
+def rendered(diagnostic: Diagnostic, paint: Paint) -> str:
+    """`FILE:LINE:COLUMN: error: SUMMARY [CODE]`, the line with carets, the explanation."""
+    colour = "red" if diagnostic.is_error else "yellow"
+    title = f"{paint(diagnostic.severity, 'bold', colour)}: {paint(visible(diagnostic.summary), 'bold')}"
+    lines = [f"{title} [{diagnostic.code}]"]
+    span = diagnostic.subject
+    if span is not None:
+        start, end = span.start_position, span.end_position
+        lines[0] = f"{visible(span.filename)}:{start.line}:{start.column}: {lines[0]}"
+        text = span.source.line_text(start.line)
+        at = span.start - span.source.line_starts[start.line - 1]
+        last = at + (span.end - span.start) if end.line == start.line else len(text)
+        skipped = max(0, at - _MOST_WIDTH // 2)
+        shown = text[skipped : skipped + _MOST_WIDTH]
+        before = "".join("\t" if c == "\t" else " " for c in shown[: at - skipped])
+        carets = "^" * max(1, min(last - skipped, len(shown)) - (at - skipped))
+        lines += [f"  | {visible(shown)}", f"  | {before}{paint(carets, colour)}"]
+    lines += [f"  {visible(_clipped(line))}" for line in diagnostic.detail.splitlines()]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _clipped(text: str) -> str:
+    """A line of an explanation, which may quote a name without end."""
+    return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT // 2]} ... {text[-_MOST_TEXT // 2 :]}"

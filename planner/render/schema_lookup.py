@@ -1,0 +1,46 @@
+"""Schemas and decoded objects for showing plans and states."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from planner.vocabulary.address import AddressError
+from planner.vocabulary.diagnostic import Failure
+
+if TYPE_CHECKING:
+    from planner.evaluation.schemas import Schemas
+    from planner.provider.interface import ResourceSchema
+    from planner.state.model import ObjectState, ResourceState
+    from planner.values.value import Value
+
+
+class SchemaLookup:
+    """Looks schemas up by what plans and states hold. Where a provider cannot be asked, or has no such type, objects
+    are shown by the shape of their values alone."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+        self.resource_schema = cache(self._find)
+
+    def _find(self, provider: str, mode: str, type: str) -> ResourceSchema | None:
+        from planner.vocabulary.provider_address import parse_provider_configuration
+
+        try:
+            return self._schemas.resource(parse_provider_configuration(provider).source, mode, type)
+        except (AddressError, Failure):
+            return None
+
+    def decode(self, resource: ResourceState, obj: ObjectState) -> Value:
+        """The attributes of an object as a value, sensitive parts marked. Raises Failure."""
+        found = self.resource_schema(resource.provider, resource.mode, resource.type)
+        if found is None or found.version != obj.schema_version:
+            from planner.values.json_codec import implied_value
+            from planner.values.paths import apply_marks
+            from planner.values.value import SENSITIVE
+
+            marks = [(path, frozenset((SENSITIVE,))) for path in obj.sensitive_paths]
+            return apply_marks(implied_value(obj.attributes), marks)
+        from planner.documents.json_state import object_value
+
+        return object_value(obj, found, resource.address)

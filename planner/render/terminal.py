@@ -1,0 +1,176 @@
+"""Terminal: where text goes, how wide it may be and whether it may be coloured."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, TextIO, cast
+
+from planner.render.streams import Output, visible
+
+if TYPE_CHECKING:
+    from planner.render.view import View
+
+DEFAULT_WIDTH = 78
+"""columns assumed when a stream is no terminal"""
+
+_CODES = {
+    "bold": "1",
+    "underline": "4",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "cyan": "36",
+    "grey": "90",
+}
+
+
+class Paint:
+    """Colours text, or leaves it alone when disabled."""
+
+    __slots__ = ("enabled",)
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+
+    def __call__(self, text: str, *styles: str) -> str:
+        """The text in these styles (bold, underline, red, green, yellow, cyan, grey)."""
+        if not self.enabled or not text:
+            return text
+        return f"\x1b[{';'.join(_CODES[s] for s in styles)}m{text}\x1b[0m"
+
+
+class Terminal:
+    """The three streams of a command. Colour only on a terminal, unless NO_COLOR or -no-color says no."""
+
+    def __init__(
+        self,
+        stdin: TextIO | None = None,
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
+        colour: bool = True,
+        width: int | None = None,
+    ) -> None:
+        self.stdin = stdin or sys.stdin
+        self.outputs = [Output(stdout or sys.stdout, "standard output"), Output(stderr or sys.stderr, "standard error")]
+        """all that the command writes to, files of -json-into too"""
+        self.stdout, self.stderr = (cast(TextIO, output) for output in self.outputs)
+        self.stdout_is_data = False
+        """whether programs read what the command prints: remarks and warnings go to standard error then"""
+        self.in_automation = os.environ.get("TF_IN_AUTOMATION", "") != ""
+        self._width = width
+        self.compact_warnings = False
+        self.consolidate = {"warning": True, "error": False}
+        self.concise = False
+        self.deprecation = "all"
+        """which warnings about deprecated parts of modules are shown: all, local (of local modules) or none"""
+        self.owns_process = False
+        """whether the command may handle the signals of the process"""
+        self.view: View | None = None
+        """where problems that end the command are told, once the command has chosen"""
+        self.set_colour(colour)
+
+    def set_colour(self, wanted: bool) -> None:
+        """Switch colours off (False) or to what the streams allow."""
+        allowed = wanted and not os.environ.get("NO_COLOR")
+        self.boxed = wanted and is_terminal(self.stderr)
+        self.paint = Paint(allowed and is_terminal(self.stdout))
+        self.error_paint = Paint(allowed and is_terminal(self.stderr))
+
+    def out(self, text: str = "") -> None:
+        """A line (or several) for people on standard output."""
+        self.stdout.write(f"{_harmless(text)}\n")
+
+    def data(self, text: str) -> None:
+        """A line (or several) for programs on standard output: as it is."""
+        self.stdout.write(f"{text}\n")
+
+    def err(self, text: str = "") -> None:
+        """A line (or several) for people on standard error."""
+        self.stdout.flush()
+        self.stderr.write(f"{_harmless(text)}\n")
+        self.stderr.flush()
+
+    def remark(self, text: str = "") -> None:
+        """A line (or several) that is not what the command was asked for."""
+        (self.err if self.stdout_is_data else self.out)(text)
+
+    def close(self, code: int) -> int:
+        """Write what is left. The exit code: `code`, or 1 when what was written did not get where it should."""
+        for output in self.outputs:
+            output.flush()
+        lost = [output for output in self.outputs if output.problem is not None and output.name != "standard error"]
+        for output in lost:
+            if not output.is_abandoned:
+                reason = getattr(output.problem, "strerror", None) or output.problem
+                self.err(f"\nError: Cannot write {output.name}\n\n{reason}. What was written there is not complete.")
+        return 1 if lost else code
+
+    @property
+    def width(self) -> int:
+        """Columns of standard output."""
+        return self._width or columns(self.stdout)
+
+    @property
+    def error_width(self) -> int:
+        """Columns of standard error."""
+        return self._width or columns(self.stderr)
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person can be asked."""
+        return is_terminal(self.stdin)
+
+    def rule(self) -> str:
+        """A horizontal line across the terminal."""
+        return self.paint("─" * (self.width - 1), "grey")
+
+
+_STEERING = re.compile(rf"\x1b\[(?:0|{'|'.join(_CODES.values())})(?:;(?:{'|'.join(_CODES.values())}))*m")
+
+
+def _harmless(text: str) -> str:
+    """The text without anything that steers a terminal but the styles of `Paint`."""
+    if "\x1b" not in text:
+        return visible(text)
+    parts, at = [], 0
+    for style in _STEERING.finditer(text):
+        parts += [visible(text[at : style.start()]), style.group()]
+        at = style.end()
+    return "".join((*parts, visible(text[at:])))
+
+
+def is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+def columns(stream: TextIO) -> int:
+    """The width of a terminal, or the default."""
+    if is_terminal(stream):
+        try:
+            return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
+        except (OSError, ValueError, AttributeError):
+            pass
+    return DEFAULT_WIDTH
+
+
+def wrap(text: str, width: int) -> str:
+    """Break long lines at blanks so that none is longer than `width`, where words allow. Indented lines stay."""
+    out = []
+    for line in text.split("\n"):
+        if len(line) <= width or width <= 1 or line.startswith(" "):
+            out.append(line)
+            continue
+        current = ""
+        for word in line.split(" "):
+            if current and len(current) + 1 + len(word) > width:
+                out.append(current)
+                current = word
+            else:
+                current = f"{current} {word}" if current else word
+        out.append(current)
+    return "\n".join(out)

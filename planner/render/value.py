@@ -1,0 +1,74 @@
+"""Values in the look of the configuration language, as `output` and `console` show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planner.render.literals import number_text, quoted
+from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type, friendly_name
+from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value
+
+_NULLS: dict[Type, str] = {DYNAMIC: "null", STRING: "tostring(null)", NUMBER: "tonumber(null)", BOOL: "tobool(null)"}
+
+
+def format_value(value: Value, indent: int = 0) -> str:
+    """An expression that denotes the value, as far as there is one; conversion functions tell lists, sets and maps
+    from tuples and objects. Later lines are indented by so many blanks."""
+    cls = value.__class__
+    if cls is Marked:
+        if SENSITIVE in value.marks:
+            return "(sensitive value)"
+        if EPHEMERAL in value.marks:
+            return "(ephemeral value)"
+        return format_value(value.value, indent)
+    if cls is str:
+        return _heredoc(value, indent) if "\n" in value else quoted(value)
+    if cls is bool:
+        return "true" if value else "false"
+    if cls is Unknown:
+        return "(known after apply)"
+    if cls is Null:
+        return _null(value.type)
+    if cls is dict:
+        return _entries(value, indent)
+    if cls is Map:
+        return f"tomap({_entries(value.items, indent)})"
+    if cls is tuple:
+        return _items(value, indent)
+    if cls is List:
+        return f"tolist({_items(value.items, indent)})"
+    if cls is Set:
+        return f"toset({_items(value.items, indent)})"
+    return number_text(value)
+
+
+def _null(type: Type) -> str:
+    if type in _NULLS:
+        return _NULLS[type]
+    for cls, function in ((ListType, "tolist"), (SetType, "toset"), (MapType, "tomap")):
+        if isinstance(type, cls):
+            return f"{function}(null) /* of {friendly_name(type.element)} */"
+    return f"null /* {friendly_name(type)} */"
+
+
+def _heredoc(text: str, indent: int) -> str:
+    lines = text.split("\n")
+    end = "EOT"
+    while any(line.strip() == end for line in lines):
+        end += "_"
+    blank = " " * indent
+    return "\n".join([f"{'<<-' if indent else '<<'}{end}", *(blank + line for line in lines), blank + end])
+
+
+def _entries(items: dict[str, Value], indent: int) -> str:
+    if not items:
+        return "{}"
+    blank = " " * (indent + 2)
+    lines = [f"{blank}{format_value(k, indent + 2)} = {format_value(items[k], indent + 2)}" for k in sorted(items)]
+    return "\n".join(["{", *lines, " " * indent + "}"])
+
+
+def _items(items: Iterable[Value], indent: int) -> str:
+    blank = " " * (indent + 2)
+    lines = [f"{blank}{format_value(item, indent + 2)}," for item in items]
+    return "\n".join(["[", *lines, " " * indent + "]"]) if lines else "[]"

@@ -1,0 +1,69 @@
+"""Verdicts of policies on the command line: after a plan, and as text of `policy check`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.render.streams import cell
+from planner.vocabulary.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from planner.batch.policy import Verdict as FleetVerdict
+    from planner.pipeline import Planned
+    from planner.policy.model import Verdict
+    from planner.render.terminal import Paint
+    from planner.render.view import View
+
+
+def judge(planned: Planned, view: View) -> tuple[Planned, list[Diagnostic]]:
+    """Judge a plan by the policies that its options name, and tell how it fared."""
+    from planner.operations import policies
+
+    planned, verdict, problems = policies.judged(planned)
+    if verdict is None:
+        return planned, problems
+    view.verdict(verdict)
+    return planned, [*problems, *policies.diagnostics(verdict)]
+
+
+def counted(verdict: Verdict | FleetVerdict) -> str:
+    """`Policies: 1 denied, 2 undecided.`"""
+    words = {"deny": "denied", "warn": "warned"}
+    kinds = ("deny", "broken", "undecided", "warn", "overridden")
+    counts = {kind: sum(f.kind == kind for f in verdict.findings) for kind in kinds}
+    found = [f"{count} {words.get(kind, kind)}" for kind, count in counts.items() if count]
+    return f"Policies: {', '.join(found) if found else 'nothing to object'}."
+
+
+def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
+    """One line for each verdict, each with its proof if that is wanted, and the counts."""
+    from tabulate import tabulate
+
+    lines: list[str] = []
+    if verdict.findings and not proofs:
+        rows = [(f.kind, cell(f.code), cell(f.address or "(plan)"), _line(f.message)) for f in verdict.findings]
+        lines += [tabulate(rows, headers=("VERDICT", "CODE", "ADDRESS", "MESSAGE"), disable_numparse=True), ""]
+    for finding in verdict.findings if proofs else ():
+        from planner.render.proof import proof_text
+
+        title = cell(f"{finding.kind} {finding.code}: {finding.address or 'the plan'} {finding.message}")
+        lines.append(paint(title, "bold", "red" if finding.kind in ("deny", "broken") else "yellow"))
+        if finding.reason:
+            lines.append(f"  overridden: {finding.reason}")
+        lines += [f"  {line}" for line in proof_text(finding.proof, paint, full=True).splitlines()]
+        lines.append("")
+    lines.append(paint(counted(verdict), "bold"))
+    return "\n".join([*lines, *judged(verdict)])
+
+
+def judged(verdict: Verdict) -> list[str]:
+    """`Judged: 3 objects by encryption, none by required_tags.`, of the policies that tell."""
+    found: list[str] = []
+    for code, count in verdict.judged.items():
+        what = "none" if not count else f"{count}" if found else f"{count} object{'s' if count > 1 else ''}"
+        found.append(f"{what} by {code}")
+    return [f"Judged: {', '.join(found)}."] if found else []
+
+
+def _line(text: str) -> str:
+    return cell(" ".join(text.split()))

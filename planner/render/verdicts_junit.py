@@ -1,0 +1,70 @@
+"""Verdicts as JUnit XML, as CI servers read it: a suite for each code, a test case for each verdict."""
+
+from __future__ import annotations
+
+import re
+from xml.sax.saxutils import escape, quoteattr
+
+from planner.policy.model import Finding, Verdict
+from planner.render.proof import proof_text
+from planner.render.terminal import Paint
+
+# XML 1.0 has no other characters, not even escaped.
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(verdict: Verdict) -> str:
+    """A denial is a failure, what is broken an error; undecided and overridden ones are skipped, warnings pass and say
+    so. A code that has nothing to object is one test that passes."""
+    lines: list[str] = []
+    codes = sorted({*verdict.codes, *(finding.code for finding in verdict.findings)})
+    totals = [0, 0, 0, 0]
+    for code in codes:
+        findings = [finding for finding in verdict.findings if finding.code == code]
+        counts = [
+            max(1, len(findings)),
+            sum(f.kind == "deny" for f in findings),
+            sum(f.kind == "broken" for f in findings),
+            sum(f.kind in ("undecided", "overridden") for f in findings),
+        ]
+        totals = [a + b for a, b in zip(totals, counts, strict=True)]
+        lines.append(f"  <testsuite name={_attribute(code)} {_counts(counts)}>")
+        if code in verdict.judged:
+            lines.append(f'    <properties><property name="judged" value="{verdict.judged[code]}"/></properties>')
+        if not findings:
+            lines.append(f'    <testcase classname={_attribute(code)} name="policy"/>')
+        for finding in findings:
+            lines += _case(finding)
+        lines.append("  </testsuite>")
+    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="planner policy check" {_counts(totals)}>'
+    return "\n".join([head, *lines, "</testsuites>"])
+
+
+def _counts(counts: list[int]) -> str:
+    tests, failures, errors, skipped = counts
+    return f'tests="{tests}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
+
+
+def _case(finding: Finding) -> list[str]:
+    place = f' file={_attribute(finding.span.filename)} line="{finding.span.line}"' if finding.span else ""
+    opening = f"    <testcase classname={_attribute(finding.code)} name={_attribute(finding.address or 'plan')}{place}>"
+    message = _attribute(finding.message)
+    proof = escape(_clean(proof_text(finding.proof, Paint(False), full=True)))
+    if finding.kind == "deny":
+        inner = f'      <failure message={message} type="deny">{proof}</failure>'
+    elif finding.kind == "broken":
+        inner = f'      <error message={message} type="broken">{proof}</error>'
+    elif finding.kind == "warn":
+        inner = f"      <system-out>{escape(_clean(f'warning: {finding.message}'))}\n{proof}</system-out>"
+    else:
+        because = f"overridden: {finding.reason}" if finding.kind == "overridden" else finding.message
+        inner = f"      <skipped message={_attribute(because)}/>"
+    return [opening, inner, "    </testcase>"]
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_clean(text))
+
+
+def _clean(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", text)

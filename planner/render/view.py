@@ -1,0 +1,316 @@
+"""View: how a command that plans or applies speaks: to people, in JSON lines, or both at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from planner.cli.flags import Arguments, UsageError
+from planner.render.streams import Output
+from planner.render.summary import Counts
+from planner.render.terminal import Terminal, wrap
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.shell import file
+from planner.walk.hooks import HookGroup, Hooks
+
+if TYPE_CHECKING:
+    from planner.model.plan import Plan
+    from planner.policy.model import Verdict
+    from planner.render.plan import SchemaOf
+    from planner.state.model import OutputState
+
+
+class View:
+    """What there is to say while planning and applying. `hooks` listens to the walks."""
+
+    hooks: Hooks
+
+    def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Problems, in the order of the run."""
+
+    def plan(self, plan: Plan, schema_of: SchemaOf) -> None:
+        """The finished plan."""
+
+    def saved_plan(self, plan: Plan) -> None:
+        """The plan of a file, which is applied without asking."""
+
+    def next_steps(self, path: str, generated: str) -> None:
+        """Where the plan was saved ("" when it was not) and where configuration was generated."""
+
+    def finished(self, counts: Counts, destroyed: bool) -> None:
+        """Everything was applied."""
+
+    def outputs(self, outputs: Mapping[str, OutputState]) -> None:
+        """The output values after apply."""
+
+    def log(self, text: str) -> None:
+        """A remark."""
+
+    def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
+        """A line of a command that neither plans nor applies: `text` for people (None: nothing), `message` (else the
+        text without its last full stop) with more fields for programs."""
+
+    def document(self, text: str, data: Any) -> None:
+        """Text for people, and the JSON document of the same for programs."""
+
+    def finish(self, diagnostics: Iterable[Diagnostic]) -> int:
+        """The end of a command: its problems, and the exit code: 1 when there is an error among them."""
+        found = list(diagnostics)
+        if found:
+            self.diagnostics(found)
+        return int(has_errors(found))
+
+    def verdict(self, verdict: Verdict) -> None:
+        """What policies say; denials and warnings follow as diagnostics."""
+
+    def unsaved_state(self, text: str) -> None:
+        """A state file that nothing on the disk has."""
+
+
+class HumanView(View):
+    """Text on the terminal."""
+
+    def __init__(self, terminal: Terminal, show_sensitive: bool = False) -> None:
+        from planner.render.hooks_human import HumanHooks
+
+        self.terminal = terminal
+        self.show_sensitive = show_sensitive
+        self.hooks = HumanHooks(terminal)
+
+    def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
+        from planner.render.diagnostics import show
+
+        show(list(dict.fromkeys(diagnostics)), self.terminal)
+
+    def plan(self, plan: Plan, schema_of: SchemaOf) -> None:
+        from planner.render.plan import PlanText
+
+        PlanText(plan, schema_of, self.terminal, self.show_sensitive).show()
+
+    def next_steps(self, path: str, generated: str) -> None:
+        terminal = self.terminal
+        if terminal.in_automation:
+            return
+        terminal.out()
+        terminal.out(terminal.rule())
+        width = terminal.width - 1
+        if generated:
+            terminal.out()
+            text = f"Configuration was generated and written to {generated}. Review it before you keep it."
+            terminal.out(wrap(text, width))
+        terminal.out()
+        if path:
+            terminal.out(f"Saved the plan to: {path}")
+            terminal.out(f"\nTo perform exactly these actions, run:\n    planner apply {file(path)}")
+            return
+        text = (
+            "Note: The plan was not saved with -out, so applying later may do something else when anything changes "
+            "in between."
+        )
+        terminal.out(wrap(text, width))
+
+    def finished(self, counts: Counts, destroyed: bool) -> None:
+        text = counts.destroyed if destroyed else counts.applied
+        self.terminal.out(f"\n{self.terminal.paint(text, 'bold', 'green')}")
+
+    def outputs(self, outputs: Mapping[str, OutputState]) -> None:
+        if outputs:
+            from planner.cli.commands.output import all_outputs
+
+            self.terminal.out(f"\n{self.terminal.paint('Outputs:', 'bold', 'green')}\n")
+            self.terminal.out(all_outputs(outputs, self.show_sensitive))
+
+    def log(self, text: str) -> None:
+        self.terminal.out(text)
+
+    def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
+        if text is not None:
+            self.terminal.out(text)
+
+    def document(self, text: str, data: Any) -> None:
+        self.terminal.out(text)
+
+    def verdict(self, verdict: Verdict) -> None:
+        from planner.render.verdicts import counted, judged
+
+        self.terminal.out(f"\n{self.terminal.paint(counted(verdict), 'bold')}")
+        for line in judged(verdict):
+            self.terminal.out(line)
+
+    def unsaved_state(self, text: str) -> None:
+        self.terminal.out(text)
+
+
+class JsonView(View):
+    """UI messages."""
+
+    def __init__(self, stream: object) -> None:
+        from planner.render.json_ui import JsonHooks, JsonLines
+
+        self.lines = JsonLines(stream)  # type: ignore[arg-type]
+        self.hooks = JsonHooks(self.lines)
+        self.lines.version()
+
+    def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.lines.diagnostics(diagnostics)
+
+    def plan(self, plan: Plan, schema_of: SchemaOf) -> None:
+        self.lines.plan(plan)
+
+    def saved_plan(self, plan: Plan) -> None:
+        self.lines.planned_changes(change for change in plan.changes if change.action != "no-op")
+
+    def finished(self, counts: Counts, destroyed: bool) -> None:
+        if destroyed:
+            self.lines.summary(counts.destroyed, counts, "destroy")
+        else:
+            self.lines.summary(counts.applied, counts, "apply")
+
+    def outputs(self, outputs: Mapping[str, OutputState]) -> None:
+        self.lines.outputs(outputs)
+
+    def log(self, text: str) -> None:
+        self.lines.log(text)
+
+    def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
+        if message or text:
+            self.lines.message(message or str(text).removesuffix("."), level=level, **more)
+
+    def document(self, text: str, data: Any) -> None:
+        from planner.support.exact_json import dumps
+
+        self.lines.text(dumps(data).decode("utf-8"))
+
+    def verdict(self, verdict: Verdict) -> None:
+        from planner.render.verdicts import judged
+
+        levels = {"deny": "error", "broken": "error", "overridden": "warn", "warn": "warn", "undecided": "warn"}
+        for finding in verdict.findings:
+            text = f"{finding.address}: {finding.kind} {finding.code}: {finding.message}"
+            self.lines.message(text, "policy_result", levels[finding.kind], policy=finding.to_json())
+        for line in judged(verdict):
+            self.lines.message(line, "policy_judged", "info", judged=verdict.judged)
+
+    def unsaved_state(self, text: str) -> None:
+        from planner.support.exact_json import loads
+
+        self.lines.message("Emergency state dump", "log", state=loads(text.encode()))
+
+
+class BothViews(View):
+    """Says everything twice."""
+
+    def __init__(self, first: View, second: View) -> None:
+        self.views = (first, second)
+        self.hooks = HookGroup(view.hooks for view in self.views)
+
+    def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
+        found = list(diagnostics)
+        for view in self.views:
+            view.diagnostics(found)
+
+    def plan(self, plan: Plan, schema_of: SchemaOf) -> None:
+        for view in self.views:
+            view.plan(plan, schema_of)
+
+    def saved_plan(self, plan: Plan) -> None:
+        for view in self.views:
+            view.saved_plan(plan)
+
+    def next_steps(self, path: str, generated: str) -> None:
+        for view in self.views:
+            view.next_steps(path, generated)
+
+    def finished(self, counts: Counts, destroyed: bool) -> None:
+        for view in self.views:
+            view.finished(counts, destroyed)
+
+    def outputs(self, outputs: Mapping[str, OutputState]) -> None:
+        for view in self.views:
+            view.outputs(outputs)
+
+    def log(self, text: str) -> None:
+        for view in self.views:
+            view.log(text)
+
+    def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
+        for view in self.views:
+            view.say(text, message, level, **more)
+
+    def document(self, text: str, data: Any) -> None:
+        for view in self.views:
+            view.document(text, data)
+
+    def verdict(self, verdict: Verdict) -> None:
+        for view in self.views:
+            view.verdict(verdict)
+
+    def unsaved_state(self, text: str) -> None:
+        for view in self.views:
+            view.unsaved_state(text)
+
+
+def open_view(arguments: Arguments, terminal: Terminal) -> View:
+    """The view that the flags -json and -json-into ask for, of a command that walks: the first interrupt stops the
+    walk. Raises UsageError when the file cannot be written."""
+    view = open_plain_view(arguments, terminal)
+    if terminal.owns_process:
+        _handle_interrupts(view)
+    return view
+
+
+def _handle_interrupts(view: View) -> None:
+    """Let the first interrupt stop the walk, and say so."""
+    from planner.support import signals
+
+    signals.STOP.listen(view.hooks.stopping)
+    signals.install()
+
+
+def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
+    """The view that the flags ask for, of a command that does not walk. Failures that end the command go there too.
+    Raises UsageError when the file cannot be written."""
+    terminal.view = view = _made_view(arguments, terminal)
+    return view
+
+
+def _made_view(arguments: Arguments, terminal: Terminal) -> View:
+    stream = open_json_into(arguments, terminal)
+    if arguments.get("json"):
+        if arguments.get("json-into"):
+            raise UsageError("Conflicting options", "-json prints JSON lines and -json-into writes them: choose one.")
+        return JsonView(terminal.stdout)
+    view = HumanView(terminal, bool(arguments.get("show-sensitive")))
+    return view if stream is None else BothViews(view, JsonView(stream))
+
+
+def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:
+    """The file of -json-into, emptied; readable by its owner only when it is new. None without the flag. Raises
+    UsageError when it cannot be written, or when -json is given too."""
+    path = arguments.get("json-into")
+    if not path:
+        return None
+    try:
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    except OSError as problem:
+        raise UsageError("Cannot write the file of -json-into", f"{path}: {problem.strerror}.") from None
+    if arguments.get("json"):
+        os.close(number)
+        raise UsageError("Conflicting options", "JSON goes either to standard output or to a file, not to both.")
+    output = Output(open(number, "w", encoding="utf-8", errors="surrogateescape"), path)  # noqa: SIM115 -- closed at the end
+    terminal.outputs.append(output)
+    return cast(TextIO, output)
+
+
+def usage_error_lines(problem: UsageError, terminal: Terminal) -> int:
+    """A usage error of a command that was asked for JSON lines."""
+    from planner.vocabulary.diagnostic import error
+
+    return failure_lines([error("cli.usage", problem.summary, problem.detail)], terminal)
+
+
+def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
+    """What stopped a command that was asked for JSON lines before it had begun."""
+    JsonView(terminal.stdout).diagnostics(diagnostics)
+    return 1

@@ -1,0 +1,109 @@
+"""A reason in a few lines: each edge of the chain, the rule behind it, and the line of a file that it stands on.
+
+Reads the document that `why -json` prints. The complete proof is for programs, and for `why -full`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from planner.render.terminal import Paint
+
+CHAIN = "waits_for"
+EDGE = "edge"
+
+
+def why_text(proof: dict[str, Any], paint: Paint) -> str:
+    """The chain of edges, each with why and where; for other goals the decisive step and its places."""
+    steps = list(_chain(proof))
+    goal = proof["goal"]
+    lines = []
+    if goal[0] in (CHAIN, EDGE):
+        through = f", through {len(steps) - 1} other{'s' if len(steps) > 2 else ''}" if len(steps) > 1 else ""
+        lines.append(f"{paint(goal[1], 'bold')} waits for {paint(goal[2], 'bold')}{through}:")
+    for name in steps:
+        lines.append("")
+        lines += _step(proof, name, paint)
+    return "\n".join(lines)
+
+
+def _chain(proof: dict[str, Any]) -> Iterator[str]:
+    """The proofs of the edges on the way, or the root itself."""
+    proofs, at = proof["proofs"], proof["root"]
+    while True:
+        step = proofs[at]
+        if step["tuple"][0] != CHAIN:
+            yield at
+            return
+        parts = [entry["proof"] for entry in step["body"] if "proof" in entry]
+        edges = [p for p in parts if proofs[p]["tuple"][0] == EDGE]
+        further = [p for p in parts if proofs[p]["tuple"][0] == CHAIN]
+        yield from edges
+        if not further:
+            return
+        at = further[0]
+
+
+def _step(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
+    proofs = proof["proofs"]
+    columns = proofs[name]["tuple"][1:]
+    decisive = _decisive(proofs, name)
+    step = proofs[decisive]
+    rule = paint(f"[{step['rule']}]", "grey") if step.get("rule") else ""
+    head = (
+        f"  {columns[0]}\n    -> {columns[1]}"
+        if proofs[name]["tuple"][0] == EDGE
+        else f"  {' '.join(map(str, columns))}"
+    )
+    lines = [head, f"    because {step.get('reason', 'it is given')} {rule}".rstrip()]
+    for place in _places(proofs, decisive):
+        lines.append(f"    {paint(place, 'cyan')}")
+    return lines
+
+
+def _decisive(proofs: dict[str, Any], name: str) -> str:
+    """The last step that is still about the same things: above it, steps only pass the relation on."""
+    columns = proofs[name]["tuple"][1:]
+    while True:
+        body = proofs[name].get("body", ())
+        further = [
+            entry["proof"]
+            for entry in body
+            if "proof" in entry
+            and proofs[entry["proof"]]["tuple"][1:] == columns
+            and not proofs[entry["proof"]].get("input")
+        ]
+        if len(further) != 1:
+            return name
+        name = further[0]
+
+
+def _places(proofs: dict[str, Any], name: str) -> list[str]:
+    """Where the step's facts come from: mentions first; declarations only when nothing else is there."""
+    mentions: list[str] = []
+    others: list[str] = []
+    seen: set[str] = set()
+    stack = [name]
+    while stack:
+        at = stack.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        step = proofs[at]
+        if step.get("input"):
+            text = _place(step.get("source"))
+            if text:
+                (mentions if "reference" in step["tuple"][0] or "depends" in step["tuple"][0] else others).append(text)
+        stack += [entry["proof"] for entry in reversed(step.get("body", ())) if "proof" in entry]
+    return list(dict.fromkeys(mentions or others))[:3]
+
+
+def _place(source: Any) -> str:
+    if not source:
+        return ""
+    if "file" in source:
+        return f"{source['file']}:{source['line']}: {source.get('snippet', '').strip()}"
+    if "state" in source:
+        return f"state: {source['state']}"
+    return ""

@@ -1,0 +1,1 @@
+"""Backends: where states are kept. One file each."""

@@ -1,0 +1,355 @@
+"""States kept in local files: one store for each file, and the local backend with a file for each workspace.
+
+A file is replaced as a whole (written beside it, flushed to disk, renamed), so a crash leaves the old state or the new.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from attrs import evolve, frozen
+
+from planner.state.file import read_state, same_content, write_state
+from planner.state.journal import DAMAGED, SUFFIX, Journal, Recorded, mark_saving, read_journal, replayed, story
+from planner.state.lock import FileLock, Stop
+from planner.state.model import State
+from planner.state.rescued import forget_rescued
+from planner.support.disk import read_whole, replace_file, sync_directory, write_all
+from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
+
+DEFAULT_PATH = "terraform.tfstate"
+DEFAULT_WORKSPACE_DIRECTORY = "terraform.tfstate.d"
+DEFAULT_WORKSPACE = "default"
+SETTINGS = {"local": ("path", "workspace_dir")}
+"""the backends that can be opened, and the names of their settings"""
+
+
+class StateStore:
+    """The state in one file. Reads from `read_path` (the same file unless given) until the first write; keeps the
+    state that was there before the first write in `backup_path` ("" keeps none)."""
+
+    def __init__(self, path: str, read_path: str | None = None, backup_path: str | None = None) -> None:
+        self.path = path
+        self.read_path = read_path or path
+        self.backup_path = f"{path}.backup" if backup_path is None else backup_path
+        self.lock_file = FileLock(path)
+        self.current: State | None = None
+        """what was last read or written, without a journal"""
+        self.journal: Journal | None = None
+        self._lineage = ""
+        self._journal_is_damaged = False
+        self._read = False
+        self._backed_up = False
+
+    # ------------------------------------------------------------ lock
+
+    def lock(
+        self,
+        operation: str,
+        timeout: float = 0.0,
+        on_wait: Callable[[], None] | None = None,
+        stop: Stop | None = None,
+    ) -> list[Diagnostic]:
+        """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds."""
+        return self.lock_file.acquire(operation, timeout, on_wait=on_wait, stop=stop)
+
+    def unlock(self) -> list[Diagnostic]:
+        return self.lock_file.release()
+
+    # ------------------------------------------------------------ read and write
+
+    def read(self) -> tuple[State | None, list[Diagnostic]]:
+        """The state in the file, with what the journal of an apply that was cut off adds to it; None when there is no
+        file yet, or an error."""
+        try:
+            data = self._bytes(self.read_path)
+        except OSError as e:
+            return None, [_problem("read", self.read_path, e)]
+        state, diagnostics = read_state(data, self.read_path)
+        self.current, self._read = state, not has_errors(diagnostics)
+        if not self._read:
+            return None, diagnostics
+        if not data:
+            diagnostics = diagnostics + self._emptied()
+        state, found = self._with_journal(state)
+        return state, diagnostics + found
+
+    def _emptied(self) -> list[Diagnostic]:
+        """A warning when there is a state file with nothing in it, but a backup that knows of objects. We never leave
+        it so, and a plan would make everything anew."""
+        try:
+            if not self.backup_path or self.lock_file.made_file or not os.path.exists(self.read_path):
+                return []
+            backup, _ = read_state(read_whole(self.backup_path), self.backup_path)
+        except OSError:
+            return []
+        if backup is None or not backup.resources:
+            return []
+        detail = (
+            f"{self.read_path} has no content, so nothing counts as existing. Its backup {self.backup_path} has "
+            f"{sum(1 for _ in backup.instances())} objects: if the file was emptied by mistake, put the backup in its "
+            "place."
+        )
+        return [warning("state.emptied", "The state file is empty", detail)]
+
+    # ------------------------------------------------------------ journal
+
+    @property
+    def journal_path(self) -> str:
+        return self.path + SUFFIX
+
+    def _with_journal(self, state: State | None) -> tuple[State | None, list[Diagnostic]]:
+        if self.journal is not None:
+            return state, []
+        recorded, problems = read_journal(self.journal_path)
+        if recorded is None:
+            return (None if has_errors(problems) else state), problems
+        here = (state.lineage, state.serial) if state is not None else ("", 0)
+        self._journal_is_damaged = bool(recorded.damage)
+        if here == recorded.saved or (state is not None and _has_all(state, recorded)):
+            return state, []  # cut off between saving the state and removing the journal
+        if recorded.serial != here[1] or (here[0] and recorded.lineage != here[0]):
+            detail = (
+                f"{self.journal_path} was written by an {recorded.operation} that began at {recorded.time} with serial "
+                f"{recorded.serial} of the state; {self.read_path} has serial {here[1]} now, so something else has "
+                "changed it since. Put the state of that time back and run any command, or move the journal away if "
+                "the state is right without it."
+            )
+            return None, [error("state.journal_foreign", "A journal of another state", detail)]
+        found = [*problems, *([] if self._lock_is_elsewhere() else story(self.journal_path, recorded))]
+        return replayed(state or State(), recorded), found
+
+    def _lock_is_elsewhere(self) -> bool:
+        return not self.lock_file.held and self.lock_file.is_taken()
+
+    def begin_journal(
+        self, operation: str, begins_with: State | None = None
+    ) -> tuple[Journal | None, list[Diagnostic]]:
+        """A journal for an operation that changes the state, to be closed by the next `write`. What an older one holds
+        is saved first. `begins_with`: the state that the operation begins with, as refreshing and moving made it."""
+        state, problems = self.read()
+        if has_errors(problems):
+            return None, problems
+        if os.path.exists(self.journal_path):
+            _, problems = self.write(state or State())
+            if has_errors(problems):
+                return None, problems
+        base = self.current
+        self._lineage = base.lineage if base is not None and base.lineage else new_lineage()
+        serial = base.serial if base is not None else 0
+        self.journal = Journal(self.journal_path, self._lineage, serial, operation, base, begins_with)
+        return self.journal, []
+
+    def write(self, state: State) -> tuple[State, list[Diagnostic]]:
+        """Save a state, and return it with its new serial. The serial grows only when the content differs from what
+        was last read or written; a new file gets a lineage of its own."""
+        if not self._read:
+            _, diagnostics = self.read()
+            if has_errors(diagnostics):
+                return state, diagnostics
+        before = self.current
+        changed = before is None or not same_content(before, state)
+        serial = (before.serial if before else 0) + (1 if changed else 0)
+        lineage = (before.lineage if before else "") or state.lineage or self._lineage or new_lineage()
+        return self.put(evolve(state, serial=serial, lineage=lineage))
+
+    def put(self, state: State) -> tuple[State, list[Diagnostic]]:
+        """Save a state with exactly the serial and lineage that it has."""
+        try:
+            data = write_state(state)
+        except ValueError as bad:  # a value without a JSON form
+            return state, [error("state.unwritable", "Failed to save state", f"The state cannot be written: {bad}.")]
+        try:
+            if self.journal is not None:
+                self.journal.saving(state.lineage, state.serial)
+            elif os.path.exists(self.journal_path):
+                mark_saving(self.journal_path, state.lineage, state.serial)
+            before = self._bytes(self.path)
+            if data != before:
+                self._back_up(before, state)
+                self._replace(data)
+        except OSError as e:
+            return state, [_problem("write", e.filename or self.path, e)]
+        self.read_path = self.path
+        self.current, self._read = state, True
+        return state, self._end_journal()
+
+    def erase(self) -> list[Diagnostic]:
+        """Leave an empty file, after keeping what it held as the backup: the state is somewhere else now."""
+        try:
+            before = self._bytes(self.path)
+            if before and self.backup_path:
+                replace_file(self.backup_path, before)
+            if before:
+                self._replace(b"")
+        except OSError as e:
+            return [_problem("erase", e.filename or self.path, e)]
+        self.current, self._read = None, False
+        return []
+
+    def _end_journal(self) -> list[Diagnostic]:
+        """The state file has everything: the journal is not needed any more."""
+        if self.journal is not None:
+            self.journal.close()
+            self.journal = None
+        else:
+            forget_rescued(self.current)
+        try:
+            if os.path.exists(self.journal_path):
+                if self._journal_is_damaged:
+                    os.replace(self.journal_path, self.journal_path + DAMAGED)
+                else:
+                    os.remove(self.journal_path)
+                sync_directory(os.path.dirname(os.path.realpath(self.path)))
+        except OSError as e:
+            detail = f"{self.journal_path}: {e.strerror or e}. The state has all that it says, so it does no harm."
+            return [warning("state.journal_left", "Cannot remove the journal", detail)]
+        return []
+
+    def _bytes(self, path: str) -> bytes:
+        descriptor = self.lock_file.descriptor
+        if descriptor is not None and path == self.path:
+            parts, at = [], 0
+            while part := os.pread(descriptor, 1 << 24, at):
+                parts.append(part)
+                at += len(part)
+            return b"".join(parts)
+        try:
+            return read_whole(path)
+        except FileNotFoundError:
+            return b""
+
+    def _back_up(self, before: bytes, state: State) -> None:
+        if self._backed_up or not before or not self.backup_path:
+            return
+        old, diagnostics = read_state(before, self.path)
+        if diagnostics or not same_content(old, state):
+            try:
+                replace_file(self.backup_path, before)
+            except PermissionError:
+                with open(self.backup_path, "wb") as file:  # where the folder takes no new files
+                    file.write(before)
+            self._backed_up = True
+
+    def _replace(self, data: bytes) -> None:
+        """Put the bytes in place of the file at once. Where the folder takes no new files, write in place."""
+        target = os.path.realpath(self.path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+
+        lock = self.lock_file
+        try:
+            replace_file(target, data, ready=lock.prepare)
+        except PermissionError:
+            self._overwrite(target, data)
+        finally:
+            lock.follow()
+
+    def _overwrite(self, path: str, data: bytes) -> None:
+        held = self.lock_file.descriptor
+        descriptor = held if held is not None else os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            write_all(descriptor, data)
+            os.ftruncate(descriptor, len(data))
+            os.fsync(descriptor)
+        finally:
+            if held is None:
+                os.close(descriptor)
+
+
+def new_lineage() -> str:
+    """A name for the history of a new state."""
+    import uuid
+
+    return str(uuid.uuid4())
+
+
+def _has_all(state: State, recorded: Recorded) -> bool:
+    """Whether a state is the one that was saved after the journal, although the journal does not say so."""
+    follows = (state.lineage, state.serial) == (recorded.lineage, recorded.serial + 1)
+    return follows and same_content(replayed(state, recorded), state)
+
+
+def _problem(verb: str, path: str, e: OSError) -> Diagnostic:
+    return error("state.file", f"Cannot {verb} the state file", f"{path}: {e.strerror or e}.")
+
+
+# ---------------------------------------------------------------- the local backend
+
+
+@frozen
+class LocalBackend:
+    """`backend "local"`: the state of the default workspace in `path`, of any other in a folder of its own."""
+
+    type: ClassVar[str] = "local"
+
+    path: str = DEFAULT_PATH
+    workspace_directory: str = DEFAULT_WORKSPACE_DIRECTORY
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings that `open_backend` makes this backend from."""
+        return {"path": self.path, "workspace_dir": self.workspace_directory}
+
+    def state_path(self, workspace: str = DEFAULT_WORKSPACE) -> str:
+        """Where the state of a workspace is."""
+        if workspace in (DEFAULT_WORKSPACE, ""):
+            return self.path
+        return os.path.join(self.workspace_directory, workspace, DEFAULT_PATH)
+
+    def store(
+        self, workspace: str = DEFAULT_WORKSPACE, state: str = "", state_out: str = "", backup: str = ""
+    ) -> StateStore:
+        """The store of a workspace; `-state`, `-state-out` and `-backup` ("-": none) take precedence."""
+        read_path = state or self.state_path(workspace)
+        path = state_out or read_path
+        return StateStore(path, read_path, "" if backup == "-" else backup or f"{path}.backup")
+
+    def workspaces(self) -> list[str]:
+        """The names of all workspaces: the default one first, the others sorted. Raises OSError."""
+        try:
+            names = sorted(e.name for e in os.scandir(self.workspace_directory) if e.is_dir())
+        except FileNotFoundError:
+            names = []
+        return [DEFAULT_WORKSPACE, *names]
+
+    def create_workspace(self, workspace: str) -> None:
+        """Make the folder of a workspace. Raises OSError."""
+        os.makedirs(os.path.join(self.workspace_directory, workspace), exist_ok=True)
+
+    def delete_workspace(self, workspace: str) -> None:
+        """Remove a workspace and its state. Raises OSError."""
+        import shutil
+
+        shutil.rmtree(os.path.join(self.workspace_directory, workspace))
+
+
+def open_backend(type: str, settings: dict[str, Any]) -> tuple[LocalBackend | None, list[Diagnostic]]:
+    """The backend of a type with the settings of its block (absent and None mean the default)."""
+    if type not in SETTINGS:
+        return None, [
+            error(
+                "state.unsupported_backend",
+                "Backend not supported yet",
+                f'State in the backend "{type}" is not supported yet. Use backend "local", or no backend block at all.',
+            )
+        ]
+    found: list[Diagnostic] = []
+    for name, value in settings.items():
+        if name not in SETTINGS[type]:
+            found.append(
+                error("state.backend_setting", "Invalid backend configuration", f'"local" has no setting "{name}".')
+            )
+        elif value is not None and not isinstance(value, str):
+            found.append(error("state.backend_setting", "Invalid backend configuration", f'"{name}" must be a string.'))
+        elif value == "":
+            found.append(
+                error("state.backend_setting", "Invalid backend configuration", f'"{name}" must not be empty.')
+            )
+    if found:
+        return None, found
+    return LocalBackend(
+        settings.get("path") or DEFAULT_PATH, settings.get("workspace_dir") or DEFAULT_WORKSPACE_DIRECTORY
+    ), []

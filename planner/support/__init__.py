@@ -1,0 +1,1 @@
+"""What every stage may need of the machine: files, archives, JSON, signals, where things are."""

@@ -1,0 +1,1 @@
+"""Values, their types and numbers, and the schemas that objects have."""
