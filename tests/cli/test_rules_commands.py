@@ -468,7 +468,7 @@ def test_a_case_without_end_is_ended(planner, here, monkeypatch, name):
 
 
 def test_a_case_that_needs_all_memory_is_ended(planner, here, monkeypatch):
-    from planner.datalog.ask.question import limit
+    from planner.datalog.ask import limit
 
     monkeypatch.setattr(limit, "MOST_MEMORY", 100 << 20)
     monkeypatch.setattr(rule_files, "CASE_SECONDS", 60.0)
@@ -522,7 +522,7 @@ def test_checking_is_ended_when_it_takes_too_long(planner, here, monkeypatch):
 
 
 def test_checking_is_ended_when_it_needs_too_much_memory(planner, here, monkeypatch):
-    from planner.datalog.ask.question import limit
+    from planner.datalog.ask import limit
 
     monkeypatch.setattr(limit, "MOST_MEMORY", 60 << 20)
     write(here, mine__dl=_ALL + "all(1, 2).\n" * 50_000)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from engine_helpers import derived, shown
 
+from planner.datalog.ask import question as module
 from planner.datalog.ask.question import Answer, ask, is_goal_directed, parse_query
-from planner.datalog.ask.question import question as module
 from planner.datalog.engine.evaluate import Database
 from planner.datalog.front.values import FALSE, TRUE, Fraction
 from planner.vocabulary.diagnostic import Failure
@@ -162,7 +162,7 @@ def test_the_time_limit_ends_a_question() -> None:
 
 def test_the_memory_limit_ends_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
     """What pyDatalog does with memory is up to it: no answer is ever half an answer."""
-    from planner.datalog.ask.question import limit
+    from planner.datalog.ask import limit
 
     monkeypatch.setattr(limit, "MOST_MEMORY", 40 << 20)
     hub = derived(RULES, {"edge": [(x, y) for i in range(400) for x, y in (("h", f"n{i}"), (f"n{i}", "h"))]}, ["edge"])

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from planner.datalog.ask import limit
 from planner.datalog.ask.limit import run_limited
-from planner.datalog.ask.question import limit
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.span import Source, Span
 
