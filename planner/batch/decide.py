@@ -10,6 +10,8 @@ from attrs import frozen
 
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
+from planner.datalog.engine.looks import collapsed
+from planner.datalog.engine.program import Program
 from planner.programs.fleet import batch_program
 
 _WANT = ("skipped", "runs", "reused", "pending", "outcome", "appliable", "retried", "spares_tainted", "decided_by")
@@ -61,6 +63,11 @@ def decide(
 
 
 @cache
+def _program() -> Program:
+    return collapsed(batch_program(), "earlier", 1)
+
+
+@cache
 def _decide(
     command: str,
     outcomes: frozenset[str],
@@ -85,7 +92,7 @@ def _decide(
         facts.add("result", _UNIT, result)
     if died:
         facts.add("died_times", _UNIT, died)
-    found = evaluate(batch_program(), facts.build(), _WANT)
+    found = evaluate(_program(), facts.build(), _WANT)
     outcome_rows = found.sorted("outcome")
     if len(outcome_rows) > 1:
         raise AssertionError(f"the rules derive several outcomes: {outcome_rows}")

@@ -1,7 +1,8 @@
 """The action of one object, as the rules of rules/plan/actions.dl and reasons.dl derive it from what is known about it.
 
 Only the shape of the facts matters (which predicates hold, not for which instance or path), so each shape is derived
-once per process and remembered: ten thousand resources that are created alike cost one derivation.
+once per process and remembered: ten thousand resources that are created alike cost one derivation. A value is part of
+the shape where the rules look at it, as datalog/engine/looks.py reads off them.
 """
 
 from __future__ import annotations
@@ -19,12 +20,10 @@ from planner.programs.rule_programs import decision_program
 Facts: TypeAlias = dict[str, tuple[str, ...]]
 """predicate -> the values of its second column; an empty tuple for predicates about the instance alone"""
 
-_WORDS = frozenset(("key_kind", "planned_before", "removal", "repetition"))
-"""predicates whose second column is a word that rules look at; elsewhere it only says for whom"""
-
 _DERIVED = ("action", "reason", "destroy_prevented", "undecided", "unforeseen")
 _INSTANCE = "instance"
-_OTHER = "other"
+_OTHER = "\0"
+"""in the place of every value that no rule looks at; no text of a rule has it"""
 
 
 @frozen
@@ -42,9 +41,29 @@ class Decision:
 
 def decide(facts: Facts) -> Decision:
     """The decision about an object of which these facts hold."""
-    return _decide(
-        frozenset((name, *(values if name in _WORDS else (_OTHER,) * bool(values))) for name, values in facts.items())
-    )
+    seen = _seen()
+    shape: set[tuple[str, ...]] = set()
+    for name, values in facts.items():
+        if not values:
+            shape.add((name,))
+            continue
+        words = seen[name]
+        if words is None:
+            shape.update((name, value) for value in values)
+        else:
+            shape.update((name, value if value in words else _OTHER) for value in values)
+    return _decide(frozenset(shape))
+
+
+@cache
+def _seen() -> dict[str, frozenset[object] | None]:
+    """For predicates with a second column: the values that a rule looks at there, None for all."""
+    looks = decision_program().compiled.looks
+    return {
+        name: None if columns[1].compared or columns[1].shown else columns[1].constants
+        for name, columns in looks.items()
+        if len(columns) > 1
+    }
 
 
 def rows(instance: str, facts: Facts) -> tuple[tuple[str, ...], ...]:

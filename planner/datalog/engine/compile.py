@@ -11,6 +11,7 @@ from typing import Any
 
 from planner.datalog.engine.compile_rule import BodyCompiler, Indexes, key_code, tuple_code
 from planner.datalog.engine.compiled import Compiled, Function, Index, Step
+from planner.datalog.engine.looks import looks
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Predicate, Rule, Stratum
 from planner.datalog.front.strata import dependencies
@@ -77,4 +78,4 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
     parts += [index_code(number, index) for index, number in indexes.numbers.items()]
     graph = dependencies(predicates.values(), rules)
     reads = [tuple(predicates[other].number for other in graph[name]) for name in predicates]
-    return Compiled("\n".join(parts), steps, list(indexes.numbers), reads)
+    return Compiled("\n".join(parts), steps, list(indexes.numbers), reads, looks(rules, predicates))

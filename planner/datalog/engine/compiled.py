@@ -44,14 +44,28 @@ class Step(NamedTuple):
     inputs: tuple[int, ...]
 
 
+class Look(NamedTuple):
+    """What the rules look at in a column: the `constants` that stand there; whether its values are `compared` with
+    others, computed with or counted, directly or further on; whether they are `shown` in a result."""
+
+    constants: frozenset[object] = frozenset()
+    compared: bool = False
+    shown: bool = False
+
+
+UNSEEN = Look()
+
+
 class Compiled(NamedTuple):
     """The program as code: `source` defines the functions f0, f1... and the index builders x0, x1... `reads` are the
-    numbers of the predicates that each predicate, by number, depends on directly."""
+    numbers of the predicates that each predicate, by number, depends on directly; `looks` says of inputs, by name, what
+    the rules look at in their columns."""
 
     source: str
     steps: list[Step]
     indexes: list[Index]
     reads: list[tuple[int, ...]]
+    looks: dict[str, tuple[Look, ...]]
 
 
 def chosen(rows: Rows, passed: list[Row]) -> Rows:

@@ -1,0 +1,53 @@
+"""Decisions are remembered by the shape of their facts: a value counts where a rule looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from planner.datalog.engine.program import Program
+from planner.plan import decide as module
+from planner.plan.decide import Facts, decide
+from planner.programs.rule_programs import decision_program
+
+OWN = """
+replaced(I) :- differs(I, "tags").
+replaced(I) :- to_import(I), dependency_pending(I, R), starts_with(R, "module.").
+"""
+
+
+@pytest.fixture
+def with_own_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The rules of the product and two more, which look at values."""
+    program, diagnostics = Program.load([*decision_program().files, ("own.dl", OWN)])
+    assert program is not None, diagnostics
+    monkeypatch.setattr(module, "decision_program", lambda: program)
+    module._seen.cache_clear()
+    module._decide.cache_clear()
+    yield
+    module._seen.cache_clear()
+    module._decide.cache_clear()
+
+
+def there(**facts: tuple[str, ...]) -> Facts:
+    return {"desired": (), "exists": (), **facts}
+
+
+def test_a_rule_may_look_at_any_value(with_own_rules: None) -> None:
+    assert decide(there(differs=("input",))).action == "update"
+    assert decide(there(differs=("tags",))).action == "delete-then-create"
+    assert decide(there(differs=("input", "tags"))).action == "delete-then-create"
+    assert decide(there(to_import=(), dependency_pending=("a.b",))).action == "no-op"
+    assert decide(there(to_import=(), dependency_pending=("a.b", "module.c"))).action == "delete-then-create"
+
+
+def test_values_that_no_rule_looks_at_are_one_shape() -> None:
+    module._decide.cache_clear()
+    for path in ("input", "tags", "a.b[0]"):
+        assert decide(there(differs=(path,))).action == "update"
+    assert module._decide.cache_info().currsize == 1
+
+
+def test_a_word_may_have_several_values() -> None:
+    assert decide(there(planned_before=("delete", "read"))).unforeseen
