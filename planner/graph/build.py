@@ -17,7 +17,7 @@ from planner.support.assets import rules_path
 from planner.support.disk import read_text
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
-FOLDERS = ("inputs", "graph", "apply")
+FOLDERS = ("shared", "inputs", "graph", "apply")
 _SMALL = 5000
 """facts; so few are dealt with in less time than it takes to find out which rules they leave aside"""
 Files = tuple[tuple[str, str], ...]

@@ -21,7 +21,8 @@ __all__ = ["LOST", "Files", "Policies", "core_files", "load_policies"]
 def core_files() -> Files:
     """What every policy can read and derive: rules/policy."""
     root = rules_path()
-    paths = [root / "atoms.dl", *sorted((root / "policy").glob("*.dl"))]
+    shared = root / "shared" / "action_classes.dl"
+    paths = [root / "atoms.dl", shared, *sorted((root / "policy").glob("*.dl"))]
     return tuple((str(p.relative_to(root)), p.read_text(encoding="utf-8")) for p in paths)
 
 

@@ -8,14 +8,14 @@ from planner.datalog.engine.program import Program
 from planner.support.assets import rules_path
 from planner.vocabulary.diagnostic import Failure
 
+ACTION_CLASSES = "shared/action_classes"
+
 
 @cache
 def program(*names: str) -> Program:
-    """The program of these files of rules/plan (without `.dl`). Raises Failure when a file is broken."""
-    folder = rules_path()
-    files = [("atoms.dl", (folder / "atoms.dl").read_text(encoding="utf-8"))]
-    for name in names:
-        files.append((f"plan/{name}.dl", (folder / "plan" / f"{name}.dl").read_text(encoding="utf-8")))
+    """The program of these files (without `.dl`), of rules/plan where no folder is named. Raises Failure when a file is broken."""
+    paths = ["atoms.dl", *(f"{name}.dl" if "/" in name else f"plan/{name}.dl" for name in names)]
+    files = [(path, (rules_path() / path).read_text(encoding="utf-8")) for path in paths]
     loaded, diagnostics = Program.load(files)
     if loaded is None:
         raise Failure([d for d in diagnostics if d.is_error])
@@ -29,9 +29,11 @@ def move_program() -> Program:
 
 def decision_program() -> Program:
     """The action of one object, and its reason."""
-    return program("object", "actions", "reasons", "undecided", "again")
+    return program(ACTION_CLASSES, "object", "actions", "reasons", "undecided", "again")
 
 
 def cause_program() -> Program:
     """Where planned values and actions come from: the decision, and what set it off."""
-    return program("object", "actions", "reasons", "undecided", "again", "values", "unknowns", "causes")
+    return program(
+        ACTION_CLASSES, "object", "actions", "reasons", "undecided", "again", "values", "unknowns", "causes"
+    )
