@@ -13,7 +13,8 @@ ACTION_CLASSES = "shared/action_classes"
 
 @cache
 def program(*names: str) -> Program:
-    """The program of these files (without `.dl`), of rules/plan where no folder is named. Raises Failure when a file is broken."""
+    """The program of these files (without `.dl`), of rules/plan where no folder is named. Raises Failure when one is
+    broken."""
     paths = ["atoms.dl", *(f"{name}.dl" if "/" in name else f"plan/{name}.dl" for name in names)]
     files = [(path, (rules_path() / path).read_text(encoding="utf-8")) for path in paths]
     loaded, diagnostics = Program.load(files)
@@ -34,6 +35,4 @@ def decision_program() -> Program:
 
 def cause_program() -> Program:
     """Where planned values and actions come from: the decision, and what set it off."""
-    return program(
-        ACTION_CLASSES, "object", "actions", "reasons", "undecided", "again", "values", "unknowns", "causes"
-    )
+    return program(ACTION_CLASSES, "object", "actions", "reasons", "undecided", "again", "values", "unknowns", "causes")
