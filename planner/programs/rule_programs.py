@@ -28,6 +28,11 @@ def move_program() -> Program:
     return program("implied_moves", "moves", "move_errors")
 
 
+def limit_program() -> Program:
+    """What -target, -exclude and -replace mean for instances, and what instances of one resource wait for."""
+    return program("inputs/command", "inputs/config", "graph/instances", "graph/own_references", "move_limits")
+
+
 def decision_program() -> Program:
     """The action of one object, and its reason."""
     return program(ACTION_CLASSES, "object", "actions", "reasons", "undecided", "again")
