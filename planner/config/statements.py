@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from planner.config.endpoints import import_target, move_endpoint, removed_endpoint
-from planner.config.model import Expr, ImportDecl, ModuleConfig, MovedDecl, RemovedDecl
+from planner.config.model import Config, Expr, ImportDecl, ModuleConfig, MovedDecl, RemovedDecl
 from planner.config.provider_blocks import provider_reference
 from planner.config.provisioners import provisioner_block
 from planner.config.reading import Problems, constant_bool, expr_of, native, piece, read, reference
 from planner.syntax.body import BlockSchema, BodySchema
 from planner.syntax.nodes import Block
-from planner.vocabulary.address import Address, ModuleAddress, ResourceAddress
+from planner.vocabulary.address import Address, ModuleAddress, ResourceAddress, join
 from planner.vocabulary.span import Span
 
 _MOVED = BodySchema({"from": True, "to": True})
@@ -157,3 +157,12 @@ def check_removed(root: ModuleConfig) -> Problems:
             detail = f"{removed.from_} is said to be removed, but it is still declared: delete one of the two."
             problems.error("removed_still_declared", title, detail, removed.span)
     return problems
+
+
+def removed_blocks(config: Config) -> list[tuple[str, RemovedDecl]]:
+    """The removed blocks of all modules, parents first, each with the full address that it is about."""
+    return [
+        (join(".".join(f"module.{name}" for name in module.path), block.from_), block)
+        for module in config.root.walk()
+        for block in module.removed
+    ]

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from planner.config.model import Config, ModulePath, RemovedDecl
+from planner.config.statements import removed_blocks
 from planner.config.variables import RootVariable
 from planner.evaluation.conditions import CheckState, RuleKind, check_rule
 from planner.evaluation.configure import ConfiguredProviders
@@ -60,7 +61,8 @@ class ConfigurationWalk:
         self.checks = CheckState(config)
         self._dependencies: ResourceDependencies | None = None
         self._detached: dict[str, ModuleInstance] = {}
-        self._removed = removed_blocks(config)
+        blocks = removed_blocks(config)
+        self._removals = {row[0]: blocks[int(row[1])][1] for row in relation(graph, "removed_by")}
 
     def take_apart(self) -> None:
         """The walk is over and will not be asked anything."""
@@ -193,12 +195,8 @@ class ConfigurationWalk:
         return self._dependencies.of(node)
 
     def removal(self, config_address: str) -> RemovedDecl | None:
-        """The removed block that covers a resource; the last one counts."""
-        found = None
-        for address, block in self._removed:
-            if config_address == address or config_address.startswith(f"{address}."):
-                found = block
-        return found
+        """The removed block that counts for a resource."""
+        return self._removals.get(config_address)
 
 
 # ---------------------------------------------------------------- helpers
@@ -228,12 +226,3 @@ def provider_configurations(graph: Graph) -> dict[str, str]:
 def module_path(module: str) -> ModulePath:
     """The path of a module or module instance address."""
     return parse_module(module).path
-
-
-def removed_blocks(config: Config) -> list[tuple[str, RemovedDecl]]:
-    found = []
-    for module in config.root.walk():
-        base = ".".join(f"module.{name}" for name in module.path)
-        for block in module.removed:
-            found.append((join(base, block.from_), block))
-    return found

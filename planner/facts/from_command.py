@@ -17,13 +17,20 @@ class CommandLine:
     argument: str
 
 
-def from_command(facts: FactBuilder, walk: str, targets: Iterable[Address], excludes: Iterable[Address]) -> None:
-    """Add the kind of walk and the limits that the command line sets."""
+def from_command(
+    facts: FactBuilder,
+    walk: str,
+    targets: Iterable[Address],
+    excludes: Iterable[Address],
+    replacements: Iterable[Address] = (),
+) -> None:
+    """Add the kind of walk, the limits that the command line sets, and what it asks to replace."""
     facts.add("walk", walk, source=CommandLine(walk))
-    for predicate, addresses in (("target", targets), ("exclude", excludes)):
+    for option, addresses in (("target", targets), ("exclude", excludes), ("replace", replacements)):
+        predicate = "asked_replacement" if option == "replace" else option
         for address in addresses:
             row = (str(address), _form(address), str(address.config))
-            facts.add(predicate, *row, source=CommandLine(f"-{predicate}={address}"))
+            facts.add(predicate, *row, source=CommandLine(f"-{option}={address}"))
 
 
 def _form(address: Address) -> str:

@@ -7,6 +7,7 @@ from sys import intern  # an address is in many facts: rows of one object each a
 from typing import Protocol
 
 from planner.config.model import Config, ModuleConfig, ProviderRef
+from planner.config.statements import removed_blocks
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.facts import mentions
 from planner.facts.mentions import Mention
@@ -46,6 +47,7 @@ def from_config(facts: FactBuilder, config: Config, schemas: SchemaLookup, impor
         _expects_provider(facts, module, address)
         _requires_provider(facts, module, address)
         _passes_provider(facts, module, address, config)
+    removed_statements(facts, config)
     if imports:
         _imports(facts, config)
     for provider in sorted({row[2] for row in facts.rows("calls_named")} - {""}):
@@ -213,6 +215,12 @@ def _passes_provider(facts: FactBuilder, module: ModuleConfig, address: str, con
 
 def _provider(module: ModuleConfig, reference: ProviderRef) -> str:
     return module.provider_source(reference.name)
+
+
+def removed_statements(facts: FactBuilder, config: Config) -> None:
+    """Add what removed blocks say."""
+    for position, (address, block) in enumerate(removed_blocks(config)):
+        facts.add("removed_statement", position, address, "destroy" if block.destroy else "keep", source=block.span)
 
 
 def _imports(facts: FactBuilder, config: Config) -> None:

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from planner.config.model import Config, ResourceDecl
+from planner.config.statements import removed_blocks
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBuilder
 from planner.facts.from_changes import declaration
 from planner.facts.from_command import CommandLine
-from planner.facts.from_state import StateEntry
+from planner.facts.from_config import removed_statements
+from planner.facts.from_state import StateEntry, add_instance
 from planner.model.plan import Plan, ResourceChange
+from planner.programs.rule_programs import removal_program
 from planner.syntax.body import BodySchema
 from planner.values.paths import marked_paths
 from planner.vocabulary.address import format_resource, parse_module
@@ -64,13 +69,11 @@ def _attribute(decl: ResourceDecl, change: ResourceChange, path: str) -> Span | 
 
 
 def _removal(config: Config, change: ResourceChange) -> Any:
-    """The removed block that covers a change; the last one counts."""
-    from planner.evaluation.configuration_walk import removed_blocks
-
-    module = str(parse_module(change.module).config)
-    resource = format_resource(module, change.mode, change.type, change.name)
-    found: Any = StateEntry(change.address)
-    for address, block in removed_blocks(config):
-        if resource == address or resource.startswith(f"{address}."):
-            found = block.span
-    return found
+    """The removed block that counts for a change, as rules/graph/removals.dl derives it."""
+    facts = FactBuilder()
+    entry = StateEntry(change.address)
+    add_instance(facts, change.module, change.mode, change.type, change.name, change.key, entry)
+    removed_statements(facts, config)
+    blocks = removed_blocks(config)
+    counts = evaluate(removal_program(), facts.build(), ["removed_by"])["removed_by"]
+    return next((blocks[position][1].span for _, position, _ in counts), entry)

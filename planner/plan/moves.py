@@ -13,8 +13,9 @@ from attrs import field, frozen
 
 from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, ResourceDecl
 from planner.datalog.engine.evaluate import Database, evaluate
-from planner.datalog.engine.fact_base import FactBuilder
+from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.evaluation.repetition import repetition_argument
+from planner.facts.from_state import StateEntry
 from planner.plan.move_endpoints import (
     Endpoint,
     absolute,
@@ -23,8 +24,8 @@ from planner.plan.move_endpoints import (
     endpoints,
     implied_endpoints,
 )
-from planner.plan.targets import contains
-from planner.programs.rule_programs import move_program
+from planner.plan.targets import command_line
+from planner.programs.rule_programs import limit_program, move_program
 from planner.state.build import StateBuilder
 from planner.state.model import State
 from planner.vocabulary.address import (
@@ -154,6 +155,8 @@ def _with_key(thing: Address, key: int | None) -> Address:
 
 # ---------------------------------------------------------------- moving
 
+_DERIVED = ("moved", "arrives", "move_blocked", "move_cycle", "crowded_out", "moved_by_block")
+
 
 def apply_moves(config: Config, state: State) -> MoveResults:
     """Move every object of the state to where the configuration says it is now."""
@@ -161,16 +164,25 @@ def apply_moves(config: Config, state: State) -> MoveResults:
     statements += implied_statements(config, state, statements)
     if not statements:
         return MoveResults(state)
+    return _moved_state(state, statements, evaluate(move_program(), move_facts(statements, state), _DERIVED))
+
+
+def move_facts(statements: list[MoveStatement], state: State) -> FactBase:
+    """What the rules of rules/plan/moves.dl read."""
     facts = FactBuilder()
     _state_statements(facts, statements)
     _state_steps(facts, statements, state)
-    found = evaluate(move_program(), facts.build(), ["moved", "arrives", "move_blocked", "move_cycle"])
-    return _moved_state(state, statements, found)
+    origins = sorted((row[0] for row in facts.rows("in_prior_state")), key=sort_key)
+    for position, origin in enumerate(origins):
+        facts.add("address_order", origin, position, source=StateEntry(origin))
+    return facts.build()
 
 
 def _state_statements(facts: FactBuilder, statements: list[MoveStatement]) -> None:
     for s in statements:
         facts.add("move_statement", s.name, s.position, source=s.span)
+        if s.implied:
+            facts.add("implied_statement", s.name, source=s.span)
         facts.add("declared_at_depth", s.name, len(s.from_.base))
         if changes_key_only(s.from_, s.to):
             facts.add("changes_key_only", s.name)
@@ -217,33 +229,29 @@ def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: Sta
                 facts.add("carries", s.name, str(at), str(to), whole, vacancy, source=s.span)
                 vacancies.add((whole, vacancy))
                 if at in origins:
-                    facts.add("in_prior_state", str(at), source={"state": str(at)})
+                    facts.add("in_prior_state", str(at), source=StateEntry(str(at)))
                 if to not in reached:
                     reached.add(to)
                     beyond.append(to)
         front = beyond
     for whole, vacancy in vacancies & present:
-        facts.add("taken", whole, vacancy, source={"state": vacancy})
+        facts.add("taken", whole, vacancy, source=StateEntry(vacancy))
 
 
-def _moved_state(state: State, statements: list[MoveStatement], found: Database) -> MoveResults:
+def _moved_state(state: State, statements: list[MoveStatement], derived: Database) -> MoveResults:
     builder = StateBuilder(state)
-    explicit = {s.name for s in statements if not s.implied}
-    stopped = dict(found.sorted("move_blocked"))
+    stopped: dict[str, str] = {**dict(derived.sorted("move_blocked")), **dict(derived.sorted("crowded_out"))}
     moves: dict[str, Move] = {}
-    by_explicit = {to for s, _, to, _, _ in found.facts.relation("carries") if s in explicit}
-    ranks = {(origin, at): rank for origin, at, rank in found["arrives"]}
-    for origin, to in sorted(found["moved"], key=lambda row: (ranks[row], sort_key(row[0]))):
-        there = parse_resource_instance(to)
-        if to in moves:  # two statements brought different objects here: the first one stays
-            stopped[origin] = to
-            continue
-        here = parse_resource_instance(origin)
+    by_block = {row[0] for row in derived["moved_by_block"]}
+    ranks = {(origin, at): rank for origin, at, rank in derived["arrives"]}
+    # what makes room goes before what comes there
+    for origin, to in sorted(derived["moved"], key=lambda row: (ranks[row], sort_key(row[0]))):
+        here, there = parse_resource_instance(origin), parse_resource_instance(to)
         module = str(there.module)
         builder.move(str(here.resource), here.key, module, there.mode, there.type, there.name, there.key)
-        moves[to] = Move(origin, implied=to not in by_explicit)
+        moves[to] = Move(origin, implied=to not in by_block)
     cycles: dict[str, list[str]] = {}
-    for name, representative in found.sorted("move_cycle"):
+    for name, representative in derived.sorted("move_cycle"):
         cycles.setdefault(representative, []).append(name)
     return MoveResults(
         builder.snapshot(),
@@ -259,16 +267,16 @@ def _moved_state(state: State, statements: list[MoveStatement], found: Database)
 
 def check_targets(results: MoveResults, targets: Iterable[str], excludes: Iterable[str]) -> list[Diagnostic]:
     """Targets must cover both ends of every move, and exclusions none."""
-    wanted, unwanted = [parse_address(t) for t in targets], [parse_address(e) for e in excludes]
-    outside: set[str] = set()
+    facts = FactBuilder(command_line("plan", targets, excludes))
+    if not facts.rows("target") and not facts.rows("exclude"):
+        return []
     for to, move in results.moves.items():
         for end in map(parse_resource_instance, (to, move.origin)):
-            covered = any(contains(t, end) for t in wanted) if wanted else not any(contains(e, end) for e in unwanted)
-            if not covered:
-                outside.add(str(end.resource))
+            facts.add("move_end", str(end), str(end.config), str(end.resource), source=StateEntry(move.origin))
+    outside = {row[0] for row in evaluate(limit_program(), facts.build(), ["outside_limits"])["outside_limits"]}
     if not outside:
         return []
-    option, advice = ("-target", "Add") if wanted else ("-exclude", "Leave out")
+    option, advice = ("-target", "Add") if facts.rows("target") else ("-exclude", "Leave out")
     lines = "".join(f"\n  {option}={address}" for address in sorted(outside, key=sort_key))
     detail = (
         "Objects of the state have moved to other addresses, and the plan is only right when it covers both the old "

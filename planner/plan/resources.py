@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from planner.config.model import ResourceDecl
+from planner.evaluation.configuration_walk import relation
 from planner.evaluation.context import ModuleInstance
 from planner.evaluation.ephemeral import plan_ephemeral
 from planner.evaluation.instance import Instance
 from planner.evaluation.repetition import Repetition, expand
+from planner.facts.instances import declared_instance, recorded_instance
 from planner.model.graph import Node
 from planner.plan.data import plan_data
 from planner.plan.departing import plan_deposed, plan_destroy, plan_orphan
 from planner.plan.managed import plan_managed
-from planner.plan.own_references import in_order, waiting_instances
-from planner.plan.targets import is_in_scope
+from planner.plan.own_references import Waits, waiting_instances
+from planner.plan.targets import InstanceLimits, command_line
 from planner.state.model import InstanceKey, ResourceState
-from planner.vocabulary.address import ResourceAddress, join, parse_address, parse_module, parse_resource_instance
+from planner.vocabulary.address import ResourceAddress, format_key, join, parse_module, parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.vocabulary.shell import option
@@ -50,9 +52,9 @@ class ResourceVertices:
 
     def __init__(self, walk: PlanWalk) -> None:
         self.walk = walk
-        options = walk.options
-        self._targets = [parse_address(text) for text in options.targets]
-        self._excludes = [parse_address(text) for text in options.excludes]
+        command = command_line("plan", walk.options.targets, walk.options.excludes)
+        named = {row[0] for row in relation(walk.graph, "named")} if walk.graph.database is not None else None
+        self._limits = InstanceLimits(command, named)
         self._in_state: dict[str, list[ResourceState]] = {}
         for recorded in walk.state.resources.values():
             self._in_state.setdefault(_config_address(recorded), []).append(recorded)
@@ -79,13 +81,14 @@ class ResourceVertices:
             return WorkResult(tuple(problems))
         problems += self._incomplete_requests(decl, modules)
         tasks: list[InstanceTask] = []
+        left_out = self._left_out(node.name, config_address, decl, modules)
         for module in modules:
-            self._add_instances(node, decl, module, config_address, tasks, problems)
+            self._add_instances(node, decl, module, config_address, left_out, tasks, problems)
         declared = {module.text for module in modules}
         for resource in self._in_state.get(config_address, ()):
             if resource.module not in declared:
                 for key in resource.instances:
-                    self._add_orphan(node, resource, key, decl, None, tasks, problems)
+                    self._add_orphan(node, resource, key, decl, None, left_out, tasks, problems)
         self.walk.checks.announce("resource", config_address, _declared(decl, modules))  # also what is out of scope
         return self._start(tasks, problems, self.walk.own_references.get(config_address, ()))
 
@@ -93,12 +96,11 @@ class ResourceVertices:
         self, tasks: list[InstanceTask], problems: list[Diagnostic], own_references: Iterable[str] = ()
     ) -> WorkResult:
         """Plan here what only computes; the rest become vertices of their own."""
-        waits = (
-            waiting_instances([t.instance for t in tasks if not t.instance.is_orphan], own_references)
-            if own_references
-            else {}
-        )
-        order = in_order(waits)
+        waits: Waits = {}
+        order: dict[str, int] | None = {}
+        if own_references:
+            declared = [task.instance for task in tasks if not task.instance.is_orphan]
+            waits, order = waiting_instances(declared, own_references)
         if order is None:
             names = ", ".join(sorted(waits))
             problems.append(error("plan.cycle", f"Cycle: {names}", "Instances of a resource wait for one another."))
@@ -131,6 +133,7 @@ class ResourceVertices:
         decl: ResourceDecl,
         module: ModuleInstance,
         config_address: str,
+        left_out: Collection[str],
         tasks: list[InstanceTask],
         problems: list[Diagnostic],
     ) -> None:
@@ -138,7 +141,7 @@ class ResourceVertices:
         assert objects.expansion is not None
         for key, repetition in objects.expansion.instances.items():
             address = module.instance_address(decl, key)
-            if not self._is_in_scope(address):
+            if address in left_out:
                 continue
             try:
                 it = self.instance(node.name, decl, module, key, repetition, config_address)
@@ -150,7 +153,7 @@ class ResourceVertices:
         if resource is not None:
             for key, instance in resource.instances.items():
                 if key not in objects.expansion.instances and instance.current is not None:
-                    self._add_orphan(node, resource, key, decl, module, tasks, problems)
+                    self._add_orphan(node, resource, key, decl, module, left_out, tasks, problems)
 
     def _add_orphan(
         self,
@@ -159,6 +162,7 @@ class ResourceVertices:
         key: InstanceKey,
         decl: ResourceDecl,
         module: ModuleInstance | None,
+        left_out: Collection[str],
         tasks: list[InstanceTask],
         problems: list[Diagnostic],
     ) -> None:
@@ -170,7 +174,7 @@ class ResourceVertices:
             problems += failure.diagnostics
             return
         it.is_orphan = True
-        if module is None or self._is_in_scope(it.address):
+        if it.address not in left_out:
             tasks.append(InstanceTask(it, plan_orphan))
 
     def instance(
@@ -264,11 +268,27 @@ class ResourceVertices:
             raise Failure(error("plan.no_provider", "Provider configuration not present", f"{node} has no provider."))
         return found
 
-    def _is_in_scope(self, address: str) -> bool:
-        """Whether this instance takes part although -target or -exclude names only some of its resource."""
-        if not self._targets and not self._excludes:
-            return True
-        return is_in_scope(parse_resource_instance(address), self._targets, self._excludes)
+    def _left_out(
+        self, node: str, config_address: str, decl: ResourceDecl, modules: list[ModuleInstance]
+    ) -> Collection[str]:
+        """The instances that take no part although their resource does, because of -target or -exclude."""
+        if not self._limits.concern(node):
+            return ()
+        facts = self._limits.facts()
+        declared = set()
+        for module in modules:
+            expansion = module.resource(decl.key).expansion
+            for key in expansion.instances if expansion is not None else ():
+                address = module.instance_address(decl, key)
+                declared.add(address)
+                declared_instance(facts, address, config_address, module.text, format_key(key), decl.span)
+        present = {module.text for module in modules}
+        for resource in self._in_state.get(config_address, ()):
+            for key in resource.instances:
+                address = resource.address + format_key(key)
+                if address not in declared:
+                    recorded_instance(facts, address, config_address, resource.module not in present)
+        return self._limits.left_out(facts)
 
     def _incomplete_requests(self, decl: ResourceDecl, modules: list[ModuleInstance]) -> list[Diagnostic]:
         """Warnings for -replace with an address that lacks the key that the instances have."""

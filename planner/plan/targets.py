@@ -1,45 +1,56 @@
 """-target and -exclude inside a resource: which of its instances are meant.
 
 Whole resources and modules are taken out of the graph before the walk; what is left to decide here are addresses with
-keys, once the instances are known.
+keys, once the instances are known. The rules of rules/graph/instances.dl decide; this module states the facts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable
 
-from planner.vocabulary.address import Address, ModuleAddress, ResourceAddress
-
-
-def contains(target: Address, instance: ResourceAddress) -> bool:
-    """Whether a target covers an instance. A module without a key at the end, and a resource without one, stand for all
-    their instances."""
-    if isinstance(target, ResourceAddress):
-        return target.contains(instance)
-    steps, own = instance.module.steps, target.steps
-    if len(steps) < len(own):
-        return False
-    for i, (name, key) in enumerate(own):
-        if steps[i][0] != name:
-            return False
-        if i == len(own) - 1 and key is None:
-            return True
-        if steps[i][1] != key:
-            return False
-    return True
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.facts.from_command import from_command
+from planner.programs.rule_programs import limit_program
+from planner.vocabulary.address import Address, AddressError, parse_address
 
 
-def names_resource(target: Address, instance: ResourceAddress) -> bool:
-    """Whether a target names the instance's resource or a module around it, when keys do not count."""
-    if isinstance(target, ModuleAddress):
-        return target.config.contains(instance.config)
-    return target.config == instance.config
+def command_line(
+    walk: str, targets: Iterable[str], excludes: Iterable[str], replacements: Iterable[str] = ()
+) -> FactBase:
+    """The facts about what the command line names."""
+    facts = FactBuilder()
+    from_command(facts, walk, *(_addresses(given) for given in (targets, excludes, replacements)))
+    return facts.build()
 
 
-def is_in_scope(instance: ResourceAddress, targets: Sequence[Address], excludes: Sequence[Address]) -> bool:
-    """Whether an instance takes part in a plan in which its resource does. A resource that is only there because a
-    target depends on it takes part with all its instances."""
-    if any(contains(exclude, instance) for exclude in excludes):
-        return False
-    about = [target for target in targets if names_resource(target, instance)]
-    return not about or any(contains(target, instance) for target in about)
+def _addresses(given: Iterable[str]) -> Iterable[Address]:
+    for text in given:
+        try:
+            yield parse_address(text)
+        except AddressError:
+            continue  # refused long before
+
+
+class InstanceLimits:
+    """What the command line leaves of the instances of single resources.
+
+    `named`: the vertices of the resources that it is about, which alone are asked for; None when that is not known."""
+
+    def __init__(self, command: FactBase, named: Collection[str] | None) -> None:
+        self._command = command
+        self._named = named
+        self._is_limited = bool(command.relation("target") or command.relation("exclude"))
+
+    def concern(self, node: str) -> bool:
+        """Whether anything names the resource of this vertex; if not, all of its instances take part."""
+        return self._is_limited and (self._named is None or node in self._named)
+
+    def facts(self) -> FactBuilder:
+        """To add the instances to that the walk has before it."""
+        return FactBuilder(self._command)
+
+    def left_out(self, facts: FactBuilder) -> set[str]:
+        """The instances, of those that were added, that take no part."""
+        found = evaluate(limit_program(), facts.build(), ["walked", "takes_part"])
+        return {row[0] for row in found["walked"]} - {row[0] for row in found["takes_part"]}

@@ -1,16 +1,25 @@
-"""What is named on the command line and matches nothing: it would change what a plan does without a word."""
+"""What is named on the command line and matches nothing: it would change what a plan does without a word.
+
+The rules of rules/graph/instances.dl decide; this module states the facts, and guesses what could have been meant.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBuilder
+from planner.facts.instances import declared_instance, recorded_instance
+from planner.plan.targets import command_line
+from planner.programs.rule_programs import limit_program
 from planner.vocabulary.address import (
     Address,
     AddressError,
     ModuleAddress,
     ResourceAddress,
     format_key,
+    join,
     parse_address,
     parse_resource_instance,
 )
@@ -30,60 +39,48 @@ def unmatched(walk: PlanWalk) -> list[Diagnostic]:
     asked += [("replace", text) for text in options.replace]
     if not asked or options.before_destroy:
         return []
-    instances = {*_declared(walk), *_recorded(walk)}
-    blocks = set(_unexpanded(walk))
-    found = []
+    kind = "plan-destroy" if options.mode == "destroy" else "plan"
+    facts = FactBuilder(command_line(kind, options.targets, options.excludes, options.replace))
+    _declared(walk, facts)
+    _recorded(walk, facts)
+    derived = evaluate(limit_program(), facts.build(), ["unmatched", "walked", "unexpanded"])
+    problems = []
     for name, text in dict.fromkeys(asked):
         try:
             address = parse_address(text)
         except AddressError:
             continue  # refused long before
-        known = any(address.covers(instance) for instance in instances)
-        if known or any(_may_cover(address, block, options.mode == "destroy") for block in blocks):
+        if (name, str(address)) not in derived["unmatched"]:
             continue
-        if name == "replace" and any(_lacks_key(address, instance) for instance in instances):
-            continue  # told where the instances are
-        hit = nearest(text, _names(address, {*instances, *blocks}), 3)
+        known = {row[0] for relation in ("walked", "unexpanded") for row in derived[relation]}
+        hit = nearest(text, _names(address, map(parse_resource_instance, known)), 3)
         detail = f"{option(name, text)} names nothing: neither the configuration nor the state has such an object."
         if hit:
             detail += f" Did you mean {option(name, hit)}?"
-        found.append(warning("plan.unmatched_address", "An address matches nothing", detail))
-    return found
+        problems.append(warning("plan.unmatched_address", "An address matches nothing", detail))
+    return problems
 
 
-def _declared(walk: PlanWalk) -> Iterator[ResourceAddress]:
-    for config in walk.config.root.walk():
-        for module in walk.context.instances(config.path):
-            for decl in config.resources.values():
-                expansion = module.resource(decl.key).expansion
-                for key in expansion.instances if expansion is not None else ():
-                    yield ResourceAddress(module.address, decl.mode, decl.type, decl.name, key)
-
-
-def _unexpanded(walk: PlanWalk) -> Iterator[ResourceAddress]:
-    """The blocks of which some instances are not known."""
+def _declared(walk: PlanWalk, facts: FactBuilder) -> None:
+    """The instances of the configuration, and the blocks of which some are not known."""
     for config in walk.config.root.walk():
         modules = walk.context.instances(config.path)
+        base = ".".join(f"module.{name}" for name in config.path)
         for decl in config.resources.values():
-            if not modules or any(module.resource(decl.key).expansion is None for module in modules):
-                yield ResourceAddress(
-                    ModuleAddress(tuple((name, None) for name in config.path)), decl.mode, decl.type, decl.name
-                )
+            object = join(base, decl.key)
+            expansions = [(module, module.resource(decl.key).expansion) for module in modules]
+            for module, expansion in expansions:
+                for key in expansion.instances if expansion is not None else ():
+                    address = module.instance_address(decl, key)
+                    declared_instance(facts, address, object, module.text, format_key(key), decl.span)
+            if not expansions or any(expansion is None for _, expansion in expansions):
+                facts.add("unexpanded", object, source=decl.span)
 
 
-def _recorded(walk: PlanWalk) -> Iterator[ResourceAddress]:
+def _recorded(walk: PlanWalk, facts: FactBuilder) -> None:
     for resource, instance in walk.state.instances():
-        yield parse_resource_instance(resource.address + format_key(instance.key))
-
-
-def _may_cover(address: Address, block: ResourceAddress, destroys: bool) -> bool:
-    """Whether an address with all its keys left aside is about a block. What is destroyed is in the state, with its
-    keys; there a block stands only for an address without any."""
-    return address.config.covers(block) and (not destroys or address.config == address)
-
-
-def _lacks_key(address: Address, instance: ResourceAddress) -> bool:
-    return isinstance(address, ResourceAddress) and address.key is None and address.config == instance.config
+        address = parse_resource_instance(resource.address + format_key(instance.key))
+        recorded_instance(facts, str(address), str(address.config))
 
 
 def _names(address: Address, known: Iterable[ResourceAddress]) -> list[str]:

@@ -92,7 +92,7 @@ class PlanWalk(ConfigurationWalk):
         self.configurations = provider_configurations(graph)
         self.own_references: dict[str, list[str]] = {}
         for resource, target in sorted(relation(graph, "mentions_itself")):
-            self.own_references.setdefault(resource, []).append(target[len(resource) :])
+            self.own_references.setdefault(resource, []).append(target)
         self.forced_first = {row[0] for row in relation(graph, "forced_create_before_destroy")}
         self._waits: dict[str, list[str]] = {}
         for resource, dependency in sorted(relation(graph, "data_waits")):

@@ -33,6 +33,11 @@ def limit_program() -> Program:
     return program("inputs/command", "inputs/config", "graph/instances", "graph/own_references", "move_limits")
 
 
+def removal_program() -> Program:
+    """Which removed block counts for a resource."""
+    return program("inputs/state", "graph/removals")
+
+
 def decision_program() -> Program:
     """The action of one object, and its reason."""
     return program(ACTION_CLASSES, "object", "actions", "reasons", "undecided", "again")
