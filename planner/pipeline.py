@@ -8,7 +8,7 @@ Each stage eats what the one before gave. Nothing here decides: rules do, and th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
@@ -258,10 +258,6 @@ def _make_valid_plan(session: Session, hooks: Hooks) -> tuple[list[Diagnostic], 
     if not found:  # it did not come to a graph: what is wrong by itself is the cause
         found.append(validate_loaded(session))
     return found[0], made, problems
-
-
-def _errors(problems: Iterable[Diagnostic]) -> list[Diagnostic]:
-    return [d for d in problems if d.is_error]
 
 
 def _make_plan(

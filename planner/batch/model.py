@@ -3,7 +3,7 @@ results hold plain data only, so that they can go to another process, to another
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 from attrs import field, frozen
@@ -11,10 +11,6 @@ from attrs import field, frozen
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.span import Span
 
-Command: TypeAlias = Literal["plan", "apply", "destroy", "validate"]
-Outcome: TypeAlias = Literal[
-    "failed", "died", "skipped", "stopped", "declined", "incomplete", "changes", "unchanged", "applied"
-]
 OUTCOMES = ("applied", "changes", "incomplete", "unchanged", "declined", "skipped", "stopped", "died", "failed")
 BAD = frozenset(("failed", "died", "skipped", "stopped", "declined"))
 """outcomes that make a batch end with 1"""

@@ -53,7 +53,6 @@ class FileContent:
 
     def __init__(self) -> None:
         self.settings = Settings()
-        self.versions: list[tuple[str, Span]] = []
         self.providers: list[ProviderDecl] = []
         self.variables: list[Declared[VariableDecl]] = []
         self.locals: list[LocalDecl] = []
@@ -69,7 +68,7 @@ class FileContent:
 def read_file(body: Body, filename: str, override: bool, problems: Problems) -> FileContent:
     """Everything that a file declares; what is wrong with single blocks is reported."""
     file = FileContent()
-    file.versions = check_versions(body, filename, problems)
+    check_versions(body, filename, problems)
     for block in read(body, _FILE, problems).blocks:
         _read_block(block, file, override, problems)
     return file

@@ -43,7 +43,7 @@ def merge_variable(base: VariableDecl, declared: Declared[VariableDecl], problem
     if over.deprecated:
         changes["deprecated"] = over.deprecated
     if "type" in given:
-        changes.update(constraint=over.constraint, verbatim=over.verbatim, type_given=True)
+        changes.update(constraint=over.constraint, verbatim=over.verbatim)
     merged: VariableDecl = evolve(base, **changes)
     if merged.default is None:
         return merged

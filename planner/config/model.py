@@ -77,7 +77,6 @@ class VariableDecl:
     """whether static evaluation may use it; None when not said"""
     verbatim: bool = True
     """whether text given on the command line or in the environment is the string itself, not an expression"""
-    type_given: bool = False
 
 
 @frozen(eq=False)
@@ -328,7 +327,6 @@ class ModuleConfig:
     backend: BackendDecl | None = None
     provider_metas: dict[str, Body] = field(factory=dict)
     """by local provider name"""
-    required_version: tuple[tuple[str, Span], ...] = ()
     children: dict[str, ModuleConfig] = field(factory=dict)
 
     def provider_source(self, local_name: str) -> str:

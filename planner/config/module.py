@@ -42,7 +42,6 @@ class ModuleBuilder:
         self.moved: list[Any] = []
         self.removed: list[Any] = []
         self.imports: list[Any] = []
-        self.versions: list[tuple[str, Span]] = []
         self.meta_spans: dict[str, Span] = {}
 
     # ------------------------------------------------------------ normal files
@@ -68,7 +67,6 @@ class ModuleBuilder:
     def add(self, file: FileContent, problems: Problems) -> None:
         """The declarations of a normal file."""
         module = self.module
-        self.versions += file.versions
         self._add_backends(file, problems)
         for provider in file.providers:
             self._once(module.providers, provider.key, provider, "provider configuration", problems)
@@ -162,7 +160,6 @@ class ModuleBuilder:
     def override(self, file: FileContent, problems: Problems) -> None:
         """The declarations of an override file."""
         module = self.module
-        self.versions += file.versions
         self._override_backends(file, problems)
         for provider in file.providers:
             self._override_provider(provider, problems)
@@ -249,7 +246,6 @@ class ModuleBuilder:
             removed=tuple(self.removed),
             imports=tuple(self.imports),
             backend=self.backend or self.cloud,
-            required_version=tuple(self.versions),
         )
 
 

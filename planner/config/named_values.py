@@ -107,7 +107,6 @@ def variable_block(block: Block, override: bool, problems: Problems) -> Declared
         default_span,
         const,
         verbatim,
-        "type" in attributes,
     )
     return Declared(variable, frozenset(attributes))
 

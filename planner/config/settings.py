@@ -75,10 +75,9 @@ def _provider_meta(block: Block, settings: Settings, problems: Problems) -> None
         settings.provider_metas.append((block.labels[0].value, block.body, block.header_span))
 
 
-def check_versions(body: Body, filename: str, problems: Problems) -> list[tuple[str, Span]]:
+def check_versions(body: Body, filename: str, problems: Problems) -> None:
     """Refuse modules meant for other versions. `required_version` of a terraform block counts only in files that are
-    written for OpenTofu (`.tofu`). Gives the constraints found, with their places."""
-    found: list[tuple[str, Span]] = []
+    written for OpenTofu (`.tofu`)."""
     content, _ = body.partial_content(_VERSION_BLOCKS)
     problems.extend(content.diagnostics)
     for block in content.blocks:
@@ -86,21 +85,19 @@ def check_versions(body: Body, filename: str, problems: Problems) -> list[tuple[
             inner, _ = block.body.partial_content(_COMPATIBLE_BLOCKS)
             problems.extend(inner.diagnostics)
             for nested in inner.blocks:
-                _check_version(_compatible_with(nested, problems), found, problems)
+                _check_version(_compatible_with(nested, problems), problems)
         elif filename.endswith((".tofu", ".tofu.json")):
             inner, _ = block.body.partial_content(_REQUIRED_VERSION)
-            _check_version(inner.attributes.get("required_version"), found, problems)
-    return found
+            _check_version(inner.attributes.get("required_version"), problems)
 
 
-def _check_version(attribute: Attribute | None, found: list[tuple[str, Span]], problems: Problems) -> None:
+def _check_version(attribute: Attribute | None, problems: Problems) -> None:
     if attribute is None:
         return
     text = version_constraint(attribute, problems)
     if text is None:
         return
     constraints = parse_constraints(text)
-    found.append((text, attribute.span))
     prerelease = [str(c) for c in constraints.items if c.version.prerelease]
     if prerelease:
         detail = f"A constraint may not name a prerelease: {', '.join(prerelease)}."

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, OutputDecl, ResourceDecl
-from planner.evaluation.repetition import NO_REPETITION, SINGLE, Argument, Expansion, Repetition, repetition_argument
+from planner.evaluation.repetition import NO_REPETITION, Argument, Expansion, Repetition, repetition_argument
 from planner.evaluation.schema_marks import deprecation_marks
 from planner.values.paths import apply_marks
 from planner.values.types import DYNAMIC, ListType, MapType, ObjectType, Type
@@ -327,13 +327,6 @@ class EvaluationContext:
         """Create the instances of a call in one instance of the calling module."""
         parent.expand_call(name, expansion)
         self._instances.clear()
-
-    def expand_everything_once(self) -> None:
-        """One instance of every module, as validation sees the configuration."""
-        for module in self.config.root.walk():
-            for parent in self.instances(module.path):
-                for name in module.children:
-                    self.expand_module(parent, name, SINGLE)
 
     def module(self, address: ModuleAddress) -> ModuleInstance | None:
         """The instance with this address, None when it is not declared."""

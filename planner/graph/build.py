@@ -89,8 +89,3 @@ def _lately_built(program: Program, facts: FactBase, want: tuple[str, ...] | Non
 def _remember(graph: Graph, want: tuple[str, ...] | None) -> Graph:
     _lately.append((want, graph))
     return graph
-
-
-def with_everything(graph: Graph) -> Graph:
-    """The same graph with all relations of its rules, also those that no walk needs."""
-    return read_graph(graph.program, evaluate(graph.program, graph.database.facts))

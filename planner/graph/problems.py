@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from planner.datalog.explain.search import Prover
 from planner.model.graph import Graph
 from planner.vocabulary.diagnostic import Diagnostic, error
@@ -90,11 +88,3 @@ def unknown_orders(graph: Graph) -> list[Diagnostic]:
         span = proof.rule.span if proof is not None and proof.rule is not None else None
         found.append(error("graph.order_unknown", "A rule orders what does not exist", detail, span, address=address))
     return found
-
-
-def _requirements(graph: Graph, object: str) -> Iterator[tuple[tuple[str, ...], Span]]:
-    facts = graph.database.facts
-    for row in facts.sorted("requires_provider"):
-        source = facts.source("requires_provider", row)
-        if row[0] == object and isinstance(source, Span):
-            yield row, source

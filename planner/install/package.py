@@ -71,10 +71,6 @@ class Proof:
             return "verified checksum"
         return "signing skipped" if self.by_mirror else "unauthenticated"
 
-    def recordable(self, address: str, environ: Mapping[str, str]) -> frozenset[str]:
-        """The checksums besides those of this very package that a lock file may hold."""
-        return self.signed if must_be_signed(address, environ) else self.by_registry | self.by_mirror
-
 
 def must_be_signed(address: str, environ: Mapping[str, str]) -> bool:
     """Packages of the default registry, which may lack keys, may go unsigned unless the user insists."""

@@ -14,7 +14,7 @@ from planner.language.compile import compile_expression
 from planner.language.compile_call import EvaluationError
 from planner.language.environment import NO_SOURCE, Environment, Program
 from planner.language.scope import MappingScope, Scope
-from planner.syntax.nodes import Attribute, Expression
+from planner.syntax.nodes import Expression
 from planner.values.value import UNKNOWN, Value
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.span import Source, Span
@@ -26,7 +26,6 @@ __all__ = [
     "Scope",
     "compile_expression",
     "evaluate",
-    "evaluate_attribute",
     "evaluate_parts",
     "try_evaluate",
 ]
@@ -79,11 +78,6 @@ def _used(value: Value, node: Expression, env: Environment) -> tuple[Value, list
     from planner.language.deprecations import take_deprecations
 
     return take_deprecations(value, Span(env.source, node.start, node.end))
-
-
-def evaluate_attribute(attribute: Attribute, scope: Scope) -> Value:
-    """The value of an attribute's expression. Raises EvaluationError."""
-    return evaluate(attribute.expr, scope, attribute.source)
 
 
 def _too_deep(node: Expression, source: Source | None) -> Diagnostic:

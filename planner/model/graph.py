@@ -46,10 +46,6 @@ class Graph:
         """All dependencies of each node. No walk needs them, so they are put in order when somebody asks."""
         return adjacency(self.nodes, self.edge_rows)
 
-    @property
-    def edge_count(self) -> int:
-        return len(self.edge_rows)
-
 
 def adjacency(nodes: Iterable[str], rows: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     """What each node has to its right in the rows, sorted."""

@@ -145,8 +145,6 @@ class Plan:
     replace: tuple[str, ...] = ()
     timestamp: str = ""
     errored: bool = False
-    unknowns: tuple[tuple[str, str, str], ...] = ()
-    """(address, path, cause): why planned attributes are unknown"""
     backend: dict[str, Any] = field(factory=dict)
     rules: tuple[tuple[str, str], ...] = ()
     """(path, text) of the user's own rule files that the plan was made with; its apply is ordered by them too"""

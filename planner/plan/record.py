@@ -38,7 +38,6 @@ class PlanRecord:
         self.previous = StateBuilder(moves.state)
         self.refreshed = StateBuilder(moves.state)
         self.outputs: dict[str, OutputChange] = {}
-        self.unknowns: dict[str, list[tuple[str, str, str]]] = {}
         self._lock = Lock()
         self._changes: dict[tuple[str, str], ResourceChange] = {}
         self._by_resource: dict[str, list[ResourceChange]] = {}

@@ -24,7 +24,6 @@ from planner.values.schema import BlockSchema, implied_type
 from planner.values.types import DYNAMIC
 from planner.values.value import Null, Value
 
-ADDRESS = "terraform.io/builtin/terraform"
 SCHEMA = ProviderSchema(
     provider=BlockSchema(),
     resources={terraform_data.NAME: terraform_data.SCHEMA},

@@ -6,7 +6,7 @@ diagnostic may carry an attribute path in `values` terms: see AttributeDiagnosti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from attrs import evolve, field, frozen
@@ -187,7 +187,3 @@ class Provider(Protocol):
     def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]: ...
     def stop(self) -> None: ...
     def close(self) -> None: ...
-
-
-ProviderFactory = Callable[[str], Provider]
-"""provider address (`terraform.io/builtin/terraform`) -> a started provider"""

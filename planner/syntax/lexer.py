@@ -336,13 +336,6 @@ def simple_tokens(token: Token) -> list[Token]:
     return [token]
 
 
-def is_name(text: str) -> bool:
-    """Whether a text is an identifier of the language."""
-    if text.isascii():
-        return re.fullmatch(r"[A-Za-z_][\w\-]*", text, re.ASCII) is not None
-    return "." not in text and re.fullmatch(_NAME, text, re.ASCII) is not None and _name_end(text) == len(text)
-
-
 def _name_end(text: str) -> int:
     """How much of a text is names joined by dots, as Unicode defines identifiers (ID_Start, ID_Continue, and `-`)."""
     start = True

@@ -14,11 +14,11 @@ from planner.syntax import lexer
 from planner.syntax.build import Builder
 from planner.syntax.lexer import Token, tokenize
 from planner.syntax.native_body import NativeBody
-from planner.syntax.nodes import Expression, Traversal, Variable
+from planner.syntax.nodes import Expression
 from planner.syntax.recover import Recovery
 from planner.syntax.tables import Row, Tables, load_tables
-from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
-from planner.vocabulary.span import Source, Span
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.span import Source
 
 STARTS = ("file", "expression", "template")
 FileBody = NativeBody
@@ -44,16 +44,6 @@ def parse_template(source: Source, start: int = 0) -> tuple[Expression | None, l
     """A template without quotes around it, as in a template file or a JSON string. None when it has a mistake."""
     expression, diagnostics = _parse(source, "template", start, lexer.BARE)
     return (None if has_errors(diagnostics) else expression), diagnostics
-
-
-def parse_traversal(source: Source, start: int = 0) -> tuple[Traversal | Variable | None, list[Diagnostic]]:
-    """A reference: a name with attributes and constant indexes behind it, and nothing else."""
-    expression, diagnostics = parse_expression(source, start)
-    if expression is None or isinstance(expression, Traversal | Variable):
-        return expression, diagnostics
-    detail = "Only a name, with attributes and constant indexes behind it, may stand here."
-    span = Span(source, expression.start, expression.end)
-    return None, [*diagnostics, error("syntax.expected_reference", "Expected a reference", detail, span)]
 
 
 def _parse(source: Source, start: str, offset: int, mode: int) -> tuple[Any, list[Diagnostic]]:

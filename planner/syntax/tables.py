@@ -14,7 +14,6 @@ from planner.syntax import cache
 Action: TypeAlias = Callable[[Any, list[Any]], Any]
 # Of a symbol: the next state, or the reduction (size of the right side, action or None for `same`, left side).
 Row: TypeAlias = dict[str, Any]
-Reduction: TypeAlias = tuple[int, Action | None, str]
 
 SYMBOL = "$symbol"  # a row names under this key the symbol that leads to its state
 _SAME = "same"  # the action that passes on its first child

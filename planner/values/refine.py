@@ -32,11 +32,6 @@ def is_collection(t: Type) -> bool:
     return t.__class__ in (ListType, SetType, MapType)
 
 
-def unknown_not_null(t: Type) -> Unknown:
-    """An unknown value of a type, known not to be null (of which the dynamic type takes no notice)."""
-    return UNKNOWN if t is DYNAMIC else Unknown(t, NOT_NULL)
-
-
 def definitely_not_null(value: Value) -> bool:
     """Whether a value without marks cannot turn out to be null."""
     cls = value.__class__

@@ -120,11 +120,6 @@ def implied_type(schema: BlockSchema) -> ObjectType:
     return known
 
 
-def attribute_type(schema: BlockSchema, name: str) -> Type:
-    """The implied type of one attribute or block type."""
-    return implied_type(schema).attributes[name]
-
-
 def empty_value(schema: BlockSchema) -> Value:
     """The value of a body with nothing in it."""
     result: dict[str, Value] = {name: Null(a.type) for name, a in schema.attributes.items()}

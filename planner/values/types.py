@@ -131,7 +131,6 @@ def collection_type(kind: str, element: Type) -> ListType | SetType | MapType:
 Type: TypeAlias = Primitive | ListType | SetType | MapType | TupleType | ObjectType
 
 EMPTY_OBJECT = ObjectType({})
-EMPTY_TUPLE = TupleType(())
 
 
 @lru_cache(4096)

@@ -305,12 +305,6 @@ def _strip(value: Value, found: list[frozenset[Mark]]) -> Value:
     return value
 
 
-def is_known(value: Value) -> bool:
-    """Whether the value itself is known (its parts may not be)."""
-    cls = value.__class__
-    return cls is not Unknown and not (cls is Marked and value.value.__class__ is Unknown)
-
-
 def is_wholly_known(value: Value) -> bool:
     """Whether the value and all its parts are known."""
     cls = value.__class__

@@ -40,11 +40,6 @@ class Hooks:
         """A provider call that changes something (or reads a data source) begins; `identity` is of the prior object,
         by `id` or else by `name`."""
 
-    def apply_progress(
-        self, address: str, action: str, elapsed: float, identity: ObjectId | None = None, deposed: str = ""
-    ) -> None:
-        """The call is still running; a walk may call this about every ten seconds."""
-
     def apply_complete(
         self, address: str, action: str, identity: ObjectId | None = None, elapsed: float = 0.0, deposed: str = ""
     ) -> None:

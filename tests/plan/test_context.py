@@ -13,7 +13,7 @@ from planner.config.variables import collect_variables, root_variables
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.evaluation.context import EvaluationContext
 from planner.evaluation.eval_walk import eval_walk
-from planner.evaluation.repetition import Repetition
+from planner.evaluation.repetition import SINGLE, Repetition
 from planner.evaluation.schemas import Schemas
 from planner.facts.from_command import from_command
 from planner.facts.from_config import from_config
@@ -170,7 +170,10 @@ def test_whole_objects_are_built_once_until_a_value_changes(console: EvaluationC
 
 def test_validation_knows_types_only(console: EvaluationContext) -> None:
     context = EvaluationContext(console.config, "validate", console.schemas)
-    context.expand_everything_once()
+    for module in context.config.root.walk():
+        for parent in context.instances(module.path):
+            for name in module.children:
+                context.expand_module(parent, name, SINGLE)
     assert isinstance(value(context, "terraform_data.one.id"), Unknown)
     assert isinstance(value(context, "terraform_data.many[7].id"), Unknown)
     assert isinstance(value(context, 'module.m["z"].o'), Unknown)

@@ -15,7 +15,7 @@ from planner.state.model import InstanceState, ObjectState, OutputState, Resourc
 from planner.values.json_codec import from_json, implied_value, to_json
 from planner.values.paths import marked_paths
 from planner.values.schema import implied_type
-from planner.values.types import DYNAMIC, EMPTY_OBJECT, EMPTY_TUPLE, type_from_json, type_to_json
+from planner.values.types import DYNAMIC, EMPTY_OBJECT, TupleType, type_from_json, type_to_json
 from planner.values.value import SENSITIVE, Unknown, Value, mark, unmark_deep
 from planner.vocabulary.diagnostic import has_errors
 
@@ -43,7 +43,7 @@ def configuration(case: str) -> Config:
 def value(data: Any, unknown: Any = False, sensitive: Any = False) -> Value:
     """A value from its JSON and the structures that say what is unknown and sensitive."""
     if unknown is True:
-        found: Value = Unknown(EMPTY_TUPLE if sensitive == [] else EMPTY_OBJECT if sensitive == {} else DYNAMIC)
+        found: Value = Unknown(TupleType(()) if sensitive == [] else EMPTY_OBJECT if sensitive == {} else DYNAMIC)
     elif isinstance(data, dict) or isinstance(unknown, dict):
         data, unknown = data or {}, unknown or {}
         inner = sensitive if isinstance(sensitive, dict) else {}

@@ -157,7 +157,6 @@ def plan(**changes: Any) -> Plan:
         variables={"v": List(STRING, ("x",)), "secret": None},
         checks=(CheckResult("check", "check.c", "check.c", "fail", ("No.",)),),
         relevant_attributes=(("t.n", (("attr", "id"),)),),
-        unknowns=(("t.n", "id", "computed"),),
         backend={"type": "local", "workspace": "default"},
     )
     return attrs.evolve(base, **changes)

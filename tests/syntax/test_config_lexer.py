@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.syntax import lexer
-from planner.syntax.lexer import is_name, tokenize
+from planner.syntax.lexer import tokenize
 
 
 def kinds(text: str, mode: int = lexer.BODY) -> str:
@@ -85,13 +85,3 @@ def test_heredoc_markers() -> None:
         ("TEXT", "X\n"),
         ("HEREDOC_CLOSE", "\tY"),
     ]
-
-
-@pytest.mark.parametrize("name", ["a", "_", "a-b", "é", "日本", "a1", "ª", "a\u0301"])
-def test_names(name: str) -> None:
-    assert is_name(name)
-
-
-@pytest.mark.parametrize("name", ["", "1", "-a", "a.b", "a b", "a\n", "²", "é.ü", "\u0301", "a²"])
-def test_no_names(name: str) -> None:
-    assert not is_name(name)

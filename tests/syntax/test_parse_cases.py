@@ -10,7 +10,7 @@ from syntax_strategies import cases
 
 from planner.syntax import nodes
 from planner.syntax.native_body import NativeBody
-from planner.syntax.parse import parse_config, parse_expression, parse_template, parse_traversal
+from planner.syntax.parse import parse_config, parse_expression, parse_template
 from planner.vocabulary.span import Source, Span
 
 
@@ -36,14 +36,6 @@ def test_configurations(text: str, tree: str) -> None:
 def test_templates(text: str, tree: str) -> None:
     expression, diagnostics = parse_template(Source("x.tf", text))
     assert (show(expression), diagnostics) == (tree, [])
-
-
-@pytest.mark.parametrize(
-    ("text", "accepted"), [("a", True), ("a.b[0]", True), ("a[b]", False), ("1", False), ("", False)]
-)
-def test_traversals(text: str, accepted: bool) -> None:
-    reference, diagnostics = parse_traversal(Source("x.tf", text))
-    assert (reference is not None, not diagnostics) == (accepted, accepted)
 
 
 def test_an_expression_may_begin_anywhere() -> None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.datalog.engine.compiled import Compiled, namespace
 from planner.datalog.front.model import Predicate, Rule, Stratum
 from planner.vocabulary.diagnostic import Diagnostic
-
-if TYPE_CHECKING:
-    from planner.datalog.engine.point import Point
 
 
 class Program:
@@ -68,13 +65,6 @@ class Program:
     def rules_for(self, predicate: str) -> list[Rule]:
         """The rules that derive a predicate, in the order of the files."""
         return [rule for rule in self.rules if rule.head.predicate == predicate]
-
-    def point(self, want: Iterable[str]) -> Point:
-        """A function that evaluates the rules for `want` over a handful of facts in some microseconds; for rules
-        without recursion. See point.py."""
-        from planner.datalog.engine.point import compile_point
-
-        return compile_point(self, want)
 
     @property
     def functions(self) -> dict[str, Any]:

@@ -98,11 +98,6 @@ def reason_text(rule: Rule, assignment: Assignment) -> str:
     return re.sub(r"\{(\w+)\}", value, rule.reason)
 
 
-def rule_json(rule: Rule) -> dict[str, Any]:
-    """A rule as `rules list -json` writes it."""
-    return {"name": rule.name, "text": rule.text, "reason": rule.reason, "file": rule.file, "line": rule.line}
-
-
 def json_row(predicate: str, row: Row | tuple[Value | None, ...]) -> list[Any]:
     """A tuple as proofs write it: `["edge", "a", "b"]`; null for any value."""
     return [predicate, *(None if value is None else decode(value) for value in row)]

@@ -78,11 +78,6 @@ def compare(case: Case, database: Database) -> list[Mismatch]:
     return found
 
 
-def run_cases(program: Program, cases: Iterable[Case]) -> list[Mismatch]:
-    """What came out otherwise in any of the cases."""
-    return [mismatch for case in cases for mismatch in run_case(program, case)]
-
-
 class _Reader:
     def __init__(self, program: Program) -> None:
         self.program = program

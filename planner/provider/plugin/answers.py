@@ -11,7 +11,7 @@ from planner.values.schema import AttributeSchema, BlockSchema
 from planner.values.value import Null, Value
 
 Path = tuple[Any, ...]
-_ERROR, _WARNING = 1, 2
+_WARNING = 2
 
 
 def diagnostics(given: Iterable[Any]) -> list[AttributeDiagnostic]:

@@ -10,7 +10,7 @@ import base64
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from threading import Lock, RLock, Thread
+from threading import RLock, Thread
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -55,7 +55,6 @@ class PluginBase:
         self._parts: SchemaParts | None = None
         self._keep_is_damaged = False
         self._asked = False  # whether this process was asked for its schema, which some plugins need first
-        self._stopping = Lock()
 
     # ---------------------------------------------------------------- process
 
