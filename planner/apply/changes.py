@@ -15,6 +15,7 @@ from planner.model.plan import ResourceChange
 from planner.plan.data import data_configuration, read_data, report_to_check
 from planner.plan.decide import Decision, Facts, decide
 from planner.plan.managed import configuration_of, differences, extend, path_name, propose
+from planner.programs.actions import does
 from planner.provider.conformity import object_problems
 from planner.values.paths import unknown_paths
 from planner.values.value import Null, Value, is_wholly_known, unmark_deep
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 def apply_managed(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list[Diagnostic]:
     """Create or update the object of an instance, or check again what is unchanged. Raises Failure."""
-    deposed = walk.depose(it) if change.action == "create-then-delete" else ""
+    deposed = walk.depose(it) if does(change.action, "sets_aside") else ""
     current, problems = recorded_object(walk, it)
     extend(problems, walk.conditions(it, "precondition"))
     if change.action == "no-op":

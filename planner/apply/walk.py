@@ -32,6 +32,7 @@ from planner.evaluation.schemas import Schemas
 from planner.model.check_results import check_results, groups
 from planner.model.graph import Graph, Node
 from planner.model.plan import Plan, ResourceChange
+from planner.programs.actions import does
 from planner.provider.interface import ResourceSchema
 from planner.state.journal import Journal
 from planner.state.model import InstanceKey, State
@@ -128,7 +129,7 @@ class ApplyWalk(ConfigurationWalk):
         self.plan, self.options = plan, options
         self.destroys = plan.mode == "destroy"
         self.changes = {(change.address, change.deposed): change for change in plan.changes}
-        leaving = [] if self.destroys else [c for c in plan.changes if c.action == "delete" and not c.deposed]
+        leaving = [] if self.destroys else [c for c in plan.changes if not c.deposed and does(c.action, "removes")]
         super().__init__(
             graph,
             config,
@@ -193,7 +194,7 @@ class ApplyWalk(ConfigurationWalk):
                 self.hooks.import_complete(change.address, shown)
 
     def _outcome(self, problems: list[Diagnostic]) -> Outcome:
-        forgotten = sum(change.action == "forget" for change in self.plan.changes)
+        forgotten = sum(does(c.action, "releases") for c in self.plan.changes)
         if self.destroys and forgotten and not has_errors(problems) and not self.options.suppress_forget_errors:
             detail = (
                 "Everything else is destroyed, but as the configuration asks, some objects were only forgotten: they "

@@ -346,7 +346,9 @@ def _asks_plugins(planned: Planned, plan: Plan) -> bool:
 
 def _is_shown(change: ResourceChange) -> bool:
     """Data that merely go away are no news."""
-    return change.action != "no-op" and (change.mode == "managed" or change.action != "delete")
+    from planner.programs.actions import does
+
+    return change.action != "no-op" and (change.mode == "managed" or not does(change.action, "ends"))
 
 
 def _text(planned: Planned, plan: Plan) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.model.plan import Plan
+from planner.programs.actions import does, steps
 from planner.state.model import State
 from planner.values.json_codec import to_json
 from planner.values.value import Value, is_wholly_known, type_of, unmark_deep
@@ -20,10 +21,10 @@ def was_applied(plan: Plan, current: State) -> bool:
         for deposed, record in (("", instance.current), *instance.deposed.items())
         if record is not None
     }
-    changes = [change for change in plan.changes if change.action not in ("no-op", "read")]
+    changes = [change for change in plan.changes if any(step != "read" for step in steps(change.action))]
     for change in changes:
         found = objects.get((change.address, change.deposed))
-        if change.action in ("delete", "forget"):
+        if does(change.action, "ends"):
             if found is not None:
                 return False
             continue

@@ -13,7 +13,8 @@ from planner.documents.json_state import SchemaOf, module_tree, resource_head, r
 from planner.documents.json_values import plain
 from planner.evaluation.schema_marks import marked_by_schema
 from planner.model.check_results import checks_json, plan_groups
-from planner.model.plan import ACTION_LISTS, Importing, OutputChange, Plan, ResourceChange
+from planner.model.plan import Importing, OutputChange, Plan, ResourceChange
+from planner.programs.actions import does, words
 from planner.support.collector import collector_paused
 from planner.values.paths import sensitive_structure, unknown_structure
 from planner.values.types import DYNAMIC, type_to_json
@@ -97,7 +98,7 @@ class _Writer:
 
     def changes(self, changes: Iterable[ResourceChange]) -> list[dict[str, Any]]:
         """Data sources that leave the state are not shown: nothing happens to anything real."""
-        shown = [c for c in changes if c.mode != "data" or c.action != "delete"]
+        shown = [c for c in changes if c.mode != "data" or not does(c.action, "ends")]
         shown.sort(key=lambda c: (*parse_resource_instance(c.address).sort_key, c.deposed))
         return [self.change(c) for c in shown]
 
@@ -128,7 +129,7 @@ class _Writer:
             block = resource_schema(self.schema_of, source, change.mode, change.type, change.address).block
             before, after = marked_by_schema(before, block), marked_by_schema(after, block)
         known = is_wholly_known(after)
-        out: dict[str, Any] = {"actions": ACTION_LISTS[change.action], "before": plain(before)}
+        out: dict[str, Any] = {"actions": words(change.action), "before": plain(before)}
         if not _is_unknown(after):
             out["after"] = plain(after)
         out["after_unknown"] = {} if known else unknown_structure(after)
@@ -150,11 +151,11 @@ class _Writer:
     def planned_values(self, plan: Plan) -> dict[str, Any]:
         out: dict[str, Any] = {}
         outputs = {
-            o.name: _planned_output(o) for o in sorted(plan.outputs, key=lambda o: o.name) if o.action != "delete"
+            o.name: _planned_output(o) for o in sorted(plan.outputs, key=lambda o: o.name) if not does(o.action, "ends")
         }
         if outputs:
             out["outputs"] = outputs
-        kept = [c for c in plan.changes if not c.deposed and c.action != "delete" and c.mode != "ephemeral"]
+        kept = [c for c in plan.changes if not c.deposed and not does(c.action, "removes") and c.mode != "ephemeral"]
         out["root_module"] = module_tree(
             (c.module, self.planned_resource(c)) for c in sorted(kept, key=lambda c: c.address)
         )
@@ -196,7 +197,7 @@ def _planned_output(output: OutputChange) -> dict[str, Any]:
 
 
 def _output_change(output: OutputChange) -> dict[str, Any]:
-    out: dict[str, Any] = {"actions": ACTION_LISTS[output.action], "before": plain(output.before)}
+    out: dict[str, Any] = {"actions": words(output.action), "before": plain(output.before)}
     if not _is_unknown(output.after):
         out["after"] = plain(output.after)
     known = is_wholly_known(output.after)

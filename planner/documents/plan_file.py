@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from planner import __version__
 from planner.documents.encoding import decode, encode
-from planner.model.plan import ACTION_LISTS, CheckResult, Importing, OutputChange, Plan, PolicyRecord, ResourceChange
+from planner.model.plan import CheckResult, Importing, OutputChange, Plan, PolicyRecord, ResourceChange
+from planner.programs.actions import actions
 from planner.state.file import read_state, write_state
 from planner.state.model import State
 from planner.support.collector import collector_paused
@@ -233,7 +234,7 @@ def _check(plan: Plan) -> None:
         ):
             raise ValueError("policy")
     for change in (*plan.changes, *plan.drift):
-        if change.action not in ACTION_LISTS or change.importing.__class__ not in (Importing, type(None)):
+        if change.action not in actions() or change.importing.__class__ not in (Importing, type(None)):
             raise ValueError("action or importing")
         for fact in change.facts:
             if fact.__class__ is not tuple or not fact or any(part.__class__ not in (str, int, bool) for part in fact):

@@ -35,6 +35,7 @@ from planner.language.functions import lookup
 from planner.model.plan import Plan, ResourceChange
 from planner.plan.decision_sources import decision_source
 from planner.plan.triggers import watched
+from planner.programs.actions import does
 from planner.syntax.chains import Chain, chains
 from planner.syntax.nodes import GetAttr, GetIndex, Traversal
 from planner.syntax.references import variables
@@ -139,7 +140,7 @@ class Trace:
                     continue
                 for other in self._resources.get(join(str(module.address.config), ref.name), ()):
                     same = other.module == change.module and (ref.key is None or other.key == ref.key)
-                    if same and other.action not in ("no-op", "delete", "forget", "read"):
+                    if same and does(other.action, "stirs"):
                         self._facts.add("watches", label(change), row[2], label(other), source=expr.span)
                         self.change(other)
 

@@ -19,24 +19,25 @@ from planner.explain.places import Place, Places
 from planner.explain.trace import Trace, label
 from planner.model.plan import Plan, ResourceChange
 from planner.model.sources import source_json
+from planner.programs.actions import actions, does
 from planner.programs.rule_programs import cause_program
 from planner.values.short_text import short_text
 from planner.values.value import Value, is_wholly_known
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.nearest import did_you_mean
 
-VERBS: dict[str, tuple[str, ...]] = {
-    "replace": ("delete-then-create", "create-then-delete", "forget-then-create"),
-    "delete": ("delete",),
-    "create": ("create",),
-    "update": ("update",),
-    "read": ("read",),
-    "no-op": ("no-op",),
-    "forget": ("forget",),
-}
-"""what people call actions -> the actions"""
 
-_WORDS = {action: verb for verb, actions in VERBS.items() for action in actions}
+def verb_of(action: str) -> str:
+    """What people call an action: replace, or by its own name."""
+    return "replace" if does(action, "replaces") else action
+
+
+def verbs() -> dict[str, tuple[str, ...]]:
+    """What people call actions -> the actions."""
+    named: dict[str, tuple[str, ...]] = {}
+    for action in actions():
+        named[verb_of(action)] = (*named.get(verb_of(action), ()), action)
+    return named
 
 
 class Explainer:
@@ -55,7 +56,7 @@ class Explainer:
     # ---------------------------------------------------------------- actions
 
     def action(self, address: str, verb: str = "") -> dict[str, Any]:
-        """The proof of a change's action, followed to what set it off. With `verb` (a key of VERBS) it must be one of
+        """The proof of a change's action, followed to what set it off. With `verb` (a key of `verbs`) it must be one of
         those actions. Raises Failure, with what keeps every rule from deriving it."""
         change = self.find(address)
         name = label(change)
@@ -64,8 +65,8 @@ class Explainer:
         base = trace.build()
         database = evaluate(cause_program(), base)
         prover = Prover(cause_program(), database)
-        if verb and change.action not in VERBS[verb]:
-            word = _WORDS[change.action]
+        if verb and verb_of(change.action) != verb:
+            word = verb_of(change.action)
             detail = f"The plan is to {word} {name}: ask why {word}." if word != "no-op" else f"{name} does not change."
             text = obstacles_text(self._not_planned(prover, name, verb), ["action", name, verb])
             raise Failure(error("why.other_action", f"No {verb} is planned for {name}", f"{detail}\n{text}"))
@@ -79,17 +80,17 @@ class Explainer:
         """Why the change is none of the actions of a verb. Raises Failure if it is one."""
         change = self.find(address)
         name = label(change)
-        if change.action in VERBS[verb]:
+        if verb_of(change.action) == verb:
             raise Failure(error("why.holds", "It does hold", f"The plan is to {verb} {name}; ask why without -not."))
         trace = self.trace()
         trace.change(change)
         prover = Prover(cause_program(), evaluate(cause_program(), trace.build()))
         found = self._not_planned(prover, name, verb)
-        return {"format_version": "1.0", "goal": ["action", name, VERBS[verb][0]], "holds": False, "rules": found}
+        return {"format_version": "1.0", "goal": ["action", name, verbs()[verb][0]], "holds": False, "rules": found}
 
     def _not_planned(self, prover: Prover, name: str, verb: str) -> list[dict[str, Any]]:
         found = []
-        for action in VERBS[verb]:
+        for action in verbs()[verb]:
             fitting = obstacles(prover, "action", (name, action))
             found += [o for o in fitting if o["head_fits"]]
         return found

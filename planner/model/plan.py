@@ -10,34 +10,9 @@ from attrs import field, frozen
 from planner.state.model import InstanceKey, State, same_managed
 from planner.values.value import Value
 
-Action: TypeAlias = Literal[
-    "no-op",
-    "create",
-    "read",
-    "update",
-    "delete",
-    "delete-then-create",
-    "create-then-delete",
-    "forget",
-    "forget-then-create",
-]
+Action: TypeAlias = str
+"""`no-op`, or one that rules/shared/action_classes.dl has steps for; planner.programs.actions says what each does"""
 Mode: TypeAlias = Literal["normal", "destroy", "refresh-only"]
-
-ACTION_LISTS: dict[str, list[str]] = {
-    "no-op": ["no-op"],
-    "create": ["create"],
-    "read": ["read"],
-    "update": ["update"],
-    "delete": ["delete"],
-    "delete-then-create": ["delete", "create"],
-    "create-then-delete": ["create", "delete"],
-    "forget": ["forget"],
-    "forget-then-create": ["forget", "create"],
-}
-"""action -> `actions` of plan JSON"""
-
-REPLACEMENTS = frozenset(("delete-then-create", "create-then-delete", "forget-then-create"))
-"""actions that put another object in the place of one"""
 
 
 @frozen(eq=False)

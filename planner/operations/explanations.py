@@ -23,12 +23,14 @@ GRAPH_WORDS = {
 """short words of `why` for predicates about a vertex: within -target and -exclude, out of it because of -exclude,
 created before it is destroyed because of something that depends on it"""
 
-ACTION_WORDS = ("replace", "delete", "create", "update", "read", "no-op", "forget")
-"""words of `why` that name a planned action"""
-
 UNKNOWN = "unknown"
 
-WORDS = frozenset((*GRAPH_WORDS, *ACTION_WORDS, UNKNOWN))
+
+def is_word(text: str) -> bool:
+    """Whether a word of `why` names a planned action, or what is asked of a value."""
+    from planner.explain.why import verbs
+
+    return text == UNKNOWN or text in verbs()
 
 
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
@@ -60,7 +62,7 @@ def explainer(options: Options, plan_file: str | None = None) -> tuple[Explainer
 def why_planned(
     options: Options, verb: str, what: str, plan_file: str | None = None, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof of a planned action (`verb` one of ACTION_WORDS, or "" for whatever is planned) or of an unknown value.
+    """The proof of a planned action (`verb` as people call it, or "" for whatever is planned) or of an unknown value.
     Raises Failure."""
     found, problems = explainer(options, plan_file)
     if found is None:

@@ -82,15 +82,15 @@ def why(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof of what the words name, in the documented format: two vertices (why the first waits for the second),
     a fact, or an address (why its action is planned)."""
-    from planner.operations.explanations import GRAPH_WORDS, WORDS, vertex_fact, why_planned
+    from planner.operations.explanations import GRAPH_WORDS, is_word, vertex_fact, why_planned
 
     if len(words) == 2 and words[0] in GRAPH_WORDS:
         kind = kind or "plan"  # that is where it was decided, also for a plan in a file
     kind = kind or ("apply" if plan_file else "plan")
-    if len(words) == 2 and words[0] in WORDS:
-        if words[0] in GRAPH_WORDS:
-            text = vertex_fact(_checked(_graph(options, kind, plan_file, True)), *words)
-            return _why_fact(options, text, kind, plan_file, negated)
+    if len(words) == 2 and words[0] in GRAPH_WORDS:
+        text = vertex_fact(_checked(_graph(options, kind, plan_file, True)), *words)
+        return _why_fact(options, text, kind, plan_file, negated)
+    if len(words) == 2 and is_word(words[0]):
         return why_planned(options, words[0], words[1], plan_file, negated)
     if len(words) == 2 and not negated:
         return _why_wait(options, words, kind, plan_file)

@@ -15,6 +15,7 @@ from planner.model.plan import Action, ResourceChange
 from planner.plan.decide import Facts, rows
 from planner.plan.lifecycle import decided, keeps_object
 from planner.plan.refresh import read_current, refreshed
+from planner.programs.actions import does
 from planner.provider.interface import PlanRequest
 from planner.values.types import DYNAMIC
 from planner.values.value import Null, Value, unmark_deep
@@ -87,7 +88,7 @@ def _end(walk: PlanWalk, it: Instance, current: RemoteObject | None, facts: Fact
     problems: list[Diagnostic] = []
     private = current.record.private if current else None
     identity: Value = None
-    if decision.action == "delete" and current is not None:
+    if does(decision.action, "destroys") and current is not None:
         request = PlanRequest(
             it.type,
             unmark_deep(current.value)[0],
@@ -105,7 +106,7 @@ def _end(walk: PlanWalk, it: Instance, current: RemoteObject | None, facts: Fact
         if has_errors(problems):
             return problems
         private, identity = answer.private, answer.identity
-    elif decision.action == "forget" and warns:
+    elif does(decision.action, "forgets") and warns:
         detail = f"After apply {it.address} is no longer managed. To manage the object again, import it."
         problems.append(warning("plan.forgets", "Resource will be removed from the state", detail))
     change = _change(walk, it, decision.action, decision.reason, current, facts, private, identity)

@@ -8,6 +8,7 @@ from planner.evaluation.instance import Instance
 from planner.language.evaluate import try_evaluate
 from planner.language.scope import Scope
 from planner.plan.decide import Decision, Facts, decide
+from planner.programs.actions import does
 from planner.syntax.references import variables
 from planner.values.convert import ConversionError, convert
 from planner.values.types import BOOL
@@ -39,7 +40,7 @@ def decided(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Di
     if decl is None or decl.lifecycle.prevent_destroy is None or it.deposed:
         return decision, []
     problems: list[Diagnostic] = []
-    destroys = decision.action in ("delete", "delete-then-create", "create-then-delete")
+    destroys = does(decision.action, "destroys")
     if _prevents_destroy(decl, scope, it.address, destroys, problems):
         facts["prevents_destroy"] = ()
         decision = decide(facts)

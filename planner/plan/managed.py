@@ -21,12 +21,13 @@ from planner.evaluation.schema_marks import (
     without_write_only,
 )
 from planner.language.decode import decode_block
-from planner.model.plan import REPLACEMENTS, Importing, ResourceChange
+from planner.model.plan import Importing, ResourceChange
 from planner.plan.decide import Facts, rows
 from planner.plan.generation import generate
 from planner.plan.lifecycle import decided, keeps_object
 from planner.plan.refresh import import_object, read_current, refreshed, settle_dependencies
 from planner.plan.triggers import is_triggered, watched
+from planner.programs.actions import does
 from planner.provider.conformity import plan_problems
 from planner.provider.interface import PlanAnswer, PlanRequest
 from planner.provider.propose import proposed_new
@@ -144,7 +145,7 @@ def _plan(
     if prior.__class__ is not Null:
         replace_paths = differences(it, prior, marked, answer, facts)
     decision, destruction = decided(it, facts, walk.module_scope(it))
-    if decision.action in REPLACEMENTS and "tainted" not in facts:
+    if does(decision.action, "replaces") and "tainted" not in facts:
         start = Start(Null(it.object_type), answer.private, meta=meta)
         answer = ask_plan(it, start, unmark_deep(config)[0], [])
         marked = with_marks(it, answer.planned, proposal.config_marks)

@@ -115,7 +115,7 @@ class PlanRecord:
             instance.key,
             "",
             seen.provider,
-            action,  # type: ignore[arg-type]
+            action,
             "",
             seen.before,
             seen.after,

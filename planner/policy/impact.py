@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from planner.facts.from_state import module_path
 from planner.model.plan import Plan
+from planner.programs.actions import does
 from planner.vocabulary.address import format_resource, join
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from planner.model.graph import Graph
 
 MOST_ROWS = 2_000_000
-HARMLESS = frozenset(("no-op", "create", "read"))
 
 
 class Impact:
@@ -86,7 +86,7 @@ class Impact:
 
     def sources(self) -> dict[str, list[str]]:
         """Resources with instances to which something happens that others may notice -> those instances."""
-        touched = {c.address for c in self.plan.changes if not c.deposed and c.action not in HARMLESS}
+        touched = {c.address for c in self.plan.changes if not c.deposed and does(c.action, "disturbs")}
         found = {object: [a for a in addresses if a in touched] for object, addresses in self.instances.items()}
         return {object: addresses for object, addresses in found.items() if addresses}
 

@@ -14,8 +14,9 @@ from typing import TypeAlias
 from planner.datalog.engine.program import Program
 from planner.datalog.engine.terms import value_of
 from planner.datalog.front.model import Rule
-from planner.model.plan import REPLACEMENTS, ResourceChange
+from planner.model.plan import ResourceChange
 from planner.policy.values import VALUES, root_of
+from planner.programs.actions import does
 from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Constant, Literal, Negation, Term, Variable
 
 READERS = VALUES | {"prior", "unknown_after", "sensitive_at"}
@@ -101,7 +102,7 @@ class Interest:
         if atom.predicate == "variable":
             return _nothing
         if atom.predicate == "acts" and constants.get(1) == "replace":
-            return lambda k: k[2] in REPLACEMENTS
+            return lambda k: does(k[2], "replaces")
         return self._derived(atom.predicate)
 
     def _derived(self, predicate: str) -> Condition:

@@ -15,12 +15,16 @@ ACTION_CLASSES = "shared/action_classes"
 def program(*names: str) -> Program:
     """The program of these files (without `.dl`), of rules/plan where no folder is named. Raises Failure when one is
     broken."""
-    paths = ["atoms.dl", *(f"{name}.dl" if "/" in name else f"plan/{name}.dl" for name in names)]
-    files = [(path, (rules_path() / path).read_text(encoding="utf-8")) for path in paths]
-    loaded, diagnostics = Program.load(files)
+    loaded, diagnostics = Program.load(rule_files(*names))
     if loaded is None:
         raise Failure([d for d in diagnostics if d.is_error])
     return loaded
+
+
+def rule_files(*names: str) -> list[tuple[str, str]]:
+    """(path, text) of rule files, of rules/plan where no folder is named, with the column types before them."""
+    paths = ["atoms.dl", *(f"{name}.dl" if "/" in name else f"plan/{name}.dl" for name in names)]
+    return [(path, (rules_path() / path).read_text(encoding="utf-8")) for path in paths]
 
 
 def move_program() -> Program:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from planner.programs.actions import steps
 from planner.render.diff import diff_dynamic
 from planner.render.diff_model import (
     MISSING,
@@ -32,17 +33,14 @@ from planner.values.value import Null, Value
 
 ALWAYS_SHOWN = frozenset(("id", "name", "tags"))
 INDENT = "    "
-_SYMBOLS = {
-    "create": (("+", "green"),),
-    "delete": (("-", "red"),),
-    "update": (("~", "yellow"),),
-    "read": (("<=", "cyan"),),
-    "delete-then-create": (("-", "red"), ("+", "green")),
-    "create-then-delete": (("+", "green"), ("-", "red")),
-    "forget": ((".", "red"),),
-    "forget-then-create": ((".", "red"), ("+", "green")),
+_SIGNS = {
+    "create": ("+", "green"),
+    "delete": ("-", "red"),
+    "update": ("~", "yellow"),
+    "read": ("<=", "cyan"),
+    "forget": (".", "red"),
 }
-"""the signs of each action with their colours"""
+"""the sign of each step of an action, with its colour"""
 
 
 class Style:
@@ -89,7 +87,7 @@ class DiffText:
 
     def symbol(self, action: str) -> str:
         """The symbol of an action, four columns wide with the blanks around it."""
-        parts = _SYMBOLS.get(action, ())
+        parts = [_SIGNS[step] for step in steps(action)]
         return " " * (3 - len("/".join(sign for sign, _ in parts))) + "/".join(self.paint(*part) for part in parts)
 
     # ---- pieces of lines

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
 from planner.model.plan import Plan, ResourceChange
+from planner.programs.actions import does
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.json_resource import resource_json
 from planner.render.operation_words import EPHEMERAL, duration_text, output_lines, verbs
@@ -20,18 +21,6 @@ from planner.walk.hooks import Hooks, ObjectId
 UI_VERSION = "1.2"
 OUR_OWN = frozenset(("plan.unmatched_address",))
 """codes of warnings where OpenTofu is silent: lines of the log, as programs count its diagnostics"""
-ACTIONS = {
-    "no-op": "noop",
-    "create": "create",
-    "read": "read",
-    "update": "update",
-    "delete": "delete",
-    "delete-then-create": "replace",
-    "create-then-delete": "replace",
-    "forget": "remove",
-    "forget-then-create": "noop",
-}
-"""plan action -> action of UI messages (that of forget-then-create is the ecosystem's, however odd)"""
 REASONS = {
     "replace_because_tainted": "tainted",
     "replace_by_request": "requested",
@@ -39,6 +28,13 @@ REASONS = {
     "replace_because_cannot_update": "cannot_update",
 }
 """plan reason -> reason of UI messages, where they differ"""
+
+
+def ui_action(action: str) -> str:
+    """An action as UI messages have it. (That of a replacement that forgets is the ecosystem's, however odd.)"""
+    if not does(action, "changes") or (does(action, "replaces") and does(action, "forgets")):
+        return "noop"
+    return "replace" if does(action, "replaces") else "remove" if does(action, "forgets") else action
 
 
 class JsonLines:
@@ -98,13 +94,13 @@ class JsonLines:
         counts = Counts.of_plan(plan)
         self.summary(counts.planned, counts, "plan")
         if plan.outputs:
-            outputs = {o.name: {"sensitive": o.sensitive, "action": ACTIONS[o.action]} for o in plan.outputs}
+            outputs = {o.name: {"sensitive": o.sensitive, "action": ui_action(o.action)} for o in plan.outputs}
             self.message(f"Outputs: {len(outputs)}", "outputs", outputs=dict(sorted(outputs.items())))
 
     def planned_changes(self, changes: Iterable[ResourceChange]) -> None:
         """What is planned, one line for each; that data is no longer read is not worth one."""
         for change in changes:
-            if change.mode == "managed" or change.action != "delete":
+            if change.mode == "managed" or not does(change.action, "ends"):
                 data = change_json(change)
                 self.message(f"{change.address}: Plan to {data['action']}", "planned_change", change=data)
 
@@ -135,7 +131,7 @@ class JsonLines:
 
 def change_json(change: ResourceChange) -> dict[str, Any]:
     """The `change` object of planned_change and resource_drift."""
-    action = ACTIONS[change.action]
+    action = ui_action(change.action)
     moved = change.address != change.previous_address
     if action == "noop":
         action = "move" if moved else "import" if change.importing is not None else action
@@ -178,13 +174,13 @@ class JsonHooks(Hooks):
         if action == "no-op":
             return
         text = f"{_words(action)[0]}...{_known(identity)}"
-        self._hook("apply_start", text, address, action=ACTIONS[action], **_identity(identity))
+        self._hook("apply_start", text, address, action=ui_action(action), **_identity(identity))
         self._running.start((address, action, deposed))
 
     def _still(self, key: tuple[str, str, str], elapsed: float) -> None:
         address, action, _ = key
         text = f"Still {_words(action)[1]}... [{duration_text(elapsed)} elapsed]"
-        self._hook("apply_progress", text, address, action=ACTIONS[action], elapsed_seconds=round(elapsed))
+        self._hook("apply_progress", text, address, action=ui_action(action), elapsed_seconds=round(elapsed))
 
     def apply_complete(
         self, address: str, action: str, identity: ObjectId | None = None, elapsed: float = 0.0, deposed: str = ""
@@ -193,7 +189,7 @@ class JsonHooks(Hooks):
         if action == "no-op":
             return
         text = f"{_words(action)[2]} complete after {duration_text(elapsed)}{_known(identity)}"
-        more = {"action": ACTIONS[action], **_identity(identity), "elapsed_seconds": round(elapsed)}
+        more = {"action": ui_action(action), **_identity(identity), "elapsed_seconds": round(elapsed)}
         self._hook("apply_complete", text, address, **more)
 
     def apply_errored(self, address: str, action: str, elapsed: float = 0.0, deposed: str = "") -> None:
@@ -201,7 +197,7 @@ class JsonHooks(Hooks):
         if action == "no-op":
             return
         text = f"{_words(action)[2]} errored after {duration_text(elapsed)}"
-        self._hook("apply_errored", text, address, action=ACTIONS[action], elapsed_seconds=round(elapsed))
+        self._hook("apply_errored", text, address, action=ui_action(action), elapsed_seconds=round(elapsed))
 
     # ---- provisioners and ephemeral resources
 

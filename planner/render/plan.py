@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from planner.model.plan import OutputChange, Plan, ResourceChange
+from planner.programs.actions import does, steps
 from planner.render.diff import diff_dynamic, null_is_missing
 from planner.render.diff_block import diff_object
 from planner.render.diff_model import EVERYWHERE, Change, Diff, Paths
@@ -25,16 +26,16 @@ if TYPE_CHECKING:
 SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
 """(provider configuration address, mode, type) -> the schema of that object, if it is known"""
 
-SYMBOLS = (
-    ("create", "create"),
-    ("update", "update in-place (current -> planned)"),
-    ("delete", "destroy"),
-    ("delete-then-create", "destroy and then create replacement"),
-    ("create-then-delete", "create replacement and then destroy"),
-    ("read", "read (data resources)"),
-    ("forget-then-create", "forget and then create replacement"),
-    ("forget", "forget"),
-)
+LEGEND = {
+    "create": "create",
+    "update": "update in-place (current -> planned)",
+    "delete": "destroy",
+    "read": "read (data resources)",
+    "forget": "forget",
+}
+"""what the sign of each step means"""
+_FIRST = ("create", "update", "delete", "delete-then-create", "create-then-delete", "read", "forget-then-create")
+"""the order in which signs are explained; others come behind"""
 
 
 class PlanText:
@@ -87,10 +88,11 @@ class PlanText:
     def change(self, change: ResourceChange, drift: bool = False) -> str:
         """What happens to one object: comment lines and the block."""
         diff = self.difference(change, drift)
+        forgets = does(change.action, "releases")
         style = Style(
-            plain_end=change.action == "forget",
+            plain_end=forgets,
             all=change.importing is not None,
-            symbols=change.action != "forget",
+            symbols=not forgets,
             secrets=self.style.secrets,
         )
         keyword = "resource" if change.mode == "managed" else change.mode
@@ -166,9 +168,8 @@ class PlanText:
             return
         self.terminal.out()
         self._say("The execution plan follows. The symbols mean:")
-        for action, text in SYMBOLS:
-            if action in actions:
-                self.terminal.out(f"{self.text.symbol(action)} {text}")
+        for action in sorted(actions - {"no-op"}, key=lambda a: (_FIRST.index(a) if a in _FIRST else len(_FIRST), a)):
+            self.terminal.out(f"{self.text.symbol(action)} {_meaning(action)}")
 
     def _nothing(self, drifted: bool) -> None:
         """There is nothing to do: say so, in a way that fits the kind of plan."""
@@ -196,6 +197,12 @@ class PlanText:
         self.terminal.out(wrap(text, self.terminal.width - 1))
 
 
+def _meaning(action: str) -> str:
+    """What the sign of an action means: `destroy and then create replacement`."""
+    creation = "create replacement" if does(action, "replaces") else LEGEND["create"]
+    return " and then ".join(creation if step == "create" else LEGEND[step] for step in steps(action))
+
+
 NOTHING = {
     "normal": (
         "Your infrastructure matches the configuration.",
@@ -211,7 +218,7 @@ NOTHING = {
 
 def is_shown(change: ResourceChange) -> bool:
     """Whether people are told of a change: not of no-ops that neither move nor import, nor of data that go away."""
-    if change.mode == "ephemeral" or (change.mode != "managed" and change.action == "delete"):
+    if change.mode == "ephemeral" or (change.mode != "managed" and does(change.action, "ends")):
         return False
     moved = change.address != change.previous_address
     return change.action != "no-op" or moved or change.importing is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.model.plan import ResourceChange
-from planner.render.summary import REPLACEMENTS
+from planner.programs.actions import does
 from planner.render.terminal import Paint
 from planner.vocabulary.address import format_key
 
@@ -36,7 +36,7 @@ def change_comment(change: ResourceChange, drift: bool, paint: Paint) -> list[st
     because = _because(change)
     if because:
         lines.append(f"  # {because}")
-    if change.deposed and change.action in ("delete", "forget", "forget-then-create"):
+    if change.deposed and (does(change.action, "ends") or does(change.action, "forgets")):
         lines.append("  # (left over from a partially-failed replacement of this instance)")
     if moved and change.action != "no-op":
         lines.append(f"  # (moved from {change.previous_address})")
@@ -49,7 +49,7 @@ def change_comment(change: ResourceChange, drift: bool, paint: Paint) -> list[st
             lines.append(f'  # (imported from "{change.importing.id}")')
         else:
             lines.append("  # (will be imported first)")
-        if change.action in REPLACEMENTS:
+        if does(change.action, "replaces"):
             lines.append(f"  # {paint('Warning: this will destroy the imported resource', 'yellow')}")
     return lines
 
@@ -66,10 +66,10 @@ def _headline(change: ResourceChange, drift: bool, paint: Paint) -> str:
         return "has been deleted" if drift else f"will be {paint('destroyed', 'bold', 'red')}"
     if action == "forget":
         return f"will be removed from the state {paint('but will not be destroyed', 'bold', 'red')}"
-    if action in REPLACEMENTS:
+    if does(action, "replaces"):
         before, after = REPLACE.get(change.reason, ("must be ", ""))
         kept = " - the older instance will not be destroyed (lifecycle.destroy = false)"
-        end = kept if action == "forget-then-create" else ""
+        end = kept if does(action, "forgets") else ""
         return f"{before}{paint('replaced', 'bold', 'red')}{after}{end}"
     return "will be imported"
 

@@ -6,9 +6,7 @@ Other programs look for these sentences: they are the ecosystem's, word for word
 from __future__ import annotations
 
 from planner.model.plan import Plan
-
-REPLACEMENTS = frozenset(("delete-then-create", "create-then-delete", "forget-then-create"))
-"""actions that put a new object in the place of the old one"""
+from planner.programs.actions import does
 
 
 class Counts:
@@ -32,10 +30,10 @@ class Counts:
             if change.mode != "managed" and action == "delete":
                 continue
             counts.imports += change.importing is not None
-            counts.add += action == "create" or action in REPLACEMENTS
+            counts.add += does(action, "creates")
             counts.change += action == "update"
-            counts.remove += action in ("delete", "delete-then-create", "create-then-delete")
-            counts.forget += action in ("forget", "forget-then-create")
+            counts.remove += does(action, "destroys")
+            counts.forget += does(action, "forgets")
         return counts
 
     @property

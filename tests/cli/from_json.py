@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.model.plan import ACTION_LISTS, Importing, OutputChange, Plan, ResourceChange
+from planner.model.plan import Importing, OutputChange, Plan, ResourceChange
+from planner.programs.actions import actions, words
 from planner.state.model import OutputState, State
 from planner.values.types import type_from_json
 from planner.values.value import SENSITIVE, Marked, Null, Unknown
 
-ACTIONS = {tuple(names): action for action, names in ACTION_LISTS.items()}
+ACTIONS = {tuple(words(action)): action for action in actions()}
 
 
 def value(data: Any, unknown: Any = False, sensitive: Any = False) -> Any:

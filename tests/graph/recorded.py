@@ -16,16 +16,17 @@ from planner.facts.from_changes import from_changes
 from planner.facts.from_command import from_command
 from planner.facts.from_config import from_config
 from planner.facts.from_state import from_state
-from planner.model.plan import ACTION_LISTS, ResourceChange
+from planner.model.plan import ResourceChange
 from planner.operations.session import SchemaTable, new_schemas
 from planner.plan.moves import apply_moves
+from planner.programs.actions import actions, words
 from planner.state.file import read_state
 from planner.state.model import State
 from planner.vocabulary.address import parse_target
 
 CASES = Path(__file__).parents[1] / "conformance" / "cases"
 WALKS = {"walkPlan": "plan", "walkPlanDestroy": "plan-destroy", "walkApply": "apply", "walkDestroy": "destroy"}
-ACTIONS = {tuple(actions): action for action, actions in ACTION_LISTS.items()}
+ACTIONS = {tuple(words(action)): action for action in actions()}
 
 
 class RecordedCase:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from planning import plan_folder, validate_folder
 
-from planner.model.plan import ACTION_LISTS
 from planner.plan.options import PlanOptions
+from planner.programs.actions import words
 from planner.render.json_ui import OUR_OWN
 from planner.vocabulary.diagnostic import Diagnostic
 
@@ -73,7 +73,7 @@ def test_plan(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     expected = json.loads(golden.read_text(encoding="utf-8"))
     assert outcome.plan is not None, outcome.words
     assert [
-        (c.address, c.deposed, ACTION_LISTS[c.action], c.reason, c.previous_address)
+        (c.address, c.deposed, words(c.action), c.reason, c.previous_address)
         for c in outcome.plan.changes
         if not (c.mode == "data" and c.action == "delete")
     ] == [
@@ -86,12 +86,10 @@ def test_plan(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         )
         for c in expected.get("resource_changes", [])
     ]
-    assert {o.name: ACTION_LISTS[o.action] for o in outcome.plan.outputs} == {
+    assert {o.name: words(o.action) for o in outcome.plan.outputs} == {
         name: change["actions"] for name, change in expected.get("output_changes", {}).items()
     }
-    drift = {
-        c.address: ACTION_LISTS[c.action] for c in outcome.plan.drift if c.action != "no-op" or mode == "refresh-only"
-    }
+    drift = {c.address: words(c.action) for c in outcome.plan.drift if c.action != "no-op" or mode == "refresh-only"}
     assert drift == {c["address"]: c["change"]["actions"] for c in expected.get("resource_drift", [])}
     assert outcome.plan.errored == expected["errored"]
 

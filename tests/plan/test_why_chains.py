@@ -10,7 +10,7 @@ import pytest
 from explaining import explain, explain_text
 from planning import recorded, write_state
 
-from planner.explain.why import VERBS
+from planner.explain.why import verbs
 from planner.vocabulary.diagnostic import Failure
 
 
@@ -198,7 +198,7 @@ def test_decisions_that_say_it_all(work: Path) -> None:
         assert source in [step.get("source") for step in found["proofs"].values()]
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", verbs())
 def test_another_action_is_an_error_that_says_which(verb: str, work: Path) -> None:
     write_state(work, recorded("a", input="old"))
     explained = explain_text('resource "terraform_data" "a" { input = "new" }')

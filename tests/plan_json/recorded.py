@@ -9,7 +9,8 @@ from typing import Any
 
 from planner.config.load import load_tree
 from planner.config.model import Config
-from planner.model.plan import ACTION_LISTS, CheckResult, Importing, OutputChange, Plan, ResourceChange
+from planner.model.plan import CheckResult, Importing, OutputChange, Plan, ResourceChange
+from planner.programs.actions import actions, words
 from planner.provider.builtin import SCHEMA
 from planner.state.model import InstanceState, ObjectState, OutputState, ResourceState, State
 from planner.values.json_codec import from_json, implied_value, to_json
@@ -98,7 +99,7 @@ def _change(raw: dict[str, Any]) -> ResourceChange:
         key=raw.get("index"),
         deposed=raw.get("deposed", ""),
         provider=PROVIDER,
-        action=next(a for a, words in ACTION_LISTS.items() if words == change["actions"]),
+        action=next(a for a in actions() if words(a) == change["actions"]),
         reason=raw.get("action_reason", ""),
         before=value(change["before"], False, change["before_sensitive"]),
         after=value(change["after"], change["after_unknown"] or False, change["after_sensitive"]),
@@ -111,7 +112,7 @@ def _output(name: str, raw: dict[str, Any], planned: dict[str, Any]) -> OutputCh
     after = value(raw.get("after"), raw["after_unknown"])
     if "type" in planned:
         after = from_json(planned["value"], type_from_json(planned["type"]))
-    action = next(a for a, words in ACTION_LISTS.items() if words == raw["actions"])
+    action = next(a for a in actions() if words(a) == raw["actions"])
     return OutputChange(name, action, value(raw["before"]), after, raw["after_sensitive"])
 
 

@@ -100,13 +100,14 @@ def test_all_of_them_go_together() -> None:
 def test_the_steps_of_actions_are_those_of_the_plan() -> None:
     from planner.datalog.engine.evaluate import evaluate
     from planner.datalog.engine.fact_base import FactBase
-    from planner.model.plan import ACTION_LISTS, REPLACEMENTS
+    from planner.programs.actions import actions, does, words
 
-    rows = [(action, action) for action in ACTION_LISTS]
+    rows = [(action, action) for action in actions()]
     database = evaluate(policies_of("frozen").program, FactBase.build({"action": rows}), ["acts"])
-    for action, acts in ACTION_LISTS.items():
+    for action in actions():
+        acts = words(action)
         found = {act for address, act in database["acts"] if address == action}
-        assert found == set(acts) - {"no-op"} | ({"replace"} if action in REPLACEMENTS else set())
+        assert found == set(acts) - {"no-op"} | ({"replace"} if does(action, "replaces") else set())
 
 
 def test_every_policy_file_of_the_core_is_read() -> None:

@@ -27,7 +27,7 @@ def load_cached(
     files: Sequence[tuple[str, str]], core: Collection[str] | None
 ) -> tuple[Program | None, list[Diagnostic]]:
     """See Program.load."""
-    name = f"rules-{_key(files, core)}"
+    name = f"rules-{key(files, core)}"
     found = _read(name, {name: Source(name, text) for name, text in files})
     if found is not None:
         return found
@@ -39,7 +39,8 @@ def load_cached(
     return program, diagnostics
 
 
-def _key(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> str:
+def key(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> str:
+    """The digest of rule files (name, text), of which the `core` ones are marked, and of the engine."""
     from hashlib import blake2b
 
     digest = blake2b(f"{_FORMAT} {sys.version} {_engine()}".encode(), digest_size=16)
