@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.syntax.body import BodySchema, Content
+from planner.syntax.body import Attribute, Block, BodySchema, Content, Label
 from planner.syntax.json_expression import to_expression
-from planner.syntax.json_reader import JsonArray, JsonAtom, JsonObject, JsonText, JsonValue, read_json
+from planner.syntax.json_reader import read_json
+from planner.syntax.json_values import JsonArray, JsonAtom, JsonObject, JsonText, JsonValue
 from planner.syntax.native_body import missing_argument
-from planner.syntax.nodes import Attribute, Block, Expression, Label
+from planner.syntax.nodes import Expression
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Source, Span

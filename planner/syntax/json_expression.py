@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.syntax.json_reader import JsonArray, JsonAtom, JsonText, JsonValue
+from planner.syntax.json_values import JsonArray, JsonAtom, JsonText, JsonValue
 from planner.syntax.literals import normal
 from planner.syntax.nodes import Expression, Literal, Node, Object, ObjectItem, Tuple
 from planner.values.value import NULL, Value, number_from_text

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from json.decoder import scanstring  # type: ignore[attr-defined]
 
-from planner.syntax.json_reader import DEEPEST, JsonArray, JsonAtom, JsonObject, JsonText, JsonValue
+from planner.syntax.json_values import DEEPEST, JsonArray, JsonAtom, JsonObject, JsonText, JsonValue
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Source, Span

@@ -9,7 +9,8 @@ from syntax_show import show
 
 from planner.syntax.body import BlockSchema, BodySchema, Content
 from planner.syntax.json_body import JsonAttribute, JsonBody, parse_json
-from planner.syntax.json_reader import JsonArray, JsonObject, JsonText, JsonValue, read_json
+from planner.syntax.json_reader import read_json
+from planner.syntax.json_values import JsonArray, JsonObject, JsonText, JsonValue
 from planner.vocabulary.diagnostic import Diagnostic, Failure
 from planner.vocabulary.span import Source
 
