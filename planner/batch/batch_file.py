@@ -36,8 +36,8 @@ from planner.config.reading import (
     read,
     references,
 )
-from planner.syntax.body import BlockSchema, BodySchema
-from planner.syntax.nodes import Attribute, Block, Literal, Traversal
+from planner.syntax.body import Attribute, Block, BlockSchema, BodySchema
+from planner.syntax.nodes import Literal, Traversal
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Span
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from planner.config.model import CheckDecl, CheckRule, Expr
 from planner.config.reading import BAD_NAME, Problems, expr_of, read
 from planner.config.references import parse_reference
-from planner.syntax.body import BlockSchema, BodySchema
-from planner.syntax.nodes import Block
+from planner.syntax.body import Block, BlockSchema, BodySchema
 from planner.syntax.references import variables
 from planner.vocabulary.address import valid_identifier
 from planner.vocabulary.span import Span

@@ -13,17 +13,17 @@ from planner.config.model import (
     ProviderDecl,
     RemovedDecl,
     ResourceDecl,
+    UnresolvedCall,
     VariableDecl,
 )
-from planner.config.module_calls import UnresolvedCall, module_block
+from planner.config.module_calls import module_block
 from planner.config.named_values import locals_block, output_block, variable_block
 from planner.config.provider_blocks import provider_block
 from planner.config.reading import Problems, read
 from planner.config.resources import declared_data, ephemeral_block, resource_block
 from planner.config.settings import Settings, check_versions, language_block, terraform_block
 from planner.config.statements import import_block, moved_block, removed_block
-from planner.syntax.body import BlockSchema, Body, BodySchema
-from planner.syntax.nodes import Block
+from planner.syntax.body import Block, BlockSchema, Body, BodySchema
 from planner.vocabulary.span import Span
 
 _FILE = BodySchema(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from planner.syntax.body import BlockSchema, Body, BodySchema, Content
-from planner.syntax.nodes import Attribute, Block
+from planner.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema, Content
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Span
 

@@ -13,7 +13,7 @@ from planner.config.reading import Problems
 from planner.values.value import Value, is_null
 
 if TYPE_CHECKING:
-    from planner.config.module_calls import UnresolvedCall
+    from planner.config.model import UnresolvedCall
 
 T = TypeVar("T")
 

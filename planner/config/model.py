@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from attrs import field, frozen
 
-from planner.syntax.body import Body, BodySchema
-from planner.syntax.nodes import Attribute, Block, Expression, Traversal, Variable
+from planner.syntax.body import Attribute, Block, Body, BodySchema
+from planner.syntax.nodes import Expression, Traversal, Variable
 from planner.values.value import Value
 from planner.vocabulary.address import ResourceAddress
 from planner.vocabulary.diagnostic import Diagnostic, has_errors

@@ -17,8 +17,15 @@ from planner.config.merge import (
     merge_resource,
     merge_variable,
 )
-from planner.config.model import BackendDecl, ModuleCall, ModuleConfig, ModulePath, ProviderDecl, ResourceDecl
-from planner.config.module_calls import UnresolvedCall
+from planner.config.model import (
+    BackendDecl,
+    ModuleCall,
+    ModuleConfig,
+    ModulePath,
+    ProviderDecl,
+    ResourceDecl,
+    UnresolvedCall,
+)
 from planner.config.provider_blocks import constraint_text
 from planner.config.reading import Problems, expr_of
 from planner.config.sources import SourceError, parse_module_source

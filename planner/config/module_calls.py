@@ -12,8 +12,7 @@ from planner.config.provider_blocks import provider_reference
 from planner.config.provisioners import duplicate_escape, reserved_block
 from planner.config.reading import BAD_NAME, Piece, Problems, expr_of, pairs, piece, read, read_some, references
 from planner.config.resources import exclusive
-from planner.syntax.body import BlockSchema, Body, BodySchema
-from planner.syntax.nodes import Attribute, Block
+from planner.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema
 from planner.vocabulary.address import valid_identifier
 from planner.vocabulary.span import Span
 

@@ -24,8 +24,7 @@ from planner.config.reading import (
 )
 from planner.language.constraints import TypeConstraint, parse_type_constraint
 from planner.syntax import nodes
-from planner.syntax.body import BlockSchema, BodySchema
-from planner.syntax.nodes import Attribute, Block
+from planner.syntax.body import Attribute, Block, BlockSchema, BodySchema
 from planner.values.convert import ConversionError
 from planner.values.types import DYNAMIC, ListType, MapType, Primitive
 from planner.values.value import NULL, UNKNOWN, Value, is_null

@@ -24,8 +24,7 @@ from planner.config.reading import (
 from planner.config.sources import SourceError, default_provider, parse_provider_source, provider_part
 from planner.config.version_constraints import parse_constraints
 from planner.syntax import nodes
-from planner.syntax.body import BlockSchema, BodySchema
-from planner.syntax.nodes import Attribute, Block
+from planner.syntax.body import Attribute, Block, BlockSchema, BodySchema
 from planner.values.value import Value, type_of
 from planner.vocabulary.address import valid_identifier
 from planner.vocabulary.span import Span

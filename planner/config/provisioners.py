@@ -6,8 +6,7 @@ from planner.config.joined_body import JoinedBody
 from planner.config.model import Provisioner
 from planner.config.reading import Problems, expr_of, keyword, piece, read_some, unquoted
 from planner.syntax import nodes
-from planner.syntax.body import BlockSchema, Body, BodySchema
-from planner.syntax.nodes import Block
+from planner.syntax.body import Block, BlockSchema, Body, BodySchema
 from planner.syntax.references import variables
 from planner.vocabulary.span import Span
 

@@ -12,8 +12,8 @@ from attrs import evolve, frozen
 
 from planner.config.model import Expr, Reference
 from planner.syntax import nodes
-from planner.syntax.body import Body, BodySchema, Content
-from planner.syntax.nodes import Attribute, Expression
+from planner.syntax.body import Attribute, Body, BodySchema, Content
+from planner.syntax.nodes import Expression
 from planner.values.value import UNKNOWN, Unknown, Value, is_null
 from planner.vocabulary.address import AddressError, Step, scan_traversal
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning

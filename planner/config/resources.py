@@ -28,8 +28,7 @@ from planner.config.reading import (
 )
 from planner.config.references import BadReference, parse_reference
 from planner.syntax import nodes
-from planner.syntax.body import BlockSchema, Body, BodySchema, Content
-from planner.syntax.nodes import Attribute, Block
+from planner.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema, Content
 from planner.syntax.references import variables
 from planner.vocabulary.address import valid_identifier
 from planner.vocabulary.span import Span

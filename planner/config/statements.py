@@ -7,8 +7,7 @@ from planner.config.model import Config, Expr, ImportDecl, ModuleConfig, MovedDe
 from planner.config.provider_blocks import provider_reference
 from planner.config.provisioners import provisioner_block
 from planner.config.reading import Problems, constant_bool, expr_of, native, piece, read, reference
-from planner.syntax.body import BlockSchema, BodySchema
-from planner.syntax.nodes import Block
+from planner.syntax.body import Block, BlockSchema, BodySchema
 from planner.vocabulary.address import Address, ModuleAddress, ResourceAddress, join
 from planner.vocabulary.span import Span
 

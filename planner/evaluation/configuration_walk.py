@@ -13,13 +13,13 @@ from planner.config.statements import removed_blocks
 from planner.config.variables import RootVariable
 from planner.evaluation.conditions import CheckState, RuleKind, check_rule
 from planner.evaluation.configure import ConfiguredProviders
-from planner.evaluation.context import EvaluationContext, ModuleInstance, ObjectSource, Operation
+from planner.evaluation.context import EvaluationContext, ModuleInstance, ObjectSource
 from planner.evaluation.ephemeral import OpenResources
 from planner.evaluation.instance import Instance
 from planner.evaluation.provider_meta import provider_meta
 from planner.evaluation.repetition import NO_REPETITION, expand
 from planner.evaluation.schemas import Schemas
-from planner.evaluation.scope import ModuleScope
+from planner.evaluation.scope import ModuleScope, Operation
 from planner.evaluation.variables import evaluate_argument, evaluate_local, validate_variable, value_problems
 from planner.model.graph import Graph, Node
 from planner.state.build import StateBuilder

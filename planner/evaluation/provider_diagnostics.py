@@ -11,8 +11,8 @@ from typing import Any
 
 from planner.language.environment import start_range
 from planner.provider.interface import AttributeDiagnostic
-from planner.syntax.body import BlockSchema, Body, BodySchema
-from planner.syntax.nodes import Attribute, Literal, Object, Tuple
+from planner.syntax.body import Attribute, BlockSchema, Body, BodySchema
+from planner.syntax.nodes import Literal, Object, Tuple
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.vocabulary.span import Span
 

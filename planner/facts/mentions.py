@@ -16,9 +16,9 @@ from planner.config.model import (
     Reference,
     ResourceDecl,
 )
+from planner.syntax.body import Block, Body, BodySchema
 from planner.syntax.body import BlockSchema as BlockHeader
-from planner.syntax.body import Body, BodySchema
-from planner.syntax.nodes import Block, Call, Expression, Traversal, Variable
+from planner.syntax.nodes import Call, Expression, Traversal, Variable
 from planner.syntax.references import references
 from planner.values.schema import BlockSchema
 from planner.vocabulary.span import Source

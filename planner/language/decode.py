@@ -12,9 +12,8 @@ from attrs import evolve
 from planner.language.dynamic import Instance, expand
 from planner.language.evaluate import evaluate_parts
 from planner.language.scope import Scope
+from planner.syntax.body import Attribute, Body, BodySchema, Content
 from planner.syntax.body import BlockSchema as BlockHeader
-from planner.syntax.body import Body, BodySchema, Content
-from planner.syntax.nodes import Attribute
 from planner.values.convert import ConversionError, convert
 from planner.values.schema import (
     AttributeSchema,

@@ -13,8 +13,8 @@ from planner.language.evaluate import evaluate_parts
 from planner.language.scope import Scope
 from planner.language.traverse import can_iterate, elements
 from planner.syntax import nodes
+from planner.syntax.body import Attribute, Block, Body, BodySchema, Content
 from planner.syntax.body import BlockSchema as BlockHeader
-from planner.syntax.body import Body, BodySchema, Content
 from planner.values.convert import ConversionError, convert
 from planner.values.types import DYNAMIC, STRING, friendly_name
 from planner.values.value import (
@@ -103,9 +103,7 @@ def expand(parent: Instance, content: Content, labels: dict[str, tuple[str, ...]
     return found
 
 
-def _expand_one(
-    parent: Instance, block: nodes.Block, label_names: tuple[str, ...], decoder: Decoder
-) -> Iterator[Instance]:
+def _expand_one(parent: Instance, block: Block, label_names: tuple[str, ...], decoder: Decoder) -> Iterator[Instance]:
     kind = block.labels[0].value
     spec = _Spec.read(block, bool(label_names), decoder)
     if spec is None:
@@ -152,7 +150,7 @@ class _Spec:
     __slots__ = ("content", "for_each", "iterator", "labels", "labels_attribute")
 
     def __init__(
-        self, for_each: nodes.Attribute, iterator: str | None, labels_attribute: nodes.Attribute | None, content: Body
+        self, for_each: Attribute, iterator: str | None, labels_attribute: Attribute | None, content: Body
     ) -> None:
         self.for_each = for_each
         self.iterator = iterator
@@ -161,7 +159,7 @@ class _Spec:
         self.content = content
 
     @classmethod
-    def read(cls, block: nodes.Block, labelled: bool, decoder: Decoder) -> _Spec | None:
+    def read(cls, block: Block, labelled: bool, decoder: Decoder) -> _Spec | None:
         """The parts; None (reported) when one is missing or wrong."""
         content = block.body.content(_LABELLED if labelled else _PLAIN)
         decoder.diagnostics += content.diagnostics

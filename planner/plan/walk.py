@@ -14,11 +14,11 @@ from typing import Any
 from planner.config.model import Config, ModuleConfig, ResourceDecl
 from planner.config.variables import RootVariable
 from planner.evaluation.configuration_walk import ConfigurationWalk, module_path, provider_configurations, relation
-from planner.evaluation.context import Operation
 from planner.evaluation.imports import Imports
 from planner.evaluation.instance import Instance
 from planner.evaluation.objects import StateObjects
 from planner.evaluation.schemas import Schemas
+from planner.evaluation.scope import Operation
 from planner.model.graph import Graph, Node
 from planner.model.plan import Plan, ResourceChange
 from planner.plan.moves import MoveResults, blocked_warning, check_moves

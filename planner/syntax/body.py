@@ -1,17 +1,80 @@
-"""Bodies: what stands between the braces of a block or in a file, in native or JSON syntax, read through a schema."""
+"""The typed syntax of attributes and blocks, and of bodies: what stands between the braces of a block or in a file, in
+native or JSON syntax, read through a schema."""
+
+# ruff: noqa: RUF023  (slots stand in the order of the constructor's arguments)
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import ClassVar, Protocol
 
 from attrs import field, frozen
 
+from planner.syntax.nodes import Expression, Node, node_class
 from planner.vocabulary.diagnostic import Diagnostic
-from planner.vocabulary.span import Span
+from planner.vocabulary.span import Source, Span
 
-if TYPE_CHECKING:
-    from planner.syntax.nodes import Attribute, Block
+
+@node_class
+class Attribute(Node):
+    """`name = expr`. start/end cover the whole; the name is [start, name_end).
+
+    In JSON syntax the expression is made on first use, and a malformed template in it raises Failure then."""
+
+    __slots__ = ("name", "name_end", "expr", "source")
+    name: str
+    name_end: int
+    expr: Expression
+    source: Source
+    is_json: ClassVar[bool] = False
+
+    @property
+    def literal(self) -> Expression:
+        """The value where templates have no meaning (variable values, references written as strings): in JSON syntax
+        every string verbatim as a Literal, in native syntax `expr`."""
+        return self.expr
+
+    @property
+    def span(self) -> Span:
+        return Span(self.source, self.start, self.end)
+
+    @property
+    def name_span(self) -> Span:
+        return Span(self.source, self.start, self.name_end)
+
+    @property
+    def expr_span(self) -> Span:
+        return Span(self.source, self.expr.start, self.expr.end)
+
+
+@node_class
+class Label(Node):
+    """A block label, quoted or bare, with its span (quotes included)."""
+
+    __slots__ = ("value",)
+    value: str
+
+
+@node_class
+class Block(Node):
+    """`type "label" { ... }`. start is the type, header_end the end of the last label (or type), end after `}`."""
+
+    __slots__ = ("type", "type_end", "labels", "header_end", "body", "source")
+    type: str
+    type_end: int
+    labels: tuple[Label, ...]
+    header_end: int
+    body: Body
+    source: Source
+
+    @property
+    def span(self) -> Span:
+        return Span(self.source, self.start, self.end)
+
+    @property
+    def header_span(self) -> Span:
+        """From the block type to the last label: what diagnostics point at."""
+        return Span(self.source, self.start, self.header_end)
 
 
 @frozen

@@ -9,14 +9,13 @@ from __future__ import annotations
 from sys import intern  # names repeat: one object each makes the tree smaller and the cache quicker
 from typing import Any, TypeAlias
 
+from planner.syntax.body import Attribute, Block, Label
 from planner.syntax.lexer import Token
 from planner.syntax.literals import normal, number, quoted_text
 from planner.syntax.mistakes import in_literal
 from planner.syntax.native_body import NativeBody
 from planner.syntax.nodes import (
-    Attribute,
     Binary,
-    Block,
     Call,
     Conditional,
     Element,
@@ -25,7 +24,6 @@ from planner.syntax.nodes import (
     GetAttr,
     GetIndex,
     Index,
-    Label,
     Literal,
     Object,
     ObjectItem,

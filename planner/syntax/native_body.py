@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.syntax.body import BlockSchema, BodySchema, Content
-from planner.syntax.nodes import Attribute, Block
+from planner.syntax.body import Attribute, Block, BlockSchema, BodySchema, Content
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Source, Span

@@ -1,4 +1,4 @@
-"""The typed syntax of the configuration language: what `parse` gives and every later stage reads.
+"""The typed syntax of expressions: what `parse` gives and every later stage reads. Attributes and blocks: body.
 
 Nodes are slotted, compared by identity and never changed after parsing. `start` and `end` are code point offsets into
 the text of the file (`Source`), end exclusive. An expression does not know its file: the `Attribute` or `Block` that
@@ -9,9 +9,7 @@ holds it does (`source`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
-
-from planner.vocabulary.span import Source, Span
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 
 class Node:
@@ -24,7 +22,7 @@ class Node:
     end: int
     compiled: Any
 
-    if TYPE_CHECKING:  # generated for each class by _node
+    if TYPE_CHECKING:  # generated for each class by node_class
 
         def __init__(self, *values: Any) -> None: ...
 
@@ -36,7 +34,7 @@ class Node:
         return f"{type(self).__name__}({', '.join(repr(getattr(self, f)) for f in self.fields())})"
 
 
-def _node(cls: type) -> type:
+def node_class(cls: type) -> type:
     """Give a node class a generated __init__(slots..., start, end), and the __reduce__ that pickles its arguments: an
     order of magnitude cheaper than generic code."""
     fields = (*cls.__slots__, "start", "end")  # type: ignore[attr-defined]
@@ -56,7 +54,7 @@ def _node(cls: type) -> type:
 # ---------------------------------------------------------------- expressions
 
 
-@_node
+@node_class
 class Literal(Node):
     """`true`, `false`, `null`, a number, or a quoted string without interpolation. `value` is a language value
     (planner.values.value): bool, str, number, or NULL."""
@@ -65,7 +63,7 @@ class Literal(Node):
     value: Any
 
 
-@_node
+@node_class
 class Variable(Node):
     """A root name, alone: `x`. Longer traversals are Traversal nodes."""
 
@@ -87,12 +85,12 @@ class GetIndex(Node):
     key: Any
 
 
-_node(GetAttr)
-_node(GetIndex)
+node_class(GetAttr)
+node_class(GetIndex)
 Step: TypeAlias = GetAttr | GetIndex
 
 
-@_node
+@node_class
 class Traversal(Node):
     """`root.a.b[0]["k"]`: a root name and at least one constant step (a variable index is an Index node)."""
 
@@ -102,7 +100,7 @@ class Traversal(Node):
     steps: tuple[Step, ...]
 
 
-@_node
+@node_class
 class Relative(Node):
     """Constant steps after any other expression: `f(x).a[0]`."""
 
@@ -111,7 +109,7 @@ class Relative(Node):
     steps: tuple[Step, ...]
 
 
-@_node
+@node_class
 class Index(Node):
     """`collection[key]` where key is not a literal."""
 
@@ -121,7 +119,7 @@ class Index(Node):
     bracket: int  # offset of the bracket
 
 
-@_node
+@node_class
 class Splat(Node):
     """`source.*rest` (kind "attr") or `source[*]rest` (kind "full"). `each` is the expression applied to every
     element; inside it the element is an `Element` node. `marker` is the span offset of the star's step."""
@@ -134,14 +132,14 @@ class Splat(Node):
     marker_end: int
 
 
-@_node
+@node_class
 class Element(Node):
     """The current element inside a Splat's `each`."""
 
     __slots__ = ()
 
 
-@_node
+@node_class
 class Template(Node):
     """A quoted template or heredoc with at least one interpolation or directive (or several literal parts). Heredocs
     arrive with flush indentation and strip markers already applied."""
@@ -150,7 +148,7 @@ class Template(Node):
     parts: tuple[Expression, ...]  # Literal strings, and expressions to convert to string
 
 
-@_node
+@node_class
 class Wrap(Node):
     """`"${expr}"` alone: the value of expr, whatever its type."""
 
@@ -158,7 +156,7 @@ class Wrap(Node):
     expr: Expression
 
 
-@_node
+@node_class
 class TemplateIf(Node):
     """`%{ if c }a%{ else }b%{ endif }` as a template part."""
 
@@ -168,7 +166,7 @@ class TemplateIf(Node):
     otherwise: Template | None
 
 
-@_node
+@node_class
 class TemplateFor(Node):
     """`%{ for k, v in c }body%{ endfor }` as a template part."""
 
@@ -179,7 +177,7 @@ class TemplateFor(Node):
     body: Template
 
 
-@_node
+@node_class
 class Parens(Node):
     """`(expr)`: kept because `{(k) = v}` and error ranges depend on it."""
 
@@ -187,7 +185,7 @@ class Parens(Node):
     expr: Expression
 
 
-@_node
+@node_class
 class Unary(Node):
     """`-x` or `!x`."""
 
@@ -196,7 +194,7 @@ class Unary(Node):
     operand: Expression
 
 
-@_node
+@node_class
 class Binary(Node):
     """`left operator right`."""
 
@@ -206,7 +204,7 @@ class Binary(Node):
     right: Expression
 
 
-@_node
+@node_class
 class Conditional(Node):
     """`condition ? then : otherwise`."""
 
@@ -216,7 +214,7 @@ class Conditional(Node):
     otherwise: Expression
 
 
-@_node
+@node_class
 class Call(Node):
     """`name(args)`; `provider::a::f(x)` has the whole name. `expand`: the last argument is followed by `...`."""
 
@@ -229,7 +227,7 @@ class Call(Node):
     close: int  # offset of ")"
 
 
-@_node
+@node_class
 class Tuple(Node):
     """`[a, b]`."""
 
@@ -246,10 +244,10 @@ class ObjectItem(Node):
     value: Expression
 
 
-_node(ObjectItem)
+node_class(ObjectItem)
 
 
-@_node
+@node_class
 class Object(Node):
     """`{ k = v, ... }`."""
 
@@ -257,7 +255,7 @@ class Object(Node):
     items: tuple[ObjectItem, ...]
 
 
-@_node
+@node_class
 class For(Node):
     """`[for k, v in c : value if cond]` (key_expr None) or `{for k, v in c : key_expr => value... if cond}`."""
 
@@ -304,71 +302,3 @@ Expression: TypeAlias = (
     | Object
     | For
 )
-
-
-# ---------------------------------------------------------------- structure
-
-
-@_node
-class Attribute(Node):
-    """`name = expr`. start/end cover the whole; the name is [start, name_end).
-
-    In JSON syntax the expression is made on first use, and a malformed template in it raises Failure then."""
-
-    __slots__ = ("name", "name_end", "expr", "source")
-    name: str
-    name_end: int
-    expr: Expression
-    source: Source
-    is_json: ClassVar[bool] = False
-
-    @property
-    def literal(self) -> Expression:
-        """The value where templates have no meaning (variable values, references written as strings): in JSON syntax
-        every string verbatim as a Literal, in native syntax `expr`."""
-        return self.expr
-
-    @property
-    def span(self) -> Span:
-        return Span(self.source, self.start, self.end)
-
-    @property
-    def name_span(self) -> Span:
-        return Span(self.source, self.start, self.name_end)
-
-    @property
-    def expr_span(self) -> Span:
-        return Span(self.source, self.expr.start, self.expr.end)
-
-
-@_node
-class Label(Node):
-    """A block label, quoted or bare, with its span (quotes included)."""
-
-    __slots__ = ("value",)
-    value: str
-
-
-@_node
-class Block(Node):
-    """`type "label" { ... }`. start is the type, header_end the end of the last label (or type), end after `}`."""
-
-    __slots__ = ("type", "type_end", "labels", "header_end", "body", "source")
-    type: str
-    type_end: int
-    labels: tuple[Label, ...]
-    header_end: int
-    body: Body
-    source: Source
-
-    @property
-    def span(self) -> Span:
-        return Span(self.source, self.start, self.end)
-
-    @property
-    def header_span(self) -> Span:
-        """From the block type to the last label: what diagnostics point at."""
-        return Span(self.source, self.start, self.header_end)
-
-
-from planner.syntax.body import Body  # noqa: E402  (Body names Attribute and Block)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from planner.syntax import mistakes
+from planner.syntax.body import Attribute
 from planner.syntax.broken_strings import line_breaks
 from planner.syntax.build import Builder
 from planner.syntax.lexer import Token, simple_tokens
-from planner.syntax.nodes import Attribute, Literal, Splat
+from planner.syntax.nodes import Literal, Splat
 from planner.syntax.tables import SYMBOL, Row
 from planner.syntax.template import Sequence
 from planner.values.value import UNKNOWN

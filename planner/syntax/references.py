@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from planner.syntax.body import Body
+from planner.syntax.body import Attribute, Block, Body
 from planner.syntax.native_body import NativeBody
 from planner.syntax.nodes import (
-    Attribute,
     Binary,
-    Block,
     Call,
     Conditional,
     Expression,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.syntax import nodes
+from planner.syntax.body import Attribute, Block
 from planner.syntax.native_body import NativeBody
 
 
@@ -64,6 +65,6 @@ _SHOW: dict[Any, Any] = {
     nodes.Object: lambda n: "{" + " ".join(map(show, n.items)) + "}",
     nodes.ObjectItem: lambda n: (n.key.value if n.bare else show(n.key)) + "=" + show(n.value),
     nodes.For: _for,
-    nodes.Attribute: lambda n: f"{n.name}={show(n.expr)}",
-    nodes.Block: lambda n: " ".join([n.type, *(_value(label.value) for label in n.labels), show(n.body)]),
+    Attribute: lambda n: f"{n.name}={show(n.expr)}",
+    Block: lambda n: " ".join([n.type, *(_value(label.value) for label in n.labels), show(n.body)]),
 }
