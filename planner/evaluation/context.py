@@ -385,10 +385,9 @@ class EvaluationContext:
         """What function calls know of their surroundings."""
         if self._call_context is None:
             from planner.language.functions import CallContext
-            from planner.language.template import evaluate_template
 
             timestamp = None if self.operation == "validate" else self.plan_timestamp
-            self._call_context = CallContext(".", self.is_planning, timestamp, evaluate_template=evaluate_template)
+            self._call_context = CallContext(".", self.is_planning, timestamp)
         return self._call_context
 
     @property

@@ -12,6 +12,7 @@ from planner.language.compile_call import compile_call
 from planner.language.compile_for import compile_for, compile_splat, compile_template_for
 from planner.language.compile_operators import compile_binary, compile_unary
 from planner.language.compile_template import compile_template
+from planner.language.compiler import COMPILERS, Compiler
 from planner.language.conditional import compile_conditional
 from planner.language.environment import Environment, Program, Reference, Run, constant, constants
 from planner.language.traverse import TraversalError, get_attr, index
@@ -40,32 +41,6 @@ def compile_expression(node: nodes.Expression) -> Program:
         program = Program(run, compiler.slots, compiler.references, compiler.lazy, compiler.local_names)
         node.compiled = program
         return program
-
-
-class Compiler:
-    """Compiles one expression: knows the local names in scope (each has a slot) while it goes down the tree."""
-
-    def __init__(self) -> None:
-        self.slots = 0
-        self.locals: dict[str, int] = {}
-        self.index_slots: set[int] = set()  # those of the first of two `for` names: an index, when the source is a list
-        self.element = -1  # slot of the innermost splat's element
-        self.laziness = 0
-        self.references: list[Reference] = []
-        self.lazy: list[Reference] = []
-        self.local_names: list[tuple[int, int, dict[str, int]]] = []
-
-    def compile(self, node: Any) -> Run:
-        return COMPILERS[node.__class__](self, node)
-
-    def new_slot(self) -> int:
-        self.slots += 1
-        return self.slots - 1
-
-    def note_reference(self, node: Reference) -> None:
-        self.references.append(node)
-        if self.laziness:
-            self.lazy.append(node)
 
 
 def compile_literal(compiler: Compiler, node: nodes.Literal) -> Run:
@@ -241,25 +216,26 @@ def _object_key(env: Environment, key: Value, item: nodes.ObjectItem) -> tuple[s
     return (None if name.__class__ is Unknown else name), marks
 
 
-Compile = Callable[[Compiler, Any], Run]
-COMPILERS: dict[type, Compile] = {
-    nodes.Literal: compile_literal,
-    nodes.Parens: compile_inner,
-    nodes.Wrap: compile_inner,
-    nodes.Variable: compile_variable,
-    nodes.Traversal: compile_traversal,
-    nodes.Element: compile_element,
-    nodes.Relative: compile_relative,
-    nodes.Index: compile_index,
-    nodes.Tuple: compile_tuple,
-    nodes.Object: compile_object,
-    nodes.Binary: compile_binary,
-    nodes.Unary: compile_unary,
-    nodes.Conditional: compile_conditional,
-    nodes.Template: compile_template,
-    nodes.TemplateIf: compile_conditional,
-    nodes.TemplateFor: compile_template_for,
-    nodes.For: compile_for,
-    nodes.Splat: compile_splat,
-    nodes.Call: compile_call,
-}
+COMPILERS.update(
+    {
+        nodes.Literal: compile_literal,
+        nodes.Parens: compile_inner,
+        nodes.Wrap: compile_inner,
+        nodes.Variable: compile_variable,
+        nodes.Traversal: compile_traversal,
+        nodes.Element: compile_element,
+        nodes.Relative: compile_relative,
+        nodes.Index: compile_index,
+        nodes.Tuple: compile_tuple,
+        nodes.Object: compile_object,
+        nodes.Binary: compile_binary,
+        nodes.Unary: compile_unary,
+        nodes.Conditional: compile_conditional,
+        nodes.Template: compile_template,
+        nodes.TemplateIf: compile_conditional,
+        nodes.TemplateFor: compile_template_for,
+        nodes.For: compile_for,
+        nodes.Splat: compile_splat,
+        nodes.Call: compile_call,
+    }
+)

@@ -16,7 +16,7 @@ from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.span import Span
 
 if TYPE_CHECKING:
-    from planner.language.compile import Compiler
+    from planner.language.compiler import Compiler
     from planner.language.functions import Function
 
 LAZY = ("try", "can", "core::try", "core::can")
@@ -65,8 +65,11 @@ def compile_call(compiler: Compiler, node: nodes.Call) -> Run:
 def _call(env: Environment, node: nodes.Call, function: Function, arguments: list[Any], places: Sequence[Any]) -> Value:
     from planner.language.functions import FunctionError, call
 
+    context = env.scope.context
+    if context.evaluate_template is None:
+        context.evaluate_template = env.evaluate_template
     try:
-        return call(function, arguments, env.scope.context)
+        return call(function, arguments, context)
     except FunctionError as problem:
         for one in (problem, *problem.also):
             _report(env, node, places, one)

@@ -41,7 +41,7 @@ from planner.values.value import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.language.compile import Compiler
+    from planner.language.compiler import Compiler
 
 INVALID_CONDITION = "Invalid 'for' condition"
 INVALID_KEY = "Invalid object key"

@@ -34,7 +34,7 @@ from planner.values.types import BOOL, NUMBER, Primitive
 from planner.values.value import NO_MARKS, Marked, Null, Unknown, Value, mark
 
 if TYPE_CHECKING:
-    from planner.language.compile import Compiler
+    from planner.language.compiler import Compiler
 
 _ARITHMETIC = {"+": add, "-": subtract, "*": multiply, "/": divide, "%": remainder}
 _ORDER = {"<": less, ">": greater, "<=": less_or_equal, ">=": greater_or_equal}

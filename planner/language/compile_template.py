@@ -17,7 +17,7 @@ from planner.values.types import STRING
 from planner.values.value import NO_MARKS, Marked, Null, Refinement, Unknown, Value, mark
 
 if TYPE_CHECKING:
-    from planner.language.compile import Compiler
+    from planner.language.compiler import Compiler
 
 
 def compile_template(compiler: Compiler, node: nodes.Template) -> Run:

@@ -46,7 +46,7 @@ from planner.values.value import (
 )
 
 if TYPE_CHECKING:
-    from planner.language.compile import Compiler
+    from planner.language.compiler import Compiler
 
 INCONSISTENT = "Inconsistent conditional result types"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from planner.language.dynamic import Instance, expand
+from planner.language.dynamic import Instance, Problems, expand
 from planner.language.evaluate import evaluate_parts
 from planner.language.scope import Scope
 from planner.syntax.body import Attribute, Body, BodySchema, Content
@@ -47,7 +47,7 @@ from planner.values.value import (
     mark,
     type_of,
 )
-from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.span import Span
 
 
@@ -61,15 +61,8 @@ def decode_block(body: Body, schema: BlockSchema, scope: Scope) -> tuple[Value, 
     return value, decoder.diagnostics
 
 
-class Decoder:
-    """Decodes one body and all inside it; gathers the problems. `refused`: references that are wrong in themselves."""
-
-    def __init__(self) -> None:
-        self.diagnostics: list[Diagnostic] = []
-        self.refused: list[Diagnostic] = []
-
-    def report(self, code: str, summary: str, detail: str, subject: Span, context: Span | None = None) -> None:
-        self.diagnostics.append(error(f"config.{code}", summary, detail, subject, context=context))
+class Decoder(Problems):
+    """Decodes one body and all inside it; gathers the problems."""
 
     def body(self, instance: Instance, schema: BlockSchema) -> dict[str, Value]:
         """The object of one body."""

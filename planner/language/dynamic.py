@@ -28,10 +28,10 @@ from planner.values.value import (
     type_of,
     unmark,
 )
+from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:
-    from planner.language.decode import Decoder
     from planner.language.functions import CallContext, Function
 
 INVALID_FOR_EACH = "Invalid dynamic for_each value"
@@ -63,6 +63,17 @@ class Instance:
         self.unknown = unknown
 
 
+class Problems:
+    """What is wrong with a body. `refused`: references that are wrong in themselves."""
+
+    def __init__(self) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self.refused: list[Diagnostic] = []
+
+    def report(self, code: str, summary: str, detail: str, subject: Span, context: Span | None = None) -> None:
+        self.diagnostics.append(error(f"config.{code}", summary, detail, subject, context=context))
+
+
 class IteratorScope(Scope):
     """A scope with one more root name: the iterator of a `dynamic` block."""
 
@@ -83,7 +94,7 @@ class IteratorScope(Scope):
         return self.outer.context
 
 
-def expand(parent: Instance, content: Content, labels: dict[str, tuple[str, ...]], decoder: Decoder) -> list[Instance]:
+def expand(parent: Instance, content: Content, labels: dict[str, tuple[str, ...]], into: Problems) -> list[Instance]:
     """The blocks of a body in order, each `dynamic` block replaced by those that it makes. `labels`: the block types
     that the body may have, with the names of their labels."""
     found: list[Instance] = []
@@ -97,35 +108,35 @@ def expand(parent: Instance, content: Content, labels: dict[str, tuple[str, ...]
         if kind.value not in labels:
             span = Span(block.source, kind.start, kind.end)
             detail = f'No block of type "{kind.value}" is expected here.'
-            decoder.report("unsupported_block", "Unsupported block type", detail, span)
+            into.report("unsupported_block", "Unsupported block type", detail, span)
             continue
-        found += _expand_one(parent, block, labels[kind.value], decoder)
+        found += _expand_one(parent, block, labels[kind.value], into)
     return found
 
 
-def _expand_one(parent: Instance, block: Block, label_names: tuple[str, ...], decoder: Decoder) -> Iterator[Instance]:
+def _expand_one(parent: Instance, block: Block, label_names: tuple[str, ...], into: Problems) -> Iterator[Instance]:
     kind = block.labels[0].value
-    spec = _Spec.read(block, bool(label_names), decoder)
+    spec = _Spec.read(block, bool(label_names), into)
     if spec is None:
         return
     iterator = spec.iterator or kind
     collection, problems, refused = evaluate_parts(spec.for_each.expr, parent.scope, spec.for_each.source)
-    decoder.refused += refused
-    decoder.diagnostics += problems
+    into.refused += refused
+    into.diagnostics += problems
     if problems or refused:
         return
     plain, marks = unmark(collection)
     why = _unsuitable(plain)
     if why:
-        decoder.report("dynamic_for_each", INVALID_FOR_EACH, why, spec.for_each.expr_span)
+        into.report("dynamic_for_each", INVALID_FOR_EACH, why, spec.for_each.expr_span)
         return
-    if not spec.labels_fit(label_names, kind, decoder):
+    if not spec.labels_fit(label_names, kind, into):
         return
     span = block.header_span
     pairs: Any = [(UNKNOWN, UNKNOWN)] if plain.__class__ is Unknown else elements(plain)
     for key, value in pairs:
         scope = IteratorScope(parent.scope, iterator, key, value)
-        label = spec.label(scope, decoder)
+        label = spec.label(scope, into)
         if label is not None:
             unknown = parent.unknown or plain.__class__ is Unknown
             yield Instance(kind, label, spec.content, scope, span, marks, unknown)
@@ -159,10 +170,10 @@ class _Spec:
         self.content = content
 
     @classmethod
-    def read(cls, block: Block, labelled: bool, decoder: Decoder) -> _Spec | None:
+    def read(cls, block: Block, labelled: bool, into: Problems) -> _Spec | None:
         """The parts; None (reported) when one is missing or wrong."""
         content = block.body.content(_LABELLED if labelled else _PLAIN)
-        decoder.diagnostics += content.diagnostics
+        into.diagnostics += content.diagnostics
         if any(d.is_error for d in content.diagnostics):
             return None
         iterator = None
@@ -170,29 +181,29 @@ class _Spec:
         if named is not None:
             if not isinstance(named.expr, nodes.Variable):
                 detail = "The iterator of a dynamic block is a single name."
-                decoder.report("dynamic_iterator", "Invalid dynamic iterator name", detail, named.expr_span)
+                into.report("dynamic_iterator", "Invalid dynamic iterator name", detail, named.expr_span)
                 return None
             iterator = named.expr.name
         if not content.blocks:
             detail = 'A dynamic block needs a block "content" that describes the blocks it makes.'
             span = block.body.missing_span
-            decoder.report("dynamic_content", "Missing dynamic content block", detail, span)
+            into.report("dynamic_content", "Missing dynamic content block", detail, span)
             return None
         if len(content.blocks) > 1:
             detail = 'A dynamic block has only one block "content".'
             span = content.blocks[1].header_span
-            decoder.report("dynamic_content", "Extraneous dynamic content block", detail, span)
+            into.report("dynamic_content", "Extraneous dynamic content block", detail, span)
             return None
         return cls(content.attributes["for_each"], iterator, content.attributes.get("labels"), content.blocks[0].body)
 
-    def labels_fit(self, names: tuple[str, ...], kind: str, decoder: Decoder) -> bool:
+    def labels_fit(self, names: tuple[str, ...], kind: str, into: Problems) -> bool:
         """Reads the labels; false (reported) when they are no list of the right length."""
         attribute = self.labels_attribute
         if attribute is None:
             return True
         if not isinstance(attribute.expr, nodes.Tuple):
             detail = "The labels of a dynamic block are a list written out in brackets."
-            decoder.report("dynamic_labels", "Invalid expression", detail, attribute.expr_span)
+            into.report("dynamic_labels", "Invalid expression", detail, attribute.expr_span)
             return False
         self.labels = attribute.expr.items
         if len(self.labels) == len(names):
@@ -201,17 +212,17 @@ class _Spec:
         place = self.labels[len(names)] if many else attribute.expr
         summary = "Extraneous dynamic block label" if many else "Insufficient dynamic block labels"
         detail = f'Blocks of type "{kind}" have {len(names)} label{"" if len(names) == 1 else "s"}.'
-        decoder.report("dynamic_labels", summary, detail, Span(attribute.source, place.start, place.end))
+        into.report("dynamic_labels", summary, detail, Span(attribute.source, place.start, place.end))
         return False
 
-    def label(self, scope: Scope, decoder: Decoder) -> str | None:
+    def label(self, scope: Scope, into: Problems) -> str | None:
         """The label of one block, "" when it has none; None (reported) when it is no label."""
         for node in self.labels:
             assert self.labels_attribute is not None
             source = self.labels_attribute.source
             value, problems, refused = evaluate_parts(node, scope, source)
-            decoder.refused += refused
-            decoder.diagnostics += problems
+            into.refused += refused
+            into.diagnostics += problems
             if problems or refused:
                 return None
             try:
@@ -220,7 +231,7 @@ class _Spec:
             except ConversionError as e:
                 why = f"The value is no label: {e}."
             if why:
-                decoder.report("dynamic_label", INVALID_LABEL, why, Span(source, node.start, node.end))
+                into.report("dynamic_label", INVALID_LABEL, why, Span(source, node.start, node.end))
                 return None
             return str(value)
         return ""

@@ -7,7 +7,7 @@ an expression are reported at once, and whoever does not need the part (a branch
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.language.scope import Scope
 from planner.syntax import nodes
@@ -15,17 +15,23 @@ from planner.values.value import Value
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Source, Span
 
+if TYPE_CHECKING:
+    from planner.language.functions.protocol import EvaluateTemplate
+
 NO_SOURCE = Source("<expression>", "")
 
 
 class Environment:
     """`node` is what `program` is the program of (a program that knew it would make a circle with it). `errors`:
     problems found so far. `refused`: references that are wrong in themselves, which nobody may drop. `slots`: the
-    current values of `for` variables and splat elements; each compiled expression knows its own."""
+    current values of `for` variables and splat elements; each compiled expression knows its own. `evaluate_template`:
+    how functions evaluate templates of their own."""
 
-    __slots__ = ("errors", "node", "program", "refused", "scope", "slots", "source")
+    __slots__ = ("errors", "evaluate_template", "node", "program", "refused", "scope", "slots", "source")
 
-    def __init__(self, node: Any, program: Program, scope: Scope, source: Source | None) -> None:
+    def __init__(
+        self, node: Any, program: Program, scope: Scope, source: Source | None, evaluate_template: EvaluateTemplate
+    ) -> None:
         self.node = node
         self.program = program
         self.scope = scope
@@ -33,6 +39,7 @@ class Environment:
         self.errors: list[Diagnostic] = []
         self.refused: list[Diagnostic] = []
         self.slots: list[Value] = [None] * program.slots
+        self.evaluate_template = evaluate_template
 
     def report(self, code: str, summary: str, detail: str, start: int, end: int, called: str = "") -> None:
         """Adds an error about the text from start to end, with what the names in it stand for. `called`: the function

@@ -8,7 +8,7 @@ of errors are made with `source`, the file the node stands in.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.language.compile import compile_expression
 from planner.language.compile_call import EvaluationError
@@ -16,8 +16,11 @@ from planner.language.environment import NO_SOURCE, Environment, Program
 from planner.language.scope import MappingScope, Scope
 from planner.syntax.nodes import Expression
 from planner.values.value import UNKNOWN, Value
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.span import Source, Span
+
+if TYPE_CHECKING:
+    from planner.language.functions import CallContext
 
 __all__ = [
     "EvaluationError",
@@ -27,6 +30,7 @@ __all__ = [
     "compile_expression",
     "evaluate",
     "evaluate_parts",
+    "evaluate_template",
     "try_evaluate",
 ]
 
@@ -41,7 +45,7 @@ def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Va
             program: Program = node.compiled
         except AttributeError:
             program = compile_expression(node)
-        env = Environment(node, program, scope, source)
+        env = Environment(node, program, scope, source, evaluate_template)
         value = program.run(env)
     except RecursionError:
         raise EvaluationError(_too_deep(node, source)) from None
@@ -64,7 +68,7 @@ def evaluate_parts(
 ) -> tuple[Value, list[Diagnostic], list[Diagnostic]]:
     """As `try_evaluate`, with references that are wrong in themselves apart from other errors."""
     program = compile_expression(node)
-    env = Environment(node, program, scope, source)
+    env = Environment(node, program, scope, source, evaluate_template)
     value = program.run(env)
     if program.lazy:
         _resolve_rest(env, program)
@@ -78,6 +82,18 @@ def _used(value: Value, node: Expression, env: Environment) -> tuple[Value, list
     from planner.language.deprecations import take_deprecations
 
     return take_deprecations(value, Span(env.source, node.start, node.end))
+
+
+def evaluate_template(text: str, filename: str, variables: dict[str, Value], context: CallContext) -> Value:
+    """The value of a template as functions evaluate it: a text with nothing in scope but the given variables. Raises
+    Failure when it does not parse or evaluate."""
+    from planner.syntax.parse import parse_template
+
+    source = Source(filename, text)
+    node, diagnostics = parse_template(source)
+    if node is None or has_errors(diagnostics):
+        raise Failure(diagnostics)
+    return evaluate(node, MappingScope(variables, context=context), source)
 
 
 def _too_deep(node: Expression, source: Source | None) -> Diagnostic:

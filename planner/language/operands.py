@@ -7,7 +7,7 @@ values are mentioned unless they are the cause.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from planner.language.traverse import TraversalError, get_attr, index
 from planner.syntax import nodes
@@ -16,11 +16,32 @@ from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Null, Set, Unk
 from planner.vocabulary.diagnostic import Failure
 
 if TYPE_CHECKING:
-    from planner.language.environment import Environment
     from planner.language.scope import Scope
     from planner.vocabulary.span import Source
 
 Operands = tuple[tuple[str, str], ...]
+
+
+class Compiled(Protocol):
+    """A compiled expression, as far as its local names are asked."""
+
+    @property
+    def local_names(self) -> list[tuple[int, int, dict[str, int]]]: ...
+
+
+class Moment(Protocol):
+    """An evaluation at the moment of a problem: its expression, and what names have for values."""
+
+    @property
+    def node(self) -> Any: ...
+    @property
+    def program(self) -> Compiled: ...
+    @property
+    def scope(self) -> Scope: ...
+    @property
+    def source(self) -> Source: ...
+    @property
+    def slots(self) -> list[Value]: ...
 
 
 def operand_values(
@@ -38,7 +59,7 @@ def operand_values(
     return tuple(sorted(found.items()))
 
 
-def operands_at(env: Environment, start: int, end: int) -> Operands:
+def operands_at(env: Moment, start: int, end: int) -> Operands:
     """The names in the smallest expression that covers the text from start to end, with the values that local names
     have at this moment of the evaluation."""
     found: dict[str, str] = {}
@@ -55,7 +76,7 @@ def operands_at(env: Environment, start: int, end: int) -> Operands:
     return tuple(sorted(found.items()))
 
 
-def _loop(env: Environment, reference: Any) -> tuple[int, int, dict[str, int]] | None:
+def _loop(env: Moment, reference: Any) -> tuple[int, int, dict[str, int]] | None:
     """The loop that a local name belongs to, None when the name is not local."""
     name, innermost = _root(reference), None
     for loop in env.program.local_names:

@@ -16,7 +16,7 @@ from planner.syntax import nodes
 from planner.values.value import Value
 
 if TYPE_CHECKING:
-    from planner.language.compile import Compiler
+    from planner.language.compiler import Compiler
 
 FULL, COUNTED, FLOAT64 = 512, 64, 53
 _OF_FUNCTION = {

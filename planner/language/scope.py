@@ -48,9 +48,8 @@ class Scope:
         """What function calls know of their surroundings."""
         if self._context is None:
             from planner.language.functions import CallContext
-            from planner.language.template import evaluate_template
 
-            self._context = CallContext(evaluate_template=evaluate_template)
+            self._context = CallContext()
         return self._context
 
 

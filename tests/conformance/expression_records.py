@@ -17,10 +17,9 @@ from typing import Any
 from planner.config.references import Ref, parse_reference
 from planner.language.console import answer
 from planner.language.constraints import parse_type_constraint
-from planner.language.evaluate import EvaluationError, MappingScope, Scope, evaluate
+from planner.language.evaluate import EvaluationError, MappingScope, Scope, evaluate, evaluate_template
 from planner.language.functions import CallContext, lookup
 from planner.language.scope import ConstantScope
-from planner.language.template import evaluate_template
 from planner.support.exact_json import dumps
 from planner.syntax.parse import parse_expression
 from planner.values.convert import ConversionError, convert

@@ -25,9 +25,8 @@ from typing import Any
 from random_expressions import PIECES
 
 from planner.language.console import answer
-from planner.language.evaluate import MappingScope
+from planner.language.evaluate import MappingScope, evaluate_template
 from planner.language.functions import CallContext
-from planner.language.template import evaluate_template
 from planner.syntax.files import load_text
 from planner.syntax.format import format_text
 from planner.syntax.parse import parse_template

@@ -16,9 +16,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from random_calls import Calls
 
-from planner.language.evaluate import MappingScope, evaluate
+from planner.language.evaluate import MappingScope, evaluate, evaluate_template
 from planner.language.functions import CallContext
-from planner.language.template import evaluate_template
 from planner.syntax.parse import parse_expression
 from planner.vocabulary.span import Source
 

@@ -8,7 +8,7 @@ go to the result; a parameter's `allow_...` flags hand each of these matters to 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from planner.values.refine import NOTHING, not_null, refined
 from planner.values.types import DYNAMIC, Type
@@ -80,8 +80,9 @@ class CallContext:
     `base_dir`: directory that relative file names start from. `planning`: impure functions (timestamp, uuid, bcrypt)
     give unknown values. `plan_timestamp`: RFC 3339 text, None while validating. `depth`: how many templatefile calls
     this one stands in. `evaluate_template(source, file name, variables, context)` renders a template with nothing but
-    these variables in scope and raises Failure. `evaluating`: the functions of a template are called with a context
-    one deeper. `trial`: only whether the call can be made is asked; what costs time may be left out."""
+    these variables in scope and raises Failure; whoever evaluates the call gives it. `evaluating`: the functions of a
+    template are called with a context one deeper. `trial`: only whether the call can be made is asked; what costs time
+    may be left out."""
 
     __slots__ = ("base_dir", "depth", "evaluate_template", "plan_timestamp", "planning", "trial")
 
@@ -91,7 +92,7 @@ class CallContext:
         planning: bool = False,
         plan_timestamp: str | None = None,
         depth: int = 0,
-        evaluate_template: Callable[[str, str, dict[str, Value], CallContext], Value] | None = None,
+        evaluate_template: EvaluateTemplate | None = None,
     ) -> None:
         self.base_dir = base_dir
         self.planning = planning
@@ -103,6 +104,9 @@ class CallContext:
     def deeper(self) -> CallContext:
         """The context for the calls inside a template file."""
         return CallContext(self.base_dir, self.planning, self.plan_timestamp, self.depth + 1, self.evaluate_template)
+
+
+EvaluateTemplate: TypeAlias = Callable[[str, str, "dict[str, Value]", CallContext], Value]
 
 
 class Function:

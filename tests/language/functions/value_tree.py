@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.evaluate import MappingScope, evaluate
+from planner.language.evaluate import MappingScope, evaluate, evaluate_template
 from planner.language.functions import CallContext
 from planner.language.functions.formatting import general
-from planner.language.template import evaluate_template
 from planner.syntax.parse import parse_expression
 from planner.values.numbers import number_to_text
 from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType
