@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from attrs import evolve, frozen
 
 from planner.config.joined_body import OverriddenBody
-from planner.config.model import LocalDecl, OutputDecl, ProviderDecl, Reference, ResourceDecl, VariableDecl
+from planner.config.model import (
+    LocalDecl,
+    OutputDecl,
+    ProviderDecl,
+    Reference,
+    ResourceDecl,
+    UnresolvedCall,
+    VariableDecl,
+)
 from planner.config.reading import Problems
 from planner.values.value import Value, is_null
-
-if TYPE_CHECKING:
-    from planner.config.model import UnresolvedCall
 
 T = TypeVar("T")
 

@@ -213,6 +213,24 @@ class ModuleCall:
 
 
 @frozen(eq=False)
+class UnresolvedCall:
+    """A module block before its source and version are evaluated."""
+
+    call: ModuleCall
+    body: Body
+    source: Attribute | None
+    version: Attribute | None = field(default=None)
+
+    @property
+    def name(self) -> str:
+        return self.call.name
+
+    @property
+    def span(self) -> Span:
+        return self.call.span
+
+
+@frozen(eq=False)
 class ProviderDecl:
     """`provider "name"` configuration; `for_each` makes keyed instances (with an alias)."""
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from attrs import field, frozen
-
 from planner.config.joined_body import JoinedBody, optional
 from planner.config.merge import Declared
-from planner.config.model import Expr, ModuleCall, ProviderRef
+from planner.config.model import Expr, ModuleCall, ProviderRef, UnresolvedCall
 from planner.config.named_values import label_span
 from planner.config.provider_blocks import provider_reference
 from planner.config.provisioners import duplicate_escape, reserved_block
 from planner.config.reading import BAD_NAME, Piece, Problems, expr_of, pairs, piece, read, read_some, references
 from planner.config.resources import exclusive
-from planner.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema
+from planner.syntax.body import Block, BlockSchema, BodySchema
 from planner.vocabulary.address import valid_identifier
 from planner.vocabulary.span import Span
 
@@ -22,24 +20,6 @@ _MODULE = BodySchema(
 )
 _OVERRIDE = optional(_MODULE)
 _LIFECYCLE = BodySchema({"enabled": False})
-
-
-@frozen(eq=False)
-class UnresolvedCall:
-    """A module block before its source and version are evaluated."""
-
-    call: ModuleCall
-    body: Body
-    source: Attribute | None
-    version: Attribute | None = field(default=None)
-
-    @property
-    def name(self) -> str:
-        return self.call.name
-
-    @property
-    def span(self) -> Span:
-        return self.call.span
 
 
 def module_block(block: Block, override: bool, problems: Problems) -> Declared[UnresolvedCall]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from planner.config.checks import check_rule, refers_to_variable
+from planner.config.conditions import check_rule, refers_to_variable
 from planner.config.lint import lint_discarded
 from planner.config.merge import Declared
 from planner.config.model import Expr, LocalDecl, OutputDecl, VariableDecl

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from planner.config.checks import check_rule, refuse_self_reference
+from planner.config.conditions import check_rule, refuse_self_reference
 from planner.config.joined_body import JoinedBody
 from planner.config.merge import Declared
 from planner.config.model import CheckRule, Expr, Lifecycle, Mode, Reference, ResourceDecl

@@ -139,7 +139,7 @@ def get(
     options: Options, *, upgrade: bool = False, hooks: Hooks | None = None, progress: Progress | None = None
 ) -> list[Diagnostic]:
     """Install the modules that the configuration calls."""
-    from planner.config.modules_manifest import install_modules
+    from planner.config.module_installer import install_modules
     from planner.state.workspace import current_workspace, data_directory
 
     workspace, _, problems = current_workspace(options.directory, os.environ)

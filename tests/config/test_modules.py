@@ -9,7 +9,8 @@ from config_cases import write_files
 
 from planner.config.backend import backend_settings
 from planner.config.load import load_config
-from planner.config.modules_manifest import install_modules, manifest_path, read_manifest
+from planner.config.module_installer import install_modules
+from planner.config.modules_manifest import manifest_path, read_manifest
 from planner.config.variables import collect_variables
 
 TREE = {

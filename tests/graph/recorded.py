@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.config.load import load_config
-from planner.config.modules_manifest import install_modules
+from planner.config.module_installer import install_modules
 from planner.config.variables import collect_variables
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.facts.from_changes import from_changes

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from planner.cli.flags import parse
 from planner.cli.options import DESTROY, OPERATION, STATE, VARIABLES, options
-from planner.config.modules_manifest import install_modules
+from planner.config.module_installer import install_modules
 from planner.config.variables import collect_variables
 from planner.explain.why import Explainer
 from planner.operations.explanations import explainer

@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from planner.config.load import load_config
-from planner.config.modules_manifest import install_modules
+from planner.config.module_installer import install_modules
 from planner.config.validate import check_module_arguments
 from planner.config.variables import collect_variables, root_variables
 from planner.datalog.engine.fact_base import FactBuilder

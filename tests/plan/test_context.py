@@ -8,7 +8,7 @@ import pytest
 from planning import recorded, write_files, write_state
 
 from planner.config.load import load_config
-from planner.config.modules_manifest import install_modules
+from planner.config.module_installer import install_modules
 from planner.config.variables import collect_variables, root_variables
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.evaluation.context import EvaluationContext

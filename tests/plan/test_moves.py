@@ -8,7 +8,7 @@ import pytest
 from planning import plan_folder, recorded, write_files, write_state
 
 from planner.config.load import load_config
-from planner.config.modules_manifest import install_modules
+from planner.config.module_installer import install_modules
 from planner.plan.moves import MoveResults, apply_moves
 from planner.state.file import read_state
 
