@@ -12,11 +12,12 @@ an `ObjectSource` gives objects that the walk itself has not set.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, OutputDecl, ResourceDecl
 from planner.evaluation.repetition import NO_REPETITION, Argument, Expansion, Repetition, repetition_argument
 from planner.evaluation.schema_marks import deprecation_marks
+from planner.evaluation.scope import ModuleScope, Operation, Resolver
 from planner.values.paths import apply_marks
 from planner.values.types import DYNAMIC, ListType, MapType, ObjectType, Type
 from planner.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Mark, Null, Unknown, Value, mark
@@ -32,11 +33,8 @@ from planner.vocabulary.address import (
 
 if TYPE_CHECKING:
     from planner.evaluation.schemas import Schemas
-    from planner.evaluation.scope import ModuleScope, Resolver
     from planner.language.functions import CallContext
     from planner.syntax.nodes import Traversal, Variable
-
-Operation: TypeAlias = Literal["plan", "plan-destroy", "apply", "destroy", "validate", "console", "import"]
 
 
 class ObjectSource(Protocol):
@@ -205,8 +203,6 @@ class ModuleInstance:
         parent: ModuleInstance | None,
         repetition: Repetition,
     ) -> None:
-        from planner.evaluation.scope import ModuleScope
-
         self.context = context
         self.config = config
         self.address = address

@@ -15,8 +15,6 @@ from planner.values.value import Unknown, Value
 from planner.vocabulary.diagnostic import Failure, error
 
 if TYPE_CHECKING:
-    from planner.evaluation.context import ModuleInstance
-    from planner.evaluation.scope import Resolver
     from planner.language.functions import Function
     from planner.syntax.nodes import Traversal, Variable
 
@@ -31,7 +29,7 @@ class Schemas:
         self._providers: dict[str, Provider] = {}
         self._schemas: dict[str, ProviderSchema] = {}
         self._failures: dict[str, Failure] = {}
-        self.resolvers: dict[ModuleConfig, dict[Traversal | Variable, Resolver]] = {}
+        self.resolvers: dict[ModuleConfig, dict[Traversal | Variable, Callable[[Any], tuple[Value, int]]]] = {}
         """what references stand for (planner.evaluation.scope), which is the same in all walks of a configuration"""
 
     def provider(self, source: str) -> Provider:
@@ -101,10 +99,10 @@ class Schemas:
             return Unknown(t)
         return marked_by_schema({name: Unknown(of) for name, of in t.attributes.items()}, block)
 
-    def function(self, module: ModuleInstance, name: str) -> Function | None:
+    def function(self, module: ModuleConfig, name: str) -> Function | None:
         """A function `provider::local_name::function` (with `::alias` before the function) of a provider."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None
-        functions: Mapping[str, Any] = self.schema(module.config.provider_source(parts[1])).functions
+        functions: Mapping[str, Any] = self.schema(module.provider_source(parts[1])).functions
         return functions.get(parts[-1])

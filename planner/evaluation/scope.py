@@ -7,11 +7,11 @@ gives its diagnostics every time it is used.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from planner.config.references import BadReference, Ref, parse_reference
-from planner.evaluation.repetition import NO_REPETITION, Repetition
+from planner.evaluation.repetition import NO_REPETITION, Argument, Repetition
 from planner.evaluation.static_references import check_reference
 from planner.language.scope import Scope
 from planner.syntax.nodes import Traversal, Variable
@@ -21,8 +21,56 @@ from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:
-    from planner.evaluation.context import ModuleInstance
+    from planner.config.model import ModuleConfig
+    from planner.evaluation.schemas import Schemas
     from planner.language.functions import CallContext, Function
+    from planner.vocabulary.address import InstanceKey, ModuleAddress
+
+Operation: TypeAlias = Literal["plan", "plan-destroy", "apply", "destroy", "validate", "console", "import"]
+
+
+class Surroundings(Protocol):
+    """What expressions ask of the walk (planner.evaluation.context.EvaluationContext)."""
+
+    operation: Operation
+    schemas: Schemas
+    workspace: str
+    deprecations: bool
+
+    @property
+    def root(self) -> ModuleValues: ...
+    @property
+    def working_directory(self) -> str: ...
+    @property
+    def call_context(self) -> CallContext: ...
+
+
+class ObjectValues(Protocol):
+    """What expressions ask of a resource in a module instance."""
+
+    argument: Argument
+
+    def instance(self, key: InstanceKey) -> Value: ...
+    def whole(self) -> Value: ...
+
+
+class ModuleValues(Protocol):
+    """What expressions ask of a module instance (planner.evaluation.context.ModuleInstance)."""
+
+    address: ModuleAddress
+    config: ModuleConfig
+    variables: dict[str, Value]
+    locals: dict[str, Value]
+    outputs: dict[str, Value]
+    resolvers: dict[Traversal | Variable, Resolver]
+
+    @property
+    def context(self) -> Surroundings: ...
+    @property
+    def calls(self) -> Mapping[str, Mapping[InstanceKey, ModuleValues]]: ...
+    def resource(self, key: str) -> ObjectValues: ...
+    def call(self, name: str) -> Value: ...
+
 
 Resolver: TypeAlias = "Callable[[ModuleScope], tuple[Value, int]]"
 """gives the value of a reference's first steps, and how many steps those are"""
@@ -34,7 +82,7 @@ class ModuleScope(Scope):
 
     def __init__(
         self,
-        module: ModuleInstance,
+        module: ModuleValues,
         repetition: Repetition = NO_REPETITION,
         self_value: Value = None,
         check: str | None = None,
@@ -71,7 +119,7 @@ class ModuleScope(Scope):
         if name.startswith("provider::"):
             if name.split("::")[1] not in self.module.config.required_providers:
                 return None  # only a provider that the module requires can be called
-            found = self.module.context.schemas.function(self.module, name)
+            found = self.module.context.schemas.function(self.module.config, name)
             if found is None and self.module.context.operation == "validate":
                 return _later(name)  # a configured provider may have more functions than its schema says
             return found
@@ -101,7 +149,7 @@ def _later(name: str) -> Function:
 # ---------------------------------------------------------------- resolvers
 
 
-def _resolver(module: ModuleInstance, node: Traversal | Variable, source: Source) -> Resolver:
+def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) -> Resolver:
     ref = parse_reference(node)
     if isinstance(ref, BadReference):
         return _refuse(Failure(error("plan.bad_reference", ref.summary, ref.detail, Span(source, ref.start, ref.end))))
@@ -120,7 +168,7 @@ def _wrong(code: str, summary: str, detail: str, span: Span) -> Resolver:
     return _refuse(Failure(error(f"plan.{code}", summary, detail, span)))
 
 
-def _variable(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+def _variable(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
     name, declared = ref.name, module.config.variables
     if name not in declared:
         hint = did_you_mean(name, declared) or f' Declare it with variable "{name}" {{}}.'
@@ -130,7 +178,7 @@ def _variable(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolv
     return lambda scope: (scope.module.variables.get(name, unknown), used)
 
 
-def _local(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+def _local(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
     name, declared = ref.name, module.config.locals
     if name not in declared:
         detail = f"There is no local value {name} here.{did_you_mean(name, declared)}"
@@ -138,8 +186,8 @@ def _local(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
     return lambda scope: (scope.module.locals.get(name, UNKNOWN), used)
 
 
-def _resource(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
-    problems = check_reference(module, ref, span)
+def _resource(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
+    problems = check_reference(module.config, module.context.schemas, ref, span)
     name, key = ref.name, ref.key
     decl = module.config.resources.get(name)
     check = decl.check if decl is not None else None
@@ -165,7 +213,7 @@ def _resource(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolv
     return resolve
 
 
-def _module(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+def _module(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
     name, key, output = ref.name, ref.key, ref.output
     if name not in module.config.calls:
         detail = f"There is no module call {name} here.{did_you_mean(name, module.config.calls)}"
@@ -184,7 +232,7 @@ def _module(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver
     return resolve
 
 
-def _path(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+def _path(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
     names = ("cwd", "module", "root")
     if ref.name not in names:
         detail = f'"path" has no attribute {ref.name}.{did_you_mean(ref.name, names)}'
@@ -196,7 +244,7 @@ def _path(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
     return lambda scope: (scope.module.context.root.config.directory, used)
 
 
-def _terraform(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+def _terraform(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
     if ref.name == "workspace":
         return lambda scope: (scope.module.context.workspace, used)
     if ref.name == "applying":
@@ -206,7 +254,7 @@ def _terraform(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resol
     return _wrong("invalid_terraform_attribute", 'Invalid "terraform" attribute', detail, span)
 
 
-def _self(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+def _self(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
     detail = '"self" can only be used in provisioner, connection and postcondition blocks of a resource.'
     failure = Failure(error("plan.invalid_self", 'Invalid "self" reference', detail, span))
 
@@ -218,7 +266,7 @@ def _self(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
     return resolve
 
 
-def _count(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+def _count(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
     if ref.name != "index":
         detail = f'"count" has no attribute {ref.name}; count.index is the number of the instance.'
         return _wrong("invalid_count_attribute", 'Invalid "count" attribute', detail, span)
@@ -233,7 +281,7 @@ def _count(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
     return resolve
 
 
-def _each(module: ModuleInstance, ref: Ref, used: int, span: Span) -> Resolver:
+def _each(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
     if ref.name not in ("key", "value"):
         detail = f'"each" has no attribute {ref.name}; it has each.key and each.value.'
         return _wrong("invalid_each_attribute", 'Invalid "each" attribute', detail, span)

@@ -11,20 +11,22 @@ from planner.language.traverse import TraversalError, get_attr, index
 from planner.syntax.nodes import GetAttr, Step
 from planner.values.types import Type
 from planner.values.value import Unknown, Value
+from planner.vocabulary.address import format_module
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:
-    from planner.evaluation.context import ModuleInstance
+    from planner.config.model import ModuleConfig
+    from planner.evaluation.schemas import Schemas
 
 
-def check_reference(module: ModuleInstance, ref: Ref, span: Span) -> list[Diagnostic]:
-    """Problems of a reference to a resource or an instance of one."""
-    decl = module.config.resources.get(ref.name)
+def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span) -> list[Diagnostic]:
+    """Problems of a reference in a module to a resource or an instance of one."""
+    decl = module.resources.get(ref.name)
     if decl is None:
         return [_undeclared(module, ref, span)]
     problems = _key_problems(decl, ref, span)
-    object_type = module.context.schemas.find_object_type(module.config, decl)
+    object_type = schemas.find_object_type(module, decl)
     if object_type is None:
         detail = f"Its provider has no {_word(decl.mode)} of the type {decl.type}."
         return [*problems, error("plan.invalid_resource_type", "Invalid resource type", detail, span)]
@@ -62,14 +64,14 @@ def _key_problems(decl: ResourceDecl, ref: Ref, span: Span) -> list[Diagnostic]:
     return []
 
 
-def _undeclared(module: ModuleInstance, ref: Ref, span: Span) -> Diagnostic:
+def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
     from planner.vocabulary.nearest import did_you_mean
 
-    place = str(module.address.config) or "the root module"
-    hint = did_you_mean(ref.name, module.config.resources)
+    place = format_module((name, None) for name in module.path) or "the root module"
+    hint = did_you_mean(ref.name, module.resources)
     for other in ("managed", "data", "ephemeral"):
         key = f"{ref.type}.{ref.label}" if other == "managed" else f"{other}.{ref.type}.{ref.label}"
-        if other != ref.mode and key in module.config.resources:
+        if other != ref.mode and key in module.resources:
             hint = f' Did you mean "{key}"?'
     detail = f"No {_word(ref.mode)} {ref.name} is declared in {place}.{hint}"
     return error("plan.undeclared_resource", "Reference to undeclared resource", detail, span)

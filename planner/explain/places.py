@@ -272,7 +272,8 @@ class Places:
         root, root_end = (base.root, base.root_end) if isinstance(base, Traversal) else (base.name, base.end)
         node = Traversal(root, root_end, tuple(steps), chain.start, chain.end) if steps else chain.base
         ref = parse_reference(node)
-        return self.of_reference(ref, given.scope.module, inside, after) if isinstance(ref, Ref) else None
+        module = self.context.module(given.scope.module.address)
+        return self.of_reference(ref, module, inside, after) if isinstance(ref, Ref) and module is not None else None
 
     def _step(self, step: Any, given: Given) -> Step | None:
         if isinstance(step, (GetAttr, GetIndex)):
