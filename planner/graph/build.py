@@ -74,6 +74,11 @@ def build_graph(facts: FactBase, everything: bool = False, own: Files = ()) -> G
     return _lately_built(program, facts, want) or _remember(read_graph(program, evaluate(program, facts, want)), want)
 
 
+def graph_with(program: Program, facts: FactBase, predicate: str) -> Graph:
+    """The graph together with a relation that no walk needs."""
+    return read_graph(program, evaluate(program, facts, (*WANTED, predicate)))
+
+
 _lately: deque[tuple[tuple[str, ...] | None, Graph]] = deque(maxlen=4)
 """small graphs, each with what was wanted: many root modules of a fleet look alike"""
 

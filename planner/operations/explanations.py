@@ -11,9 +11,11 @@ from planner.operations.session import Options
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 
 if TYPE_CHECKING:
+    from planner.datalog.engine.fact_base import FactBase
     from planner.explain.why import Explainer
     from planner.graph.cycles import Knot
     from planner.model.graph import Graph
+    from planner.pipeline import Planned
 
 GRAPH_WORDS = {
     "targeted": "selected",
@@ -25,6 +27,12 @@ created before it is destroyed because of something that depends on it"""
 
 UNKNOWN = "unknown"
 
+INSTANCE_WORDS = {"targeted": "selected_instance", "excluded": "left_out_instance"}
+"""the same words about an instance of a resource whose vertex stands for all of them"""
+
+MOVED = "moved"
+"""word of `why` for an object of the state that lives at another address now"""
+
 
 def is_word(text: str) -> bool:
     """Whether a word of `why` names a planned action, or what is asked of a value."""
@@ -34,29 +42,87 @@ def is_word(text: str) -> bool:
 
 
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
-    """The fact that a short word says of a vertex, in the rule language. Raises Failure for an unknown vertex."""
+    """The fact that a short word says of a vertex or an instance, in the rule language. Raises Failure for an unknown
+    vertex."""
     from planner.graph.why import find_node
     from planner.syntax.rule_syntax import quote
 
+    if word in INSTANCE_WORDS and is_single_instance(graph, what):
+        return f"{INSTANCE_WORDS[word]}({quote(what)})"
     return f"{GRAPH_WORDS[word]}({quote(find_node(graph, what, pruned=True))})"
+
+
+def is_single_instance(graph: Graph, what: str) -> bool:
+    """Whether an address is of an instance that has no vertex of its own, because one stands for its whole resource."""
+    from planner.graph.why import meant_node
+    from planner.vocabulary.address import AddressError, ModuleAddress, parse_address
+
+    names = {row[0] for row in graph.database["node_base"]}
+    if meant_node(names, what) is not None:
+        return False
+    try:
+        address = parse_address(what)
+    except AddressError:
+        return False
+    return not isinstance(address, ModuleAddress) and f"{address.config} (expand)" in names
+
+
+def facts_with_instances(facts: FactBase, made: Planned) -> FactBase:
+    """The facts together with those about instances, known once a plan is made. Raises Failure without one."""
+    from planner.explain.instances import with_instances
+
+    found = explainer_of(made)
+    if found is None or made.plan is None:
+        raise Failure(made.diagnostics)
+    return with_instances(facts, found.places.context, made.plan.prior_state)
+
+
+def moves_ground(options: Options, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
+    """What the rules about moves derive, in a graph without vertices. None when there is no state to ask about."""
+    from planner import pipeline
+    from planner.datalog.engine.evaluate import evaluate
+    from planner.model.graph import Graph
+    from planner.plan.moves import asked_facts, moved_back
+    from planner.programs.rule_programs import moving_program
+
+    if plan_file is not None:
+        made = pipeline.planned(options, plan_file)
+        session, state, problems = made.session, None, list(made.diagnostics)
+        if made.plan is not None and made.plan.previous_state is not None:
+            origins = {c.address: c.previous_address for c in made.plan.changes if not c.deposed}
+            state = moved_back(made.plan.previous_state, origins)
+    else:
+        session = pipeline.load_for_graph(options)
+        state, problems = session.state, list(session.diagnostics)
+    if has_errors(problems) or session.config is None or state is None:
+        return None, problems
+    program = moving_program()
+    facts = asked_facts(session.config, state, session.options.targets, session.options.excludes)
+    return Graph({}, (), {}, database=evaluate(program, facts), program=program), problems
 
 
 def explainer(options: Options, plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
     """What answers questions about a plan: the one in a file, or one made for the purpose, without locking the state.
     None when there is no plan to ask about."""
     from planner import pipeline
+
+    made = pipeline.planned(options, plan_file)
+    return explainer_of(made), list(made.diagnostics)
+
+
+def explainer_of(made: Planned) -> Explainer | None:
+    """What answers questions about a plan that is there; None when there is no plan to ask about."""
     from planner.evaluation.planned_values import planned_values
     from planner.explain.why import Explainer
     from planner.state.model import State
 
-    made = pipeline.planned(options, plan_file)
-    session, plan, problems = made.session, made.plan, list(made.diagnostics)
+    session, plan = made.session, made.plan
     if plan is None or session.config is None:
-        return None, problems
+        return None
     unlimited = evolve(session, options=evolve(session.options, targets=(), excludes=()))
     graph = graphs.build("eval", unlimited, plan.prior_state or State())
     context = planned_values(graph, session.config, plan, session.variables, session.schemas, session.workspace)
-    return Explainer(plan, session.config, context, session.variables), problems
+    return Explainer(plan, session.config, context, session.variables)
 
 
 def why_planned(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from planner.model.graph import Graph
     from planner.model.plan import Plan, ResourceChange
     from planner.state.model import State
+    from planner.vocabulary.address import Address
 
 DESTROY_WALKS = {"plan": "plan-destroy", "apply": "destroy"}
 """what a walk is called that destroys everything"""
@@ -53,11 +54,17 @@ def graph_facts(
         known = with_state
     facts = FactBuilder(known)
     targets, excludes = ([parse_target(text) for text in given] for given in (options.targets, options.excludes))
-    from_command(facts, walk, targets, excludes)
+    from_command(facts, walk, targets, excludes, _replacements(options.replace) if options.replace else ())
     from_changes(facts, changes, state, session.config)
     for node in asked_about:
         facts.add("asked_about", node, source=CommandLine(node))
     return facts.build()
+
+
+def _replacements(given: Iterable[str]) -> list[Address]:
+    from planner.plan.targets import addresses
+
+    return addresses(given)
 
 
 def build(walk: str, session: Session, state: State, changes: Iterable[ResourceChange] = ()) -> Graph:
@@ -92,7 +99,7 @@ def apply_facts(plan: Plan, session: Session, asked_about: Iterable[str] = ()) -
 
 def planning_facts(plan: Plan, session: Session, asked_about: Iterable[str] = ()) -> FactBase:
     """What the graph rules read to make a plan again that is there; `session` is the one it was made with."""
-    options = evolve(session.options, targets=plan.targets, excludes=plan.excludes)
+    options = evolve(session.options, targets=plan.targets, excludes=plan.excludes, replace=plan.replace)
     walk = DESTROY_WALKS["plan"] if plan.mode == "destroy" else "plan"
     return graph_facts(walk, evolve(session, options=options), plan.prior_state, (), asked_about)
 

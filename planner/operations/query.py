@@ -17,10 +17,13 @@ from planner.operations.session import Options, Session
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from planner.datalog.ask.question import Query
     from planner.datalog.engine.evaluate import Database
     from planner.datalog.engine.fact_base import FactBase
     from planner.datalog.engine.program import Program
+    from planner.datalog.front.model import Predicate
     from planner.graph.answers import Actions
     from planner.model.plan import Plan
     from planner.pipeline import Planned
@@ -63,6 +66,7 @@ def query(options: Options, words: tuple[str, ...], asked: Asked | None = None) 
     if asked.state_file is not None:
         return _ask_state(options, words, asked, asked.state_file)
     from planner import pipeline
+    from planner.explain.instances import is_about_instances
     from planner.graph.build import graph_program, user_files
 
     made = pipeline.planned(options, asked.plan_file) if asked.plan_file is not None else None
@@ -73,7 +77,8 @@ def query(options: Options, words: tuple[str, ...], asked: Asked | None = None) 
     if expression is not None:
         return _ask_graph(options, program, expression, asked, made)
     parsed, problems = _parsed(program, words[0])
-    ground, more = _ground(options, asked, made, _is_about_changes(program, parsed.predicates))
+    instances = _reads(program, parsed.predicates, is_about_instances)
+    ground, more = _ground(options, asked, made, _reads(program, parsed.predicates, _is_about_changes), instances)
     if ground is None:
         return Answers(), more
     facts = ground.facts
@@ -131,14 +136,18 @@ def _parsed(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
     return parsed, problems
 
 
-def _is_about_changes(program: Program, predicates: frozenset[str]) -> bool:
-    """Whether a question reads what only a plan can say: a relation of planned changes or of applying them, itself or
-    through rules of users."""
+def _is_about_changes(predicate: Predicate) -> bool:
+    """Whether a relation of ours is one of planned changes or of applying them, which only a plan can tell."""
+    return predicate.span.filename.startswith(("apply/", "inputs/changes"))
+
+
+def _reads(program: Program, predicates: frozenset[str], is_wanted: Callable[[Predicate], bool]) -> bool:
+    """Whether a question reads such a relation, itself or through rules of users."""
     waiting, seen = list(predicates), set(predicates)
     while waiting:
         predicate = program.predicates[waiting.pop()]
         if predicate.is_core:
-            if predicate.span.filename.startswith(("apply/", "inputs/changes")):
+            if is_wanted(predicate):
                 return True
             continue
         from planner.datalog.front.literals import atoms
@@ -155,18 +164,20 @@ def _is_about_changes(program: Program, predicates: frozenset[str]) -> bool:
 
 
 def _ground(
-    options: Options, asked: Asked, made: Planned | None, planned: bool
+    options: Options, asked: Asked, made: Planned | None, planned: bool, instances: bool = False
 ) -> tuple[_Ground | None, list[Diagnostic]]:
     """The facts of the operation that is asked about: of a plan that is there, or made where only a plan can answer."""
     from planner import pipeline
+    from planner.operations.explanations import facts_with_instances
 
     kind = asked.kind or ("apply" if made or planned else "plan")
-    if made is not None or planned or kind == "apply":
+    if made is not None or planned or instances or kind == "apply":
         mode = {"plan-destroy": "destroy", "plan-refresh-only": "refresh-only"}.get(kind, options.mode)
         made = made or pipeline.planned(evolve(options, mode=mode))
         if made.plan is None or has_errors(made.diagnostics):
             return None, list(made.diagnostics)
-        return _planned_ground(made.session, made.plan, kind), []
+        ground = _planned_ground(made.session, made.plan, kind)
+        return evolve(ground, facts=facts_with_instances(ground.facts, made)) if instances else ground, []
     session = pipeline.load_for_graph(options)
     if session.failed or session.config is None or session.state is None:
         return None, list(session.diagnostics)

@@ -82,7 +82,7 @@ def why(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof of what the words name, in the documented format: two vertices (why the first waits for the second),
     a fact, or an address (why its action is planned)."""
-    from planner.operations.explanations import GRAPH_WORDS, is_word, vertex_fact, why_planned
+    from planner.operations.explanations import GRAPH_WORDS, MOVED, is_word, vertex_fact, why_planned
 
     if len(words) == 2 and words[0] in GRAPH_WORDS:
         kind = kind or "plan"  # that is where it was decided, also for a plan in a file
@@ -90,6 +90,8 @@ def why(
     if len(words) == 2 and words[0] in GRAPH_WORDS:
         text = vertex_fact(_checked(_graph(options, kind, plan_file, True)), *words)
         return _why_fact(options, text, kind, plan_file, negated)
+    if len(words) == 2 and words[0] == MOVED:
+        return _why_moved(options, words[1], plan_file, negated)
     if len(words) == 2 and is_word(words[0]):
         return why_planned(options, words[0], words[1], plan_file, negated)
     if len(words) == 2 and not negated:
@@ -111,18 +113,58 @@ def _checked(found: Graph) -> Graph:
 
 def _why_wait(options: Options, words: tuple[str, ...], kind: str, plan_file: str | None) -> Proved:
     from planner.graph.why import MEANT, find_node, prove_wait
+    from planner.operations.explanations import is_single_instance
 
     meant = tuple(words[1] + suffix for suffix in ("", *MEANT))
     found = _checked(_graph(options, kind, plan_file, True, meant))
+    if all(is_single_instance(found, word) for word in words):
+        return _why_fact(options, f"instance_waits({_quoted(words[0])}, {_quoted(words[1])})", kind, plan_file, False)
     dependent, dependency = (find_node(found, word) for word in words)
     return prove_wait(found, dependent, dependency)
 
 
 def _why_fact(options: Options, text: str, kind: str, plan_file: str | None, negated: bool) -> Proved:
+    from planner import pipeline
+    from planner.explain.instances import is_about_instances
+    from planner.graph.build import graph_program, graph_with
+    from planner.operations.explanations import facts_with_instances, moves_ground
+    from planner.programs.rule_programs import moving_program
+
+    name = text.partition("(")[0].strip()
+    if name in moving_program().predicates and name not in graph_program().predicates:
+        ground, diagnostics = moves_ground(options, plan_file)
+        return _proved(ground, text, negated) if ground is not None else (None, diagnostics)
+    found = _checked(_graph(options, kind, plan_file, True))
+    predicate = found.program.predicates.get(name)
+    if predicate is not None and is_about_instances(predicate):
+        facts = facts_with_instances(found.database.facts, pipeline.planned(options, plan_file))
+        found = graph_with(found.program, facts, name)
+    elif predicate is not None and name not in found.database:
+        found = graph_with(found.program, found.database.facts, name)
+    return _proved(found, text, negated)
+
+
+def _why_moved(options: Options, what: str, plan_file: str | None, negated: bool) -> Proved:
+    """Why the object that lives at an address now, or that lived there, moved."""
+    from planner.operations.explanations import moves_ground
+
+    ground, diagnostics = moves_ground(options, plan_file)
+    if ground is None:
+        return None, diagnostics
+    moves: list[tuple[str, str]] = sorted(ground.database["moved"])
+    row = next((row for row in moves if what == row[1]), None) or next((row for row in moves if what == row[0]), None)
+    if row is None and not negated:
+        detail = f"No object of the state moves from or to {what}."
+        raise Failure(error("why.not_moved", "Nothing to explain", detail))
+    origin, address = row or (what, what)
+    return _proved(ground, f"moved({_quoted(origin)}, {_quoted(address)})", negated)
+
+
+def _proved(found: Graph, text: str, negated: bool) -> Proved:
+    """The proof of a fact, or that it does not hold."""
     from planner.graph.why import prove, read_query, why_not, with_nodes
     from planner.syntax.rule_syntax import Atom, Constant
 
-    found = _checked(_graph(options, kind, plan_file, True))
     query, problems = read_query(found.program, text)
     body = with_nodes(found, query).rule.body
     if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):

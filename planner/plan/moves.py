@@ -6,7 +6,7 @@ changes the state as the rules say, and turns errors that they find into diagnos
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from attrs import field, frozen
@@ -32,6 +32,7 @@ from planner.vocabulary.address import (
     Address,
     ModuleAddress,
     ResourceAddress,
+    format_key,
     parse_address,
     parse_module,
     parse_resource_instance,
@@ -102,17 +103,7 @@ def explicit_statements(config: Config) -> list[MoveStatement]:
 def implied_statements(config: Config, state: State, explicit: list[MoveStatement]) -> list[MoveStatement]:
     """Moves that adding or removing `count` implies, as rules/plan/implied_moves.dl derives them."""
     facts = FactBuilder()
-    objects: dict[str, tuple[Address, ResourceDecl | ModuleCall]] = {}
-    for thing, declaration, keys in _counted(config, state):
-        name = str(thing)
-        objects[name] = (thing, declaration)
-        facts.add("repeats_by", name, repetition_argument(declaration))
-        for key, word in ((None, "none"), (0, "zero")):
-            if key in keys:
-                facts.add("known_key", name, word)
-            named = _with_key(thing, key) if isinstance(thing, ModuleAddress) else thing
-            if any(s.from_.mentions(named) or s.to.mentions(named) for s in explicit):
-                facts.add("mentioned_in_move", name, word)
+    objects = _state_counts(facts, config, state, explicit)
     if not objects:
         return []
     found: list[MoveStatement] = []
@@ -123,6 +114,25 @@ def implied_statements(config: Config, state: State, explicit: list[MoveStatemen
         ends = implied_endpoints(from_, to)
         found.append(MoveStatement(f"count of {name}", len(explicit) + len(found), *ends, span, implied=True))
     return found
+
+
+def _state_counts(
+    facts: FactBuilder, config: Config, state: State, explicit: list[MoveStatement]
+) -> dict[str, tuple[Address, ResourceDecl | ModuleCall]]:
+    """Add what rules/plan/implied_moves.dl reads; what the facts are about, by name."""
+    objects: dict[str, tuple[Address, ResourceDecl | ModuleCall]] = {}
+    for thing, declaration, keys in _counted(config, state):
+        name = str(thing)
+        objects[name] = (thing, declaration)
+        facts.add("repeats_by", name, repetition_argument(declaration), source=declaration.span)
+        for key, word in ((None, "none"), (0, "zero")):
+            if key in keys:
+                facts.add("known_key", name, word, source=StateEntry(str(_with_key(thing, key))))
+            named = _with_key(thing, key) if isinstance(thing, ModuleAddress) else thing
+            by = next((s for s in explicit if s.from_.mentions(named) or s.to.mentions(named)), None)
+            if by is not None:
+                facts.add("mentioned_in_move", name, word, source=by.span)
+    return objects
 
 
 def _counted(
@@ -170,12 +180,50 @@ def apply_moves(config: Config, state: State) -> MoveResults:
 def move_facts(statements: list[MoveStatement], state: State) -> FactBase:
     """What the rules of rules/plan/moves.dl read."""
     facts = FactBuilder()
+    _add_moves(facts, statements, state)
+    return facts.build()
+
+
+def asked_facts(config: Config, state: State, targets: Iterable[str], excludes: Iterable[str]) -> FactBase:
+    """Everything about moves, for questions."""
+    results = apply_moves(config, state)
+    facts = FactBuilder(command_line("plan", targets, excludes))
+    _state_counts(facts, config, state, [s for s in results.statements if not s.implied])
+    _add_moves(facts, list(results.statements), state)
+    _add_ends(facts, results)
+    return facts.build()
+
+
+def moved_back(state: State, origins: Mapping[str, str]) -> State:
+    """The state as it was before its objects moved. `origins`: where the instance at each address was."""
+    builder = StateBuilder(state)
+    known = (resource.address + format_key(instance.key) for resource, instance in state.instances())
+    left = {to: origins[to] for to in known if origins.get(to, to) != to}
+    while left:
+        for to in sorted(left, key=sort_key):
+            if left[to] not in left:  # else somebody else is still there
+                _move(builder, to, left.pop(to))
+    return builder.snapshot()
+
+
+def _move(builder: StateBuilder, origin: str, to: str) -> None:
+    here, there = parse_resource_instance(origin), parse_resource_instance(to)
+    module = str(there.module)
+    builder.move(str(here.resource), here.key, module, there.mode, there.type, there.name, there.key)
+
+
+def _add_moves(facts: FactBuilder, statements: list[MoveStatement], state: State) -> None:
     _state_statements(facts, statements)
     _state_steps(facts, statements, state)
     origins = sorted((row[0] for row in facts.rows("in_prior_state")), key=sort_key)
     for position, origin in enumerate(origins):
         facts.add("address_order", origin, position, source=StateEntry(origin))
-    return facts.build()
+
+
+def _add_ends(facts: FactBuilder, results: MoveResults) -> None:
+    for to, move in results.moves.items():
+        for end in map(parse_resource_instance, (to, move.origin)):
+            facts.add("move_end", str(end), str(end.config), str(end.resource), source=StateEntry(move.origin))
 
 
 def _state_statements(facts: FactBuilder, statements: list[MoveStatement]) -> None:
@@ -246,9 +294,7 @@ def _moved_state(state: State, statements: list[MoveStatement], derived: Databas
     ranks = {(origin, at): rank for origin, at, rank in derived["arrives"]}
     # what makes room goes before what comes there
     for origin, to in sorted(derived["moved"], key=lambda row: (ranks[row], sort_key(row[0]))):
-        here, there = parse_resource_instance(origin), parse_resource_instance(to)
-        module = str(there.module)
-        builder.move(str(here.resource), here.key, module, there.mode, there.type, there.name, there.key)
+        _move(builder, origin, to)
         moves[to] = Move(origin, implied=to not in by_block)
     cycles: dict[str, list[str]] = {}
     for name, representative in derived.sorted("move_cycle"):
@@ -270,9 +316,7 @@ def check_targets(results: MoveResults, targets: Iterable[str], excludes: Iterab
     facts = FactBuilder(command_line("plan", targets, excludes))
     if not facts.rows("target") and not facts.rows("exclude"):
         return []
-    for to, move in results.moves.items():
-        for end in map(parse_resource_instance, (to, move.origin)):
-            facts.add("move_end", str(end), str(end.config), str(end.resource), source=StateEntry(move.origin))
+    _add_ends(facts, results)
     outside = {row[0] for row in evaluate(limit_program(), facts.build(), ["outside_limits"])["outside_limits"]}
     if not outside:
         return []

@@ -20,16 +20,19 @@ def command_line(
 ) -> FactBase:
     """The facts about what the command line names."""
     facts = FactBuilder()
-    from_command(facts, walk, *(_addresses(given) for given in (targets, excludes, replacements)))
+    from_command(facts, walk, *(addresses(given) for given in (targets, excludes, replacements)))
     return facts.build()
 
 
-def _addresses(given: Iterable[str]) -> Iterable[Address]:
+def addresses(given: Iterable[str]) -> list[Address]:
+    """The addresses that texts are; what is none was refused long before."""
+    found: list[Address] = []
     for text in given:
         try:
-            yield parse_address(text)
+            found.append(parse_address(text))
         except AddressError:
-            continue  # refused long before
+            continue
+    return found
 
 
 class InstanceLimits:

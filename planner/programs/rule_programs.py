@@ -32,6 +32,11 @@ def move_program() -> Program:
     return program("implied_moves", "moves", "move_errors")
 
 
+def moving_program() -> Program:
+    """All about moves, for those who ask: also whether the command line leaves out a part of one."""
+    return program("inputs/command", "graph/instances", "implied_moves", "moves", "move_errors", "move_limits")
+
+
 def limit_program() -> Program:
     """What -target, -exclude and -replace mean for instances, and what instances of one resource wait for."""
     return program("inputs/command", "inputs/config", "graph/instances", "graph/own_references", "move_limits")

@@ -126,3 +126,67 @@ def test_cut(planner, work):
     assert cycle["edges"][0]["rule"].startswith("graph/references.")
     assert planner("cut", "-type=nothing").code == 1
     assert planner("cut", "word").code == 1
+
+
+INSTANCES = """resource "terraform_data" "net" {}
+resource "terraform_data" "web" {
+  for_each = toset(["a", "b"])
+  input    = terraform_data.net.id
+}
+"""
+
+
+def test_single_instances_within_and_out_of_targets(planner, work: Path):
+    (work / "main.tf").write_text(INSTANCES, encoding="utf-8")
+    a, b = 'terraform_data.web["a"]', 'terraform_data.web["b"]'
+    ran = planner("why", "targeted", f"-target={a}", a)
+    assert ran.code == 0 and f"command line -target={a}" in ran.out and "main.tf:2" in ran.out
+    ran = planner("why", "targeted", f"-target={a}", b)
+    assert ran.code == 1 and f"would need covers_instance(T, {b})" in ran.err
+    assert planner("why", "-not", "targeted", f"-target={a}", b).code == 0
+    ran = planner("why", "targeted", f"-target={a}", 'terraform_data.web["c"]')
+    assert ran.code == 1 and 'would need walked(terraform_data.web["c"], ' in ran.err
+    ran = planner("why", "excluded", f"-exclude={a}", a)
+    assert ran.code == 0 and f"command line -exclude={a}" in ran.out
+    ran = planner("why", "excluded", "-exclude=terraform_data.net", a)
+    assert ran.code == 0 and "main.tf:4" in ran.out
+    assert planner("why", "excluded", f"-exclude={a}", b).code == 1
+
+
+def test_facts_about_instances(planner, work: Path):
+    text = INSTANCES + 'resource "terraform_data" "self" {\n  count = 2\n  depends_on = [terraform_data.self]\n}\n'
+    (work / "main.tf").write_text(INSTANCES, encoding="utf-8")
+    ran = planner("why", 'unmatched("target", "terraform_data.wep")', "-target=terraform_data.wep")
+    assert ran.code == 0 and "neither the configuration nor the state has terraform_data.wep" in ran.out
+    ran = planner("query", "takes_part(I)", '-target=terraform_data.web["a"]')
+    assert ran.out.split() == ["I", "-" * 23, "terraform_data.net", 'terraform_data.web["a"]']
+    (work / "main.tf").write_text(text, encoding="utf-8")
+    ran = planner("why", "terraform_data.self[1]", "terraform_data.self[0]")
+    assert ran.code == 0 and "is no instance in particular: all are meant" in ran.out and "main.tf:8" in ran.out
+
+
+def test_moved(planner, work: Path):
+    (work / "main.tf").write_text('resource "terraform_data" "a" {}\n', encoding="utf-8")
+    assert planner("apply", "-auto-approve").code == 0
+    text = 'resource "terraform_data" "b" {}\nmoved {\n  from = terraform_data.a\n  to   = terraform_data.b\n}\n'
+    (work / "main.tf").write_text(text, encoding="utf-8")
+    for address in ("terraform_data.a", "terraform_data.b"):
+        ran = planner("why", "moved", address)
+        assert ran.code == 0 and "main.tf:2: moved {" in ran.out and "state terraform_data.a" in ran.out
+    assert planner("why", "moved", "terraform_data.c").code == 1
+    ran = planner("why", "-not", "moved", "terraform_data.c")
+    assert ran.code == 0 and "does not hold" in ran.out
+    ran = planner("why", 'outside_limits("terraform_data.a")', "-target=terraform_data.b")
+    assert ran.code == 0 and "no -target stands for terraform_data.a" in ran.out
+    assert planner("plan", "-out=p.tfplan").code == 0
+    assert planner("why", "-plan=p.tfplan", "moved", "terraform_data.b").code == 0
+
+
+def test_removed(planner, work: Path):
+    (work / "main.tf").write_text('resource "terraform_data" "a" {}\n', encoding="utf-8")
+    assert planner("apply", "-auto-approve").code == 0
+    (work / "main.tf").write_text("removed {\n  from = terraform_data.a\n}\n", encoding="utf-8")
+    ran = planner("why", 'removed_by("terraform_data.a", 0, "keep")')
+    assert ran.code == 0 and "main.tf:1: removed {" in ran.out and "no later removed block" in ran.out
+    ran = planner("why", "forget", "terraform_data.a")
+    assert ran.code == 0 and "main.tf:1: removed {" in ran.out

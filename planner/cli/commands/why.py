@@ -20,8 +20,10 @@ HELP = """Explains, rule by rule, why something holds:
   planner why unknown VALUE     why a value is only known after the apply:
                                 terraform_data.web[0].id, output.NAME,
                                 local.NAME, module.net.id, module.net.local.x
-  planner why targeted NODE     why -target or -exclude keeps NODE (selected)
+  planner why targeted NODE     why -target or -exclude keeps NODE (selected),
+                                or a single instance: terraform_data.web["a"]
   planner why excluded NODE     why -exclude leaves it out (excluded)
+  planner why moved ADDRESS     why an object of the state lives elsewhere now
   planner why forced NODE       why it is created before it is destroyed
                                 though it does not ask for that itself
                                 (forced_create_before_destroy)
