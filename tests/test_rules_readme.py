@@ -56,8 +56,8 @@ def test_the_tutorial_is_true(tmp_path: Path) -> None:
 
 
 def test_every_word_of_the_language_is_explained() -> None:
-    from planner.datalog.engine.native import OPERATORS
     from planner.datalog.front.functions import FUNCTIONS, TESTS
+    from planner.datalog.front.operators import OPERATORS
     from planner.syntax.rule_tables import tables
 
     directives = [word for word in tables().words.values() if word[0] == "." and len(word) > 1]

@@ -13,6 +13,7 @@ from planner.batch.ask import failed_units, over_plans
 from planner.batch.batch import Batch, BatchOptions, own_rules
 from planner.batch.facts import fleet_source
 from planner.batch.schedule import Listener
+from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.evaluate import Database
 from planner.datalog.engine.program import Program
 from planner.datalog.explain.proof import proof_json
@@ -135,7 +136,7 @@ def _three_valued(own: Files, closed: frozenset[str]) -> tuple[Modal, Program, l
     modal, more = rewrite(plain, keys=KEYS)
     if modal is None:
         raise Failure([*problems, *more])
-    program, wrong = Program.load([*core_files(), ("policies", modal.text)])
+    program, wrong = load_program([*core_files(), ("policies", modal.text)])
     if program is None:
         raise Failure([d for d in wrong if d.is_error])
     return modal, program, [*problems, *more]

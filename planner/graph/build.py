@@ -8,6 +8,7 @@ from pathlib import Path
 
 from attrs import evolve
 
+from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.engine.program import Program
@@ -29,7 +30,7 @@ def graph_program(own: Files = ()) -> Program:
     """The rules of rules/inputs, rules/graph and rules/apply, together with the user's own. Raises Failure when a file
     is broken."""
     core = core_files()
-    program, diagnostics = Program.load([*core, *own], core=[name for name, _ in core])
+    program, diagnostics = load_program([*core, *own], core=[name for name, _ in core])
     if program is None:
         raise Failure([d for d in diagnostics if d.is_error])
     return program

@@ -300,11 +300,11 @@ def _ask_state(options: Options, words: tuple[str, ...], asked: Asked, path: str
 
 def _state_program() -> Program:
     """The relations of a state alone: their declarations, and no rules."""
-    from planner.datalog.engine.program import Program
+    from planner.datalog.engine.cache import load_program
     from planner.support.assets import rules_path
 
     names = ("atoms.dl", "inputs/state.dl")
-    program, diagnostics = Program.load([(name, (rules_path() / name).read_text(encoding="utf-8")) for name in names])
+    program, diagnostics = load_program([(name, (rules_path() / name).read_text(encoding="utf-8")) for name in names])
     if program is None:
         raise Failure([d for d in diagnostics if d.is_error])
     return program

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from attrs import evolve, field, frozen
 
+from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.program import Program
 from planner.datalog.front.model import Rule
 from planner.datalog.tools.suite import Outcome, bounded, run, untested
@@ -157,7 +158,7 @@ def load(files: Files, name: str) -> tuple[Program | None, list[Diagnostic]]:
     names = {file for file, _text in core}
     # a user's file may be called like one of the product's and is no part of it for that
     own = [(f"./{file}" if file in names else file, text) for file, text in files]
-    program, diagnostics = Program.load([*core, *own], core=names)
+    program, diagnostics = load_program([*core, *own], core=names)
     return program, [d for d in diagnostics if d.is_error or d.subject is None or d.subject.filename not in names]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache, cached_property
 
+from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.program import Program
 from planner.policy.facts import Reads
 from planner.policy.interest import Interest
@@ -54,7 +55,7 @@ def load_policies(files: Files, closed: frozenset[str] = frozenset()) -> tuple[P
     """Check policy files; None when a diagnostic is an error. What the files named in `closed` declare is theirs: rules
     elsewhere cannot add to it."""
     core = core_files()
-    program, problems = Program.load([*core, *files], core=[name for name, _ in core])
+    program, problems = load_program([*core, *files], core=[name for name, _ in core])
     problems = [d for d in problems if d.subject is None or d.subject.filename not in dict(core)]
     if program is None:
         return None, problems
@@ -64,7 +65,7 @@ def load_policies(files: Files, closed: frozenset[str] = frozenset()) -> tuple[P
     modal, more = rewrite(program)
     if modal is None:
         return None, [*problems, *more]
-    modal_program, wrong = Program.load([*core, ("policies", modal.text)])
+    modal_program, wrong = load_program([*core, ("policies", modal.text)])
     if modal_program is None:
         raise Failure([d for d in wrong if d.is_error])
     return Policies(files, program, modal, modal_program), problems

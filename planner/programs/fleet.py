@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.program import Program
 from planner.support.assets import rules_path
 from planner.vocabulary.diagnostic import Diagnostic, Failure
@@ -28,7 +29,7 @@ def batch_program(own: Files = ()) -> Program:
 def checked(own: Files) -> tuple[Program, list[Diagnostic]]:
     """The program with users' files, and warnings about these. Raises Failure."""
     core = core_files()
-    program, problems = Program.load([*core, *own], core=[name for name, _ in core])
+    program, problems = load_program([*core, *own], core=[name for name, _ in core])
     if program is None:
         raise Failure([d for d in problems if d.is_error])
     return program, [d for d in problems if d.subject is None or d.subject.filename not in dict(core)]

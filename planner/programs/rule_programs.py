@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.program import Program
 from planner.support.assets import rules_path
 from planner.vocabulary.diagnostic import Failure
@@ -15,7 +16,7 @@ ACTION_CLASSES = "shared/action_classes"
 def program(*names: str) -> Program:
     """The program of these files (without `.dl`), of rules/plan where no folder is named. Raises Failure when one is
     broken."""
-    loaded, diagnostics = Program.load(rule_files(*names))
+    loaded, diagnostics = load_program(rule_files(*names))
     if loaded is None:
         raise Failure([d for d in diagnostics if d.is_error])
     return loaded

@@ -438,9 +438,9 @@ def test_plans_with_one_wrong_part(applied: tuple[dict[str, Any], bytes], member
 
 
 def test_a_rule_file_with_an_error_is_named() -> None:
-    from planner.datalog.engine.program import Program
+    from planner.datalog.engine.cache import load_program
 
-    program, problems = Program.load([("policy/broken.dl", "\np(X) :- q(X\n")])
+    program, problems = load_program([("policy/broken.dl", "\np(X) :- q(X\n")])
     assert program is None
     subject = problems[0].subject
     assert subject is not None and subject.source.filename == "policy/broken.dl"

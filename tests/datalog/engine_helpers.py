@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.engine.program import Program
@@ -15,7 +16,7 @@ from planner.vocabulary.diagnostic import Diagnostic
 
 def program(text: str, name: str = "rules.dl") -> Program:
     """A program that has to be without errors."""
-    loaded, diagnostics = Program.load([(name, text)])
+    loaded, diagnostics = load_program([(name, text)])
     assert loaded is not None, "\n".join(map(shown, diagnostics))
     return loaded
 

@@ -8,9 +8,9 @@ import pytest
 from engine_helpers import program, shown
 
 from planner.datalog.engine import build
+from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase
-from planner.datalog.engine.program import Program
 from planner.datalog.explain.search import Prover
 from planner.datalog.tools.cases import load_cases, run_case
 
@@ -76,7 +76,7 @@ def test_mistakes_in_cases(text: str, message: str) -> None:
 
 
 def test_rules_and_cases_do_not_mix() -> None:
-    loaded, diagnostics = Program.load([("x.dl", RULES + '.case "x"\n.want none edge.')])
+    loaded, diagnostics = load_program([("x.dl", RULES + '.case "x"\n.want none edge.')])
     assert loaded is None
     assert {d.summary for d in diagnostics} == {"Case in a rule file"}
 
@@ -94,10 +94,10 @@ FILES = [("graph/paths.dl", RULES + "/// unread\n.decl unread(a: symbol)\nunread
 
 
 def test_a_cached_program_is_the_program(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, first_diagnostics = Program.load(FILES)
+    first, first_diagnostics = load_program(FILES)
     assert len(list(cache.glob("rules-*"))) == 1
     monkeypatch.setattr(build, "build_program", None)  # from here on only the cache can answer
-    second, second_diagnostics = Program.load(FILES)
+    second, second_diagnostics = load_program(FILES)
     assert first is not None
     assert second is not None
     assert list(map(shown, second_diagnostics)) == list(map(shown, first_diagnostics))
@@ -116,27 +116,27 @@ def test_a_cached_program_is_the_program(cache: Path, monkeypatch: pytest.Monkey
 
 
 def test_another_text_another_program(cache: Path) -> None:
-    Program.load(FILES)
-    Program.load([(FILES[0][0], FILES[0][1] + "// more\n")])
-    Program.load([("other.dl", FILES[0][1])])
-    Program.load(FILES, core=set())
+    load_program(FILES)
+    load_program([(FILES[0][0], FILES[0][1] + "// more\n")])
+    load_program([("other.dl", FILES[0][1])])
+    load_program(FILES, core=set())
     assert len(list(cache.glob("rules-*"))) == 4
 
 
 def test_a_damaged_cache_is_made_again(cache: Path) -> None:
-    Program.load(FILES)
+    load_program(FILES)
     (path,) = cache.glob("rules-*")
     good = path.read_bytes()
     for damaged in (b"", b"rubbish", good[:100], good[:-50]):
         path.write_bytes(damaged)
-        loaded, _ = Program.load(FILES)
+        loaded, _ = load_program(FILES)
         assert loaded is not None
         assert evaluate(loaded, FactBase.build({"edge": [("a", "b")]}))["path"] == {("a", "b")}
         assert loaded.rules[0].text == "path(A, B) :- edge(A, B)."
 
 
 def test_mistakes_are_not_cached(cache: Path) -> None:
-    loaded, diagnostics = Program.load([("x.dl", "p(A).")])
+    loaded, diagnostics = load_program([("x.dl", "p(A).")])
     assert loaded is None
     assert diagnostics
     assert list(cache.glob("rules-*")) == []
@@ -145,5 +145,5 @@ def test_mistakes_are_not_cached(cache: Path) -> None:
 def test_without_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    loaded, _ = Program.load(FILES)
+    loaded, _ = load_program(FILES)
     assert loaded is not None

@@ -12,6 +12,7 @@ from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Prover
+from planner.datalog.explain.why_not import why_not
 
 RULES = """
 /// reference
@@ -194,7 +195,7 @@ def test_the_checker_sees_forged_proofs() -> None:
 
 
 def obstacles(database: Database, predicate: str, row: tuple[Any, ...]) -> list[tuple[str, str]] | None:
-    found = Prover(database.program, database).why_not(predicate, row)
+    found = why_not(Prover(database.program, database), predicate, row)
     return None if found is None else [(o.rule.name, o.text) for o in found]
 
 
@@ -213,7 +214,7 @@ def test_why_not_names_the_furthest_literal() -> None:
     database = derived(RULES, {"reference": [("a", "a", "x"), ("c", "d", "x")], "pruned": [("c",)]})
     assert obstacles(database, "edge", ("a", "a")) == [("rules.1", "a != a")]
     assert obstacles(database, "edge", ("c", "d")) == [("rules.1", "not pruned(c)")]
-    found = Prover(database.program, database).why_not("edge", ("c", "d"))
+    found = why_not(Prover(database.program, database), "edge", ("c", "d"))
     assert found is not None
     assert found[0].assignment == {"A": "c", "B": "d"}
 

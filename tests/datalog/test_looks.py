@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.compiled import UNSEEN, Look
 from planner.datalog.engine.looks import collapsed
 from planner.datalog.engine.program import Program
@@ -28,7 +29,7 @@ DECLARATIONS = """
 
 
 def program(rules: str) -> Program:
-    loaded, diagnostics = Program.load([("a.dl", DECLARATIONS + rules)])
+    loaded, diagnostics = load_program([("a.dl", DECLARATIONS + rules)])
     assert loaded is not None, diagnostics
     return loaded
 

@@ -8,7 +8,13 @@ import pytest
 from engine_helpers import derived
 
 from planner.datalog.engine import native
+from planner.datalog.front.operators import OPERATORS
 from planner.datalog.front.values import TRUE, Fraction
+
+
+def test_every_operator_that_is_declared_has_a_function() -> None:
+    assert native.OPERATORS.keys() == OPERATORS.keys()
+
 
 RULES = """
 /// edge

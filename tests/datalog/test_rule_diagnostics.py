@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from engine_helpers import check_golden, shown
 
-from planner.datalog.engine.program import Program
+from planner.datalog.engine.cache import load_program
 from planner.vocabulary.diagnostic import has_errors
 
 HERE = Path(__file__).parent / "diagnostics"
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent / "diagnostics"
 
 @pytest.mark.parametrize("path", sorted(HERE.glob("*.dl")), ids=lambda p: p.stem)
 def test_golden(path: Path) -> None:
-    program, diagnostics = Program.load([(path.name, path.read_text(encoding="utf-8"))])
+    program, diagnostics = load_program([(path.name, path.read_text(encoding="utf-8"))])
     assert diagnostics
     assert (program is None) == has_errors(diagnostics)
     check_golden(path.with_suffix(".err"), "\n\n".join(map(shown, diagnostics)) + "\n")
@@ -43,13 +43,13 @@ def test_there_are_many_kinds_of_mistakes() -> None:
 
 def test_users_rules_and_the_product() -> None:
     files = [(name, (HERE / "core" / name).read_text(encoding="utf-8")) for name in ("core.dl", "user.dl")]
-    program, diagnostics = Program.load(files, core={"core.dl"})
+    program, diagnostics = load_program(files, core={"core.dl"})
     assert program is None
     check_golden(HERE / "core" / "user.err", "\n\n".join(map(shown, diagnostics)) + "\n")
 
 
 def test_users_rules_may_add_to_open_predicates() -> None:
     core = (HERE / "core" / "core.dl").read_text(encoding="utf-8")
-    program, diagnostics = Program.load([("core.dl", core), ("user.dl", 'extra("a", "b").')], core={"core.dl"})
+    program, diagnostics = load_program([("core.dl", core), ("user.dl", 'extra("a", "b").')], core={"core.dl"})
     assert program is not None
     assert diagnostics == []

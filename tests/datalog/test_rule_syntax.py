@@ -12,9 +12,9 @@ from engine_helpers import shown
 from random_programs import RandomProgram
 
 from planner.datalog.engine.build import build_program
+from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase
-from planner.datalog.engine.program import Program
 from planner.support.assets import grammar_path, rules_path
 from planner.syntax.rule_parse import parse_query, parse_rules
 from planner.syntax.rule_syntax import Constant, Declaration, RuleSyntax, Want
@@ -120,7 +120,7 @@ def test_the_example_of_the_readme() -> None:
     readme = (rules_path() / "README.md").read_text(encoding="utf-8")
     code = re.search(r"```datalog\n(// A comment.*?)```", readme, re.DOTALL)
     assert code is not None
-    program, diagnostics = Program.load([("example.dl", code[1])])
+    program, diagnostics = load_program([("example.dl", code[1])])
     assert program is not None
     assert list(map(shown, diagnostics)) == []
 

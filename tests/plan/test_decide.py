@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from planner.datalog.engine.program import Program
+from planner.datalog.engine.cache import load_program
 from planner.plan import decide as module
 from planner.plan.decide import Facts, decide
 from planner.programs.rule_programs import decision_program
@@ -20,7 +20,7 @@ replaced(I) :- to_import(I), dependency_pending(I, R), starts_with(R, "module.")
 @pytest.fixture
 def with_own_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The rules of the product and two more, which look at values."""
-    program, diagnostics = Program.load([*decision_program().files, ("own.dl", OWN)])
+    program, diagnostics = load_program([*decision_program().files, ("own.dl", OWN)])
     assert program is not None, diagnostics
     monkeypatch.setattr(module, "decision_program", lambda: program)
     module._seen.cache_clear()

@@ -18,7 +18,7 @@ from planner.vocabulary.diagnostic import Diagnostic, has_errors
 def build_program(
     files: Sequence[tuple[str, str]], core: Collection[str] | None
 ) -> tuple[Program | None, list[Diagnostic]]:
-    """See Program.load."""
+    """See load_program."""
     diagnostics: list[Diagnostic] = []
     linker = Linker(core)
     parsed = []

@@ -23,20 +23,40 @@ _FORMAT = 1
 _MOST_PROGRAMS = 50
 
 
-def load_cached(
+def load_program(
+    files: Sequence[tuple[str, str]], core: Collection[str] | None = None
+) -> tuple[Program | None, list[Diagnostic]]:
+    """Parse, check, stratify and compile rule files given as (name, text). Names are as diagnostics print them;
+    without `.dl` they begin the names of rules (`graph/references.dl` gives `graph/references.1`...).
+
+    `core` are the names of the files that belong to the product: other files may not change what those declare,
+    except by adding rules to predicates declared `.open`. None: all files are equal.
+
+    The program is None if a diagnostic is an error. A program without errors is kept in the user's cache under the
+    digest of its text."""
+    program, diagnostics = _kept_or_built(files, core)
+    if program is not None:
+        program.files = tuple(files)
+    return program, diagnostics
+
+
+def _kept_or_built(
     files: Sequence[tuple[str, str]], core: Collection[str] | None
 ) -> tuple[Program | None, list[Diagnostic]]:
-    """See Program.load."""
     name = f"rules-{key(files, core)}"
     found = _read(name, {name: Source(name, text) for name, text in files})
     if found is not None:
         return found
-    from planner.datalog.engine.build import build_program
-
-    program, diagnostics = build_program(files, core)
+    program, diagnostics = _built(files, core)
     if program is not None:
         _write(name, program, diagnostics)
     return program, diagnostics
+
+
+def _built(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> tuple[Program | None, list[Diagnostic]]:
+    from planner.datalog.engine.build import build_program
+
+    return build_program(files, core)
 
 
 def key(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> str:

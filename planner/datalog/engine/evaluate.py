@@ -164,7 +164,7 @@ class _Evaluation:
         if step.native:
             (number,) = step.predicates
             inputs = [self.relations[n] for n in step.inputs]
-            rows = dict.fromkeys(OPERATORS[step.native].function(*inputs, self.shared))
+            rows = dict.fromkeys(OPERATORS[step.native](*inputs, self.shared))
             given = self.relations[number]
             self.relations[number] = rows | given if given else rows
             return

@@ -26,7 +26,7 @@ def evaluate_naively(program: Program, facts: FactBase) -> Relations:
         for name in stratum.predicates:
             predicate = program.predicates[name]
             if predicate.operator is not None:
-                known[name].update(OPERATORS[predicate.operator].function(*(known[i] for i in predicate.inputs), {}))
+                known[name].update(OPERATORS[predicate.operator](*(known[i] for i in predicate.inputs), {}))
         changed = True
         while changed:
             changed = False

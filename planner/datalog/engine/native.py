@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Container, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from planner.datalog.engine.json_relations import json_parts, json_values
 from planner.datalog.front.values import Row, sorted_rows
@@ -20,15 +20,6 @@ Relation = Collection[Row]
 Ends = tuple["array[int]", "array[int]"]
 Shared = dict[int, "Condensed"]
 """what operators worked out of a relation (by its identity), for others that take the same one in one evaluation"""
-
-
-class Operator(NamedTuple):
-    """`inputs` are the arities of the relations it takes, `columns` the arity of its result. The function takes the
-    relations and what operators share."""
-
-    inputs: tuple[int, ...]
-    columns: int
-    function: Callable[..., Relation]
 
 
 class Condensed:
@@ -302,13 +293,14 @@ def _leads(graph: dict[Any, list[Any]], start: Any, end: Any) -> bool:
     return False
 
 
-OPERATORS: dict[str, Operator] = {
-    "closing": Operator((2, 2), 2, closing),
-    "closure": Operator((2,), 2, closure),
-    "json_parts": Operator((3,), 5, json_parts),
-    "json_values": Operator((3,), 4, json_values),
-    "levels": Operator((2,), 2, levels),
-    "reachable": Operator((2, 1), 1, reachable),
-    "reduction": Operator((2,), 2, reduction),
-    "scc": Operator((2,), 2, scc),
+OPERATORS: dict[str, Callable[..., Relation]] = {
+    "closing": closing,
+    "closure": closure,
+    "json_parts": json_parts,
+    "json_values": json_values,
+    "levels": levels,
+    "reachable": reachable,
+    "reduction": reduction,
+    "scc": scc,
 }
+"""by their names (planner.datalog.front.operators): each takes its relations and what operators share"""

@@ -1,14 +1,13 @@
-"""Program: rule files, parsed, checked, put into strata and compiled; kept in the user's cache."""
+"""Program: rule files, parsed, checked, put into strata and compiled (planner.datalog.engine.cache loads them)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from types import CodeType
 from typing import Any
 
 from planner.datalog.engine.compiled import Compiled, namespace
 from planner.datalog.front.model import Predicate, Rule, Stratum
-from planner.vocabulary.diagnostic import Diagnostic
 
 
 class Program:
@@ -28,25 +27,6 @@ class Program:
         self._rules: list[Rule] | None = None
         self._functions: dict[str, Any] | None = None
         self._needed: dict[frozenset[str], frozenset[int]] = {}
-
-    @classmethod
-    def load(
-        cls, files: Sequence[tuple[str, str]], core: Collection[str] | None = None
-    ) -> tuple[Program | None, list[Diagnostic]]:
-        """Parse, check, stratify and compile rule files given as (name, text). Names are as diagnostics print them;
-        without `.dl` they begin the names of rules (`graph/references.dl` gives `graph/references.1`...).
-
-        `core` are the names of the files that belong to the product: other files may not change what those declare,
-        except by adding rules to predicates declared `.open`. None: all files are equal.
-
-        The program is None if a diagnostic is an error. A program without errors is kept in the user's cache under the
-        digest of its text."""
-        from planner.datalog.engine.cache import load_cached
-
-        program, diagnostics = load_cached(files, core)
-        if program is not None:
-            program.files = tuple(files)
-        return program, diagnostics
 
     @property
     def rules(self) -> list[Rule]:

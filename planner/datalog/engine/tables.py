@@ -20,11 +20,11 @@ def derived(files: Sequence[tuple[str, str]], want: Iterable[str]) -> dict[str, 
     known = _read(name)
     if known is not None:
         return known
+    from planner.datalog.engine.cache import load_program
     from planner.datalog.engine.evaluate import evaluate
     from planner.datalog.engine.fact_base import FactBuilder
-    from planner.datalog.engine.program import Program
 
-    program, diagnostics = Program.load(files)
+    program, diagnostics = load_program(files)
     if program is None:
         raise Failure([d for d in diagnostics if d.is_error])
     database = evaluate(program, FactBuilder().build(), wanted)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from planner.datalog.engine.evaluate import Database
 from planner.datalog.engine.naive import aggregate_value
@@ -22,9 +22,6 @@ from planner.datalog.front.model import Rule
 from planner.datalog.front.order import join_order
 from planner.datalog.front.values import Row, sort_key
 from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Literal, Negation, Term, Variable, Wildcard
-
-if TYPE_CHECKING:
-    from planner.datalog.explain.why_not import Obstacle
 
 # Of more ways than this to derive one row, the most promising are followed: a vertex may have ten thousand edges.
 MOST_FOLLOWED = 32
@@ -186,12 +183,6 @@ class Prover:
         if row not in self.database[predicate]:
             return None
         return self._prove((predicate, row))
-
-    def why_not(self, predicate: str, row: Row) -> list[Obstacle] | None:
-        """What keeps each rule from deriving the row (see why_not.py); None if it holds."""
-        from planner.datalog.explain.why_not import why_not
-
-        return why_not(self, predicate, row)
 
     # -------- search
 

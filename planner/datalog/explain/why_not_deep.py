@@ -16,7 +16,7 @@ from typing import Any
 from planner.datalog.engine.terms import value_of
 from planner.datalog.explain.render import json_row
 from planner.datalog.explain.search import Prover
-from planner.datalog.explain.why_not import Obstacle
+from planner.datalog.explain.why_not import Obstacle, why_not
 from planner.datalog.front.values import Row, decode
 from planner.syntax.rule_syntax import Atom
 
@@ -34,7 +34,7 @@ def _below(
 ) -> list[dict[str, Any]]:
     found = []
     above |= {(predicate, row)}
-    for obstacle in prover.why_not(predicate, row) or ():
+    for obstacle in why_not(prover, predicate, row) or ():
         written = obstacle_json(obstacle)
         goal = _goal(obstacle)
         if goal is not None:

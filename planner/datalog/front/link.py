@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from itertools import count
 
-from planner.datalog.engine.native import OPERATORS
 from planner.datalog.front.functions import FUNCTIONS, TESTS
 from planner.datalog.front.literals import inner_variables, outer_names, renamed
 from planner.datalog.front.model import ANY, BASE_TYPES, Column, ColumnType, Predicate, Rule
+from planner.datalog.front.operators import OPERATORS
 from planner.syntax.rule_syntax import (
     Aggregate,
     Atom,
