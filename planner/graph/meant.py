@@ -10,7 +10,7 @@ from attrs import evolve
 from planner.datalog.ask.question import Query
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Predicate
-from planner.graph.why import meant_node
+from planner.graph.names import meant_node, nearest_node
 from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Constant, Literal, Negation, Term, Variable
 from planner.vocabulary.diagnostic import Diagnostic, warning
 from planner.vocabulary.span import Span
@@ -75,8 +75,6 @@ class _Reader:
         found = meant_node(self.nodes, term.value)
         if found is not None:
             return Constant(found, term.start, term.end)
-        from planner.graph.verbs import nearest_node
-
         detail = f'The graph has no vertex "{term.value}".{nearest_node(term.value, self.nodes)}'
         span = Span(self.source, term.start, term.end)
         self.problems.append(warning("query.unknown_node", "No such vertex", detail, span))

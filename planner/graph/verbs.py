@@ -11,10 +11,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from planner.graph.why import meant_node
+from planner.graph.names import address_part, meant_node, nearest_node
 from planner.syntax.node_sets import Call, Combination, Name, NodeSet
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
-from planner.vocabulary.nearest import did_you_mean
 
 Adjacency = dict[str, list[str]]
 
@@ -238,14 +237,3 @@ def glob(text: str) -> re.Pattern[str] | None:
         at = match.end()
     parts.append(re.escape(text[at:]))
     return re.compile("".join(parts), re.DOTALL) if has_wildcard else None
-
-
-def address_part(node: str) -> str:
-    """The name of a vertex without what stands behind it in parentheses: `module.net` of `module.net (close)`."""
-    return node.rpartition(" (")[0] if node.endswith(")") else node
-
-
-def nearest_node(text: str, nodes: Iterable[str]) -> str:
-    """` Did you mean "x"?` for the vertex or address that a wrong name most likely meant, else an empty text."""
-    names = set(nodes)
-    return did_you_mean(text, sorted(names | set(map(address_part, names))))

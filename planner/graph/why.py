@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Prover
+from planner.graph.names import meant_node
 from planner.model.graph import Graph
 from planner.model.sources import source_json
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
@@ -15,17 +16,6 @@ from planner.vocabulary.nearest import did_you_mean
 if TYPE_CHECKING:
     from planner.datalog.ask.question import Query
     from planner.datalog.engine.program import Program
-
-MEANT = (" (expand)", " (destroy)", " (orphan)", " (expand, reference)", " (expand, input)", " (forget)", " (close)")
-"""what an address stands for when no vertex is called just that, the first that exists"""
-
-
-def meant_node(nodes: Any, text: str) -> str | None:
-    """The vertex that somebody means by a name or an address: in a plan graph where a resource is expanded, in an apply
-    graph its change, or its destruction if that is all that happens."""
-    if text in nodes:
-        return text
-    return next((text + suffix for suffix in MEANT if text + suffix in nodes), None)
 
 
 def find_node(graph: Graph, text: str, pruned: bool = False) -> str:

@@ -54,7 +54,7 @@ def vertex_fact(graph: Graph, word: str, what: str) -> str:
 
 def is_single_instance(graph: Graph, what: str) -> bool:
     """Whether an address is of an instance that has no vertex of its own, because one stands for its whole resource."""
-    from planner.graph.why import meant_node
+    from planner.graph.names import meant_node
     from planner.vocabulary.address import AddressError, ModuleAddress, parse_address
 
     names = {row[0] for row in graph.database["node_base"]}

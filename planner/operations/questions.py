@@ -112,7 +112,8 @@ def _checked(found: Graph) -> Graph:
 
 
 def _why_wait(options: Options, words: tuple[str, ...], kind: str, plan_file: str | None) -> Proved:
-    from planner.graph.why import MEANT, find_node, prove_wait
+    from planner.graph.names import MEANT
+    from planner.graph.why import find_node, prove_wait
     from planner.operations.explanations import is_single_instance
 
     meant = tuple(words[1] + suffix for suffix in ("", *MEANT))

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.graph import verbs
-from planner.graph.verbs import Sets, Waiting, address_part, glob
+from planner.graph.names import address_part
+from planner.graph.verbs import Sets, Waiting, glob
 from planner.syntax.node_sets import parse_node_set
 from planner.vocabulary.diagnostic import Failure
 
