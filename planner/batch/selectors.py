@@ -12,7 +12,7 @@ from attrs import frozen
 from planner.batch.git import changed_files
 from planner.batch.model import Fleet
 from planner.datalog.engine.fact_base import FactBuilder
-from planner.facts.from_command import CommandLine
+from planner.model.sources import CommandLine
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.nearest import did_you_mean
 

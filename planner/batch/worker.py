@@ -101,7 +101,7 @@ def _survey(request: Request, folder: str) -> Survey:
 @contextmanager
 def _home(request: Request) -> Iterator[None]:
     """The working directory and the environment of a unit; depth and digits as a command has them."""
-    from planner.__main__ import DEPTH, DIGITS
+    from planner.support.interpreter import DEPTH, DIGITS
 
     here = os.getcwd()
     depth, digits, collecting = sys.getrecursionlimit(), sys.get_int_max_str_digits(), gc.isenabled()

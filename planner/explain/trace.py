@@ -28,11 +28,10 @@ from planner.explain.origins import (
 )
 from planner.explain.places import ANY, Place, Places, open_parts, select
 from planner.facts.from_changes import declaration
-from planner.facts.from_command import CommandLine
 from planner.facts.from_config import configuration_address
-from planner.facts.from_state import StateEntry
 from planner.language.functions import lookup
 from planner.model.plan import Plan, ResourceChange
+from planner.model.sources import CommandLine, StateEntry
 from planner.plan.decision_sources import decision_source
 from planner.plan.triggers import watched
 from planner.programs.actions import does

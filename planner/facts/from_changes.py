@@ -10,8 +10,9 @@ from collections.abc import Iterable
 
 from planner.config.model import Config
 from planner.datalog.engine.fact_base import FactBuilder
-from planner.facts.from_state import StateEntry, add_instance, module_path
+from planner.facts.from_state import add_instance, module_path
 from planner.model.plan import ResourceChange
+from planner.model.sources import StateEntry
 from planner.state.model import State
 from planner.vocabulary.span import Span
 

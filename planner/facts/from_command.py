@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import frozen
-
 from planner.datalog.engine.fact_base import FactBuilder
+from planner.model.sources import CommandLine
 from planner.vocabulary.address import Address, ModuleAddress
-
-
-@frozen
-class CommandLine:
-    """An argument of the command line, as written."""
-
-    argument: str
 
 
 def from_command(

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from planner.datalog.engine.fact_base import FactBuilder
+from planner.model.sources import StateEntry
 from planner.state.model import InstanceKey, State
 from planner.vocabulary.address import format_key, format_resource, join
-
-
-@frozen
-class StateEntry:
-    """A place in the state: the address of an instance or output."""
-
-    address: str
 
 
 def module_path(instance: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.datalog.engine.fact_base import FactBuilder
-from planner.facts.from_state import StateEntry
+from planner.model.sources import StateEntry
 from planner.vocabulary.span import Span
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from planner.datalog.explain.search import Prover
 from planner.model.graph import Graph
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.nearest import did_you_mean
@@ -12,11 +11,13 @@ from planner.vocabulary.span import Span
 def graph_problems(graph: Graph) -> list[Diagnostic]:
     """All of them, sorted."""
     others = [*missing_providers(graph), *missing_functions(graph), *unknown_orders(graph)]
-    if not graph.database["in_cycle"]:
-        return others
+    return [*_cycles(graph), *others] if graph.database["in_cycle"] else others
+
+
+def _cycles(graph: Graph) -> list[Diagnostic]:
     from planner.graph.cycles import cycle_problems
 
-    return [*cycle_problems(graph), *others]
+    return cycle_problems(graph)
 
 
 # ---------------------------------------------------------------- providers
@@ -73,11 +74,16 @@ def missing_functions(graph: Graph) -> list[Diagnostic]:
 
 def unknown_orders(graph: Graph) -> list[Diagnostic]:
     """Addresses in users' `order_before` that nothing in the configuration has."""
-    found = []
     rows = sorted(graph.database["order_unknown"])
-    prover = Prover(graph.program, graph.database) if rows else None
-    for (address,) in rows:
-        assert prover is not None
+    return _unknown_orders(graph, [address for (address,) in rows]) if rows else []
+
+
+def _unknown_orders(graph: Graph, addresses: list[str]) -> list[Diagnostic]:
+    from planner.datalog.explain.search import Prover
+
+    prover = Prover(graph.program, graph.database)
+    found = []
+    for address in addresses:
         known = sorted({row[0] for row in graph.database.facts.relation("resource")})
         hint = did_you_mean(address, known)
         detail = (

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.facts.from_command import CommandLine
-from planner.facts.from_state import StateEntry
+from attrs import frozen
+
 from planner.vocabulary.span import Span
+
+
+@frozen
+class StateEntry:
+    """A place in the state: the address of an instance or output."""
+
+    address: str
+
+
+@frozen
+class CommandLine:
+    """An argument of the command line, as written."""
+
+    argument: str
 
 
 def source_json(source: Any) -> dict[str, Any]:

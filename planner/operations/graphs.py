@@ -32,9 +32,10 @@ def graph_facts(
     """Everything that the graph rules read for one walk. `imports`: import blocks count."""
     from planner.datalog.engine.fact_base import FactBuilder
     from planner.facts.from_changes import from_changes
-    from planner.facts.from_command import CommandLine, from_command
+    from planner.facts.from_command import from_command
     from planner.facts.from_config import from_config
     from planner.facts.from_state import from_state
+    from planner.model.sources import CommandLine
     from planner.vocabulary.address import parse_target
 
     assert session.config is not None

@@ -10,10 +10,10 @@ from planner.config.statements import removed_blocks
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.facts.from_changes import declaration
-from planner.facts.from_command import CommandLine
 from planner.facts.from_config import removed_statements
-from planner.facts.from_state import StateEntry, add_instance
+from planner.facts.from_state import add_instance
 from planner.model.plan import Plan, ResourceChange
+from planner.model.sources import CommandLine, StateEntry
 from planner.programs.rule_programs import removal_program
 from planner.syntax.body import BodySchema
 from planner.values.paths import marked_paths

@@ -15,7 +15,7 @@ from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, R
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.evaluation.repetition import repetition_argument
-from planner.facts.from_state import StateEntry
+from planner.model.sources import StateEntry
 from planner.plan.move_endpoints import (
     Endpoint,
     absolute,

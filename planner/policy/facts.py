@@ -14,9 +14,10 @@ from attrs import frozen
 from planner.config.model import Config, ModuleConfig, OutputDecl, ResourceDecl, VariableDecl
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.front.values import FALSE, TRUE, Row
-from planner.facts.from_state import StateEntry, module_path
+from planner.facts.from_state import module_path
 from planner.facts.unknowns import UnknownCauses
 from planner.model.plan import OutputChange, Plan, ResourceChange
+from planner.model.sources import StateEntry
 from planner.policy.impact import Impact
 from planner.policy.interest import OUTPUT, Interest, kind_of
 from planner.policy.values import ValueRows, root_of
