@@ -231,8 +231,9 @@ def _key(request: Request) -> str:
 def _stamp(root: str) -> str:
     """What must be the same for anything in a cache to count: versions of planner and of its rules, and the user. It is
     a sum that only he can make, so that nothing counts which came with a fleet from elsewhere."""
-    from planner import __version__, own_cache
+    from planner import __version__
     from planner.support.assets import rules_path
+    from planner.support.store import seal
 
     parts = [__version__, _FORMAT]
     for folder, _, names in sorted(os.walk(rules_path())):
@@ -240,5 +241,5 @@ def _stamp(root: str) -> str:
             if name.endswith(".dl"):
                 found = os.stat(os.path.join(folder, name))
                 parts.append(f"{name} {found.st_mtime_ns} {found.st_size}")
-    sealed = own_cache.seal("batch", os.path.realpath(root), "\n".join(parts).encode("utf-8", "surrogateescape"))
+    sealed = seal("batch", os.path.realpath(root), "\n".join(parts).encode("utf-8", "surrogateescape"))
     return (sealed or os.urandom(16)).hex()

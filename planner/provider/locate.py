@@ -11,7 +11,6 @@ Nothing is downloaded here: that belongs to installing, which puts packages wher
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import sys
@@ -22,13 +21,14 @@ from tempfile import mkdtemp
 
 from attrs import field, frozen
 
-from planner import own_cache
 from planner.config.version_constraints import Version, parse_constraints
 from planner.provider.cli_config import CliConfig, Mirror, load_cli_config
 from planner.provider.cli_files import home
 from planner.provider.lock_file import Lock, read_locks
+from planner.support.store import Shelf, folder_path
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
+_CHECKSUMS = Shelf("checksums", 8192)
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386", "armv6l": "arm", "armv7l": "arm"}
 
 
@@ -171,8 +171,8 @@ def content_hash_of(folder: Path) -> str:
             except OSError:
                 continue
             found.append((path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
-    identity = hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
-    known = own_cache.load("checksums", identity)
+    identity = repr(sorted(found))
+    known = _CHECKSUMS.load(_CHECKSUMS.name(identity))
     if known is not None:
         return bytes(known).decode()
     from planner.provider.package_hashes import content_hash
@@ -183,7 +183,7 @@ def content_hash_of(folder: Path) -> str:
     except InstallError as problem:
         detail = f"{folder}: {problem}."
         raise Failure(error("provider.unusable_package", "Provider package cannot be used", detail)) from None
-    own_cache.store("checksums", identity, value.encode())
+    _CHECKSUMS.store(_CHECKSUMS.name(identity), value.encode())
     return value
 
 
@@ -216,7 +216,7 @@ def unpacked(archive: Path, address: str) -> Path:
     from planner.support.problem import InstallError
     from planner.support.put_files import remove
 
-    cache = own_cache.folder_path("providers")
+    cache = folder_path("providers")
     if cache is None:
         reason = "the cache directory cannot be written, or others can write there"
         raise Failure(_unusable(address, f"{archive} cannot be unpacked: {reason}"))
@@ -224,9 +224,9 @@ def unpacked(archive: Path, address: str) -> Path:
     try:
         found = archive.stat()
         identity = repr((str(archive.resolve()), found.st_size, found.st_mtime_ns, found.st_ino))
-        name = hashlib.sha256(identity.encode()).hexdigest()[:32]
+        name = _CHECKSUMS.name(identity)
         folder = Path(cache, name)
-        known = own_cache.load("checksums", f"unpacked-{name}")
+        known = _CHECKSUMS.load(_CHECKSUMS.name("unpacked", name))
         if known is not None and folder.is_dir() and content_hash_of(folder) == bytes(known).decode():
             return folder
         fresh = Path(mkdtemp(dir=cache))
@@ -238,7 +238,7 @@ def unpacked(archive: Path, address: str) -> Path:
         except OSError:
             if not folder.is_dir() or content_hash_of(folder) != value:  # else somebody was faster
                 raise
-        own_cache.store("checksums", f"unpacked-{name}", value.encode())
+        _CHECKSUMS.store(_CHECKSUMS.name("unpacked", name), value.encode())
     except (OSError, InstallError) as problem:
         raise Failure(_unusable(address, f"{archive} cannot be unpacked: {problem}")) from None
     finally:

@@ -6,10 +6,13 @@ import os
 from typing import Any
 
 from planner.support.disk import read_given, read_whole
-from planner.syntax import cache
+from planner.support.store import Shelf
 from planner.syntax.body import Body
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Source, Span
+
+PARSED = Shelf("syntax", 8192, made_by=("syntax", "config.lark"))
+"""files that were parsed without a mistake, by their text"""
 
 
 def load_file(
@@ -38,8 +41,8 @@ def load_text(data: bytes, display_name: str) -> tuple[Body | None, Source, list
         return None, source, [error("file.encoding", "Not UTF-8", detail, Span(source, at, at + 1))]
     source = Source(display_name, text)
     json = display_name.endswith(".json")
-    name = cache.key("json" if json else "native", text)
-    known: list[Any] | None = cache.load(name)
+    name = PARSED.name("json" if json else "native", text)
+    known: list[Any] | None = PARSED.value(name)
     if known is not None:
         body, kept = known
         kept.filename, kept.text = display_name, text
@@ -53,5 +56,5 @@ def load_text(data: bytes, display_name: str) -> tuple[Body | None, Source, list
 
         body, diagnostics = parse_config(source)
     if not diagnostics:
-        cache.store(name, [body, source])
+        PARSED.keep(name, [body, source])
     return body, source, diagnostics

@@ -8,11 +8,13 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from planner.syntax import lexer
 from planner.syntax.build import Builder
-from planner.syntax.lexer import Token, tokenize
+from planner.syntax.driver import run
+from planner.syntax.lexer import tokenize
 from planner.syntax.native_body import NativeBody
 from planner.syntax.nodes import Expression
 from planner.syntax.recover import Recovery
@@ -22,6 +24,8 @@ from planner.vocabulary.span import Source
 
 STARTS = ("file", "expression", "template")
 FileBody = NativeBody
+_CONTEXTUAL = dict.fromkeys(("FOR", "IN", "IF"), "NAME")
+"""words that are names where only a name can stand"""
 
 _tables: Tables | None = None
 
@@ -50,56 +54,18 @@ def _parse(source: Source, start: str, offset: int, mode: int) -> tuple[Any, lis
     global _tables
     with _without_gc():
         if _tables is None:
-            _tables = load_tables("config.lark", STARTS, Builder)
+            _tables = load_tables("config.lark", STARTS, partial(getattr, Builder))
         builder = Builder(source)
         tokens = tokenize(source.text, offset, mode)
-        result = run(tokens, _tables.starts[start], builder)
+        recovery: Recovery | None = None
+
+        def mistake(number: int, states: list[Row], values: list[Any]) -> int:
+            nonlocal recovery
+            recovery = recovery or Recovery(builder, tokens, states, values)
+            return recovery.at(number)
+
+        result = run(tokens, _tables.starts[start], builder, mistake, _CONTEXTUAL)
     return result, builder.diagnostics
-
-
-def run(tokens: list[Token], start: Row, builder: Builder) -> Any:
-    """Run the tables over tokens: shift, or reduce with the production's action. None when nothing could be read."""
-    row = start
-    states, values = [row], []  # type: ignore[var-annotated]
-    recovery: Recovery | None = None
-    iterator: Any = iter(tokens)
-    for token in iterator:
-        kind = token[0]
-        while True:
-            try:
-                action = row[kind]
-            except KeyError:
-                if (kind == "FOR" or kind == "IN" or kind == "IF") and "NAME" in row:
-                    kind = "NAME"
-                    continue
-                recovery = recovery or Recovery(builder, tokens, states, values)
-                index = recovery.at(len(tokens) - iterator.__length_hint__() - 1)
-                if index < 0:
-                    return None
-                iterator.__setstate__(index)
-                row = states[-1]
-                break
-            if action.__class__ is dict:
-                row = action
-                states.append(row)
-                values.append(token)
-                break
-            size, make, origin = action
-            if size == 1:
-                if make is not None:
-                    values[-1] = make(builder, [values[-1]])
-                states[-1] = row = states[-2][origin]
-            elif size:
-                children = values[-size:]
-                del values[-size:], states[-size:]
-                values.append(make(builder, children))
-                row = states[-1][origin]
-                states.append(row)
-            else:
-                values.append(make(builder, []))
-                row = row[origin]
-                states.append(row)
-    return values[-2]
 
 
 @contextmanager

@@ -1,19 +1,22 @@
 """Rule text to typed syntax.
 
-Lark compiles `grammar/datalog.lark` once (rule_tables.py). Reading a file is one regular expression of the grammar's
-own terminals and a short loop over Lark's tables: several times as fast as Lark's own loop, and it goes on behind a
-mistake, so that several are reported at a time.
+Lark compiles `grammar/datalog.lark` once (tables.py). Reading a file is one regular expression of the grammar's own
+terminals and the loop of driver.py; it goes on behind a mistake, so that several are reported at a time.
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
+from functools import cache
 from typing import Any
 
 from attrs import evolve
 
+from planner.syntax.driver import run
 from planner.syntax.rule_productions import PRODUCTIONS
 from planner.syntax.rule_syntax import Literal, RuleFile, Statement
-from planner.syntax.rule_tables import lexer, tables
+from planner.syntax.tables import END, Row, Tables, load_tables
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Source, Span
 
@@ -43,9 +46,15 @@ Token = tuple[str, str, int, int]  # terminal, text, start, end
 _MOST_PROBLEMS = 25  # in one file; more would only be echoes
 
 
-class _SyntaxError(Exception):
-    def __init__(self, diagnostic: Diagnostic) -> None:
-        self.diagnostic = diagnostic
+@cache
+def tables() -> Tables:
+    return load_tables("datalog.lark", ("file", "query"), PRODUCTIONS.__getitem__)
+
+
+@cache
+def _lexer() -> re.Pattern[str]:
+    """One expression that matches any terminal; `lastgroup` names it."""
+    return re.compile(tables().terminals.pattern)
 
 
 class _Reader:
@@ -54,18 +63,21 @@ class _Reader:
         self.diagnostics: list[Diagnostic] = []
         self.docs: dict[int, tuple[str, int, int]] = {}  # start of the token behind it -> text, start, end
         self.unread: list[int] = []  # where characters stand that begin no token
+        self.found: list[Statement] = []
+        self.done = 0  # where the last whole statement ends, or reading was taken up again
         self.tokens = self._scan()
-        self.begun = self.failed = 0
+        self.begun = self.failed = 0  # the tokens that the unfinished statement began with, and that does not fit
 
     # -------- tokens
 
     def _scan(self) -> list[Token]:
         """The tokens, `$END` last. A character that belongs to none is reported and skipped."""
-        text, keywords, ignored = self.source.text, tables().keywords, set(tables().ignored)
+        text, terminals = self.source.text, tables().terminals
+        keywords, ignored = terminals.keywords, set(terminals.ignored)
         tokens: list[Token] = []
         position = 0
         doc: list[tuple[int, int]] = []
-        for match in lexer().finditer(text):
+        for match in _lexer().finditer(text):
             kind, start, end = match.lastgroup, match.start(), match.end()
             assert kind is not None
             if start != position:
@@ -125,31 +137,40 @@ class _Reader:
     # -------- statements
 
     def statements(self) -> list[Statement]:
-        found: list[Statement] = []
-        at = 0
-        while at < len(self.tokens) and len(self.diagnostics) < _MOST_PROBLEMS:
-            try:
-                self._run("file", at, found)
-                break
-            except _SyntaxError as problem:
-                begin, failed = self.tokens[self.begun][2], self.tokens[self.failed][2]
-                # A character that could not be read in the same statement is the cause.
-                if not any(begin <= place <= failed for place in self.unread):
-                    self.diagnostics.append(problem.diagnostic)
-                at, begun = self._resume(), self.begun
-                for token in self.tokens[begun:at]:
-                    self.docs.pop(token[2], None)  # of a declaration that is reported already
+        run(self.tokens, tables().starts["file"], self, self._mistake)
         for _text, start, end in self.docs.values():
             self._dangling(start, end)
         self.diagnostics.sort(key=lambda d: d.subject.start if d.subject else 0)
-        return found
+        return self.found
+
+    def add(self, statement: Statement) -> None:
+        """A statement is whole."""
+        self.found.append(statement)
+        self.done = statement.end
 
     def query(self) -> list[Literal]:
-        try:
-            return list(self._run("query", 0, []))
-        except _SyntaxError as problem:
-            self.diagnostics.append(problem.diagnostic)
-            return []
+        return run(self.tokens, tables().starts["query"], self, self._mistake_in_query) or []
+
+    def _mistake_in_query(self, number: int, states: list[Row], values: list[Any]) -> int:
+        self.begun, self.failed = 0, number
+        self.diagnostics.append(self._unexpected(number, states[-1]))
+        return -1
+
+    def _mistake(self, number: int, states: list[Row], values: list[Any]) -> int:
+        """Report a token that does not fit, and go on with the next statement."""
+        self.begun, self.failed = bisect_left(self.tokens, self.done, key=lambda token: token[2]), number
+        begin, failed = self.tokens[self.begun][2], self.tokens[number][2]
+        # A character that could not be read in the same statement is the cause.
+        if not any(begin <= place <= failed for place in self.unread):
+            self.diagnostics.append(self._unexpected(number, states[-1]))
+        at = self._resume()
+        for token in self.tokens[self.begun : at]:
+            self.docs.pop(token[2], None)  # of a declaration that is reported already
+        if at >= len(self.tokens) or len(self.diagnostics) >= _MOST_PROBLEMS:
+            return -1
+        del states[1:], values[:]
+        self.done = self.tokens[at][2]
+        return at
 
     def _resume(self) -> int:
         """The token where the next statement begins: behind a full stop, or at a directive or annotation."""
@@ -174,57 +195,15 @@ class _Reader:
         return self.source.text[:start].rpartition("\n")[2].strip() == ""
 
     def _unknown_directive(self, word: str, start: int, end: int) -> Diagnostic:
-        known = sorted(w for w in tables().words.values() if w[0] == "." and len(w) > 1)
+        known = sorted(w for w in tables().terminals.words.values() if w[0] == "." and len(w) > 1)
         detail = f"There is no directive .{word}. There are {', '.join(known)}."
         return error("rules.syntax", "Unknown directive", detail, Span(self.source, start, end))
 
-    def _run(self, start: str, at: int, found: list[Statement]) -> Any:
-        """Read tokens from `at`; statements go to `found`. Raises _SyntaxError; `failed` is then the token that does
-        not fit, `begun` the one that the unfinished statement began with."""
-        rows, productions = tables().rows, tables().productions
-        state, end = tables().starts[start]
-        states: list[int] = [state]
-        values: list[Any] = []
-        row = rows[state]
-        self.begun = at
-        for number in range(at, len(self.tokens)):
-            token = self.tokens[number]
-            kind = token[0]
-            while True:
-                action = row.get(kind)
-                if action is None:
-                    self.failed = number
-                    raise _SyntaxError(self._unexpected(number, row))
-                if action >= 0:
-                    states.append(action)
-                    values.append(token)
-                    row = rows[action]
-                    break
-                left, length, name = productions[-1 - action]
-                if length:
-                    arguments = values[-length:]
-                    del values[-length:], states[-length:]
-                else:
-                    arguments = []
-                if name == "append":
-                    found.append(arguments[1])
-                    self.begun = number
-                    value: Any = None
-                else:
-                    value = PRODUCTIONS[name](self, arguments)
-                values.append(value)
-                state = rows[states[-1]][left]
-                if kind == "$END" and state == end:
-                    return value
-                states.append(state)
-                row = rows[state]
-        raise AssertionError("the grammar accepts nothing behind $END")
-
-    def _unexpected(self, number: int, row: dict[str, int]) -> Diagnostic:
+    def _unexpected(self, number: int, row: Row) -> Diagnostic:
         kind, word, start, end = self.tokens[number]
-        words = tables().words
+        words = tables().terminals.words
         before = self.tokens[number - 1] if number else None
-        expected = {k for k in row if k.isupper() or k == "$END"}
+        expected = {k for k in row if k.isupper() or k == END}
         stop = next(n for n, w in words.items() if w == ".")
         text = self.source.text
         if before and stop in expected and (kind == "$END" or "\n" in text[before[3] : start]):
@@ -260,7 +239,7 @@ class _Reader:
             detail = f"The rule cannot go on with {what} here. Expected " + _either(options) + "."
         if before and before[0] == "NAME" and options == ["("]:
             detail += f" If {before[1]} is a variable, it begins with a capital letter; a string has double quotes."
-        if kind in tables().keywords.values() and "NAME" in expected:
+        if kind in tables().terminals.keywords.values() and "NAME" in expected:
             detail += f" The word {word} is part of the language and cannot be a name."
         span = Span(self.source, before[2], before[3]) if kind == "$END" and before else Span(self.source, start, end)
         return error("rules.syntax", "Syntax error in a rule file", detail, span)

@@ -20,6 +20,7 @@ from planner.syntax.rule_syntax import (
     Name,
     Negation,
     RuleSyntax,
+    Statement,
     TypeDeclaration,
     Variable,
     Want,
@@ -42,6 +43,9 @@ class Reader(Protocol):
         """The doc comment before the token at `start`; it then counts as attached."""
 
     def report(self, code: str, summary: str, detail: str, start: int, end: int) -> None: ...
+
+    def add(self, statement: Statement) -> None:
+        """A statement of the file is whole."""
 
 
 def _named(value: Any) -> Any:
@@ -67,6 +71,10 @@ def query(_: Reader, v: list[Any]) -> list[Literal]:
 
 def none(_: Reader, v: list[Any]) -> list[Any]:
     return []
+
+
+def append(r: Reader, v: list[Any]) -> None:
+    r.add(v[1])
 
 
 def same(_: Reader, v: list[Any]) -> Any:
@@ -198,6 +206,7 @@ PRODUCTIONS: dict[str, Callable[[Reader, list[Any]], Any]] = {
     "file": file,
     "query": query,
     "none": none,
+    "append": append,
     "same": same,
     "list": list_,
     "list_more": list_more,

@@ -87,7 +87,7 @@ def test_rules_and_cases_do_not_mix() -> None:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "planner"
+    return tmp_path / "planner" / "programs"
 
 
 FILES = [("graph/paths.dl", RULES + "/// unread\n.decl unread(a: symbol)\nunread(A) :- edge(A, B).\n")]
@@ -95,7 +95,7 @@ FILES = [("graph/paths.dl", RULES + "/// unread\n.decl unread(a: symbol)\nunread
 
 def test_a_cached_program_is_the_program(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, first_diagnostics = load_program(FILES)
-    assert len(list(cache.glob("rules-*"))) == 1
+    assert len(list(cache.glob("*"))) == 1
     monkeypatch.setattr(build, "build_program", None)  # from here on only the cache can answer
     second, second_diagnostics = load_program(FILES)
     assert first is not None
@@ -120,12 +120,12 @@ def test_another_text_another_program(cache: Path) -> None:
     load_program([(FILES[0][0], FILES[0][1] + "// more\n")])
     load_program([("other.dl", FILES[0][1])])
     load_program(FILES, core=set())
-    assert len(list(cache.glob("rules-*"))) == 4
+    assert len(list(cache.glob("*"))) == 4
 
 
 def test_a_damaged_cache_is_made_again(cache: Path) -> None:
     load_program(FILES)
-    (path,) = cache.glob("rules-*")
+    (path,) = cache.glob("*")
     good = path.read_bytes()
     for damaged in (b"", b"rubbish", good[:100], good[:-50]):
         path.write_bytes(damaged)
@@ -139,7 +139,7 @@ def test_mistakes_are_not_cached(cache: Path) -> None:
     loaded, diagnostics = load_program([("x.dl", "p(A).")])
     assert loaded is None
     assert diagnostics
-    assert list(cache.glob("rules-*")) == []
+    assert list(cache.glob("*")) == []
 
 
 def test_without_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

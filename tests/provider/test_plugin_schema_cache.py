@@ -80,7 +80,7 @@ def test_only_the_types_that_are_used_are_read(kept: Kept, monkeypatch: pytest.M
     monkeypatch.setenv("TEST_PROVIDER_BIG", "500")
     kept.look()
     size = kept.entry().stat().st_size
-    monkeypatch.setattr(schema_cache.os, "pread", spy := Spy())
+    monkeypatch.setattr(os, "pread", spy := Spy())
     assert kept.look("test_big_77").version == 1
     assert kept.starts == 1
     assert 0 < spy.read < size / 100
@@ -220,12 +220,12 @@ def data_config(plugin: PluginProvider) -> dict[str, object]:
 
 
 def test_the_cache_does_not_grow_for_ever(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema_cache, "_MOST_ENTRIES", 3)
+    monkeypatch.setattr(schema_cache.SCHEMAS, "most_entries", 3)
     for i in range(6):
         kept.stand_in.write_bytes(b"\x7fELF" + bytes(i))
         kept.look()
     assert len(list(kept.entries.iterdir())) == 3
-    monkeypatch.setattr(schema_cache, "_MOST_BYTES", 10)
+    monkeypatch.setattr(schema_cache.SCHEMAS, "most_bytes", 10)
     kept.stand_in.write_bytes(b"\x7fELF, at last")
     kept.look()
     assert len(list(kept.entries.iterdir())) == 1

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
+from functools import partial
 from pathlib import Path
 
 import pytest
 from syntax_show import show
 
 from planner.support import assets
-from planner.syntax import cache, files, tables
+from planner.syntax import files, tables
 from planner.syntax.files import load_file, load_text
 from planner.syntax.json_body import JsonBody
 from planner.syntax.native_body import NativeBody
@@ -127,17 +127,6 @@ def test_an_entry_that_is_no_syntax_is_ignored(own_cache: Path, monkeypatch: pyt
     assert parsed == ["x.tf"]
 
 
-def test_another_version_has_entries_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = cache.key("x")
-    monkeypatch.setattr(cache, "_stamp", "another version")
-    assert cache.key("x") != name
-
-
-def test_keys_do_not_run_together() -> None:
-    assert cache.key("a", "bc") != cache.key("ab", "c")
-    assert cache.key("\ud800") != cache.key("\ud801")
-
-
 def test_switched_off(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_NO_CACHE", "1")
     load_text(TEXT, "x.tf")
@@ -160,17 +149,6 @@ def test_syntax_too_deep_for_the_cache_is_still_parsed(own_cache: Path) -> None:
         assert diagnostics == []
 
 
-def test_old_entries_make_room(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_MOST_ENTRIES", 3)
-    for i in range(5):
-        cache.store(f"0{i}", i)
-        os.utime(own_cache / f"0{i}", (i, i))
-    assert len(entries(own_cache)) == 5
-    cache.store("00", "last")
-    assert [entry.name for entry in entries(own_cache)] == ["00", "03", "04"]
-    assert cache.load("00") == "last"
-
-
 def test_nothing_is_left_beside_the_entries(own_cache: Path) -> None:
     load_text(TEXT, "x.tf")
     assert [entry for entry in entries(own_cache) if entry.suffix] == []
@@ -182,13 +160,13 @@ def test_nothing_is_left_beside_the_entries(own_cache: Path) -> None:
 def test_tables_come_from_the_cache(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from planner.syntax.build import Builder
 
-    first = tables.load_tables("config.lark", STARTS, Builder)
+    first = tables.load_tables("config.lark", STARTS, partial(getattr, Builder))
 
     def fail(*_: object) -> None:
         raise AssertionError("built again")
 
     monkeypatch.setattr(tables, "construct", fail)
-    second = tables.load_tables("config.lark", STARTS, Builder)
+    second = tables.load_tables("config.lark", STARTS, partial(getattr, Builder))
     assert list(first.starts) == list(second.starts) == sorted(STARTS, key=STARTS.index)
     assert _shape(first.starts["file"]) == _shape(second.starts["file"])
 

@@ -1,26 +1,23 @@
-"""Compiled programs in the user's cache, so that a start reads instead of compiling. The name of an entry is the digest
-of all rule text, of the engine's own files and of Python's version. An entry is code that is run: planner.own_cache
-gives only what this user wrote."""
+"""Compiled programs in the user's cache, so that a start reads instead of compiling. The name of an entry is made from
+all rule text, the engine's own files and Python's version. An entry is code that is run: planner.support.store gives
+only what this user wrote."""
 
 from __future__ import annotations
 
 import io
 import marshal
-import os
 import pickle
-import sys
-from collections.abc import Collection, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from planner import own_cache
 from planner.datalog.engine.program import Program
-from planner.support.assets import grammar_path
+from planner.support.store import Shelf
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.span import Source
 
-_FORMAT = 1
-_MOST_PROGRAMS = 50
+MADE_BY = ("datalog/front", "datalog/engine", "syntax", "datalog.lark")
+PROGRAMS = Shelf("programs", 50, made_by=MADE_BY)
+"""each change of a rule file leaves one"""
 
 
 def load_program(
@@ -43,10 +40,10 @@ def load_program(
 def _kept_or_built(
     files: Sequence[tuple[str, str]], core: Collection[str] | None
 ) -> tuple[Program | None, list[Diagnostic]]:
-    name = f"rules-{key(files, core)}"
-    found = _read(name, {name: Source(name, text) for name, text in files})
-    if found is not None:
-        return found
+    name = PROGRAMS.name(*parts(files, core))
+    known = _read(name, {name: Source(name, text) for name, text in files})
+    if known is not None:
+        return known
     program, diagnostics = _built(files, core)
     if program is not None:
         _write(name, program, diagnostics)
@@ -59,31 +56,10 @@ def _built(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> tu
     return build_program(files, core)
 
 
-def key(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> str:
-    """The digest of rule files (name, text), of which the `core` ones are marked, and of the engine."""
-    from hashlib import blake2b
-
-    digest = blake2b(f"{_FORMAT} {sys.version} {_engine()}".encode(), digest_size=16)
+def parts(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> Iterator[str]:
+    """What an entry is named by: rule files (name, text), of which the `core` ones are marked."""
     for name, text in files:
-        is_core = core is None or name in core
-        content = text.encode("utf-8", "surrogatepass")
-        digest.update(f"\0{name}\0{is_core}\0{len(content)}\0".encode("utf-8", "surrogatepass") + content)
-    return digest.hexdigest()
-
-
-def _engine() -> list[tuple[str, int, int]]:
-    """Name, size and time of the files that the compiled form depends on."""
-    datalog = Path(__file__).parents[1]
-    syntax = datalog.parent / "syntax"
-    found = []
-    for folder in (datalog / "front", datalog / "engine", syntax):
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.endswith(".py") and (folder is not syntax or entry.name.startswith("rule_")):
-                    status = entry.stat()
-                    found.append((entry.name, status.st_size, status.st_mtime_ns))
-    status = grammar_path("datalog.lark").stat()
-    return sorted([*found, ("datalog.lark", status.st_size, status.st_mtime_ns)])
+        yield from (name, str(core is None or name in core), text)
 
 
 class _Pickler(pickle.Pickler):
@@ -110,12 +86,11 @@ def _pickled(value: Any) -> bytes:
 
 def _write(name: str, program: Program, diagnostics: list[Diagnostic]) -> None:
     model = (program.predicates, program.strata, program.compiled._replace(source=""), diagnostics)
-    own_cache.store("", name, marshal.dumps((program.code, _pickled(model), _pickled(program.rules))))
-    own_cache.trim("", _MOST_PROGRAMS, prefix="rules-")  # each change of a rule file leaves one
+    PROGRAMS.store(name, marshal.dumps((program.code, _pickled(model), _pickled(program.rules))))
 
 
 def _read(name: str, sources: dict[str, Source]) -> tuple[Program, list[Diagnostic]] | None:
-    data = own_cache.load("", name)
+    data = PROGRAMS.load(name)
     if data is None:
         return None
     try:
