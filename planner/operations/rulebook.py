@@ -36,6 +36,12 @@ def _moves() -> Program:
     return move_program()
 
 
+def _limits() -> Program:
+    from planner.programs.rule_programs import limit_program
+
+    return limit_program()
+
+
 def _causes() -> Program:
     from planner.programs.rule_programs import cause_program
 
@@ -64,6 +70,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "causes": _causes,
     "policy": _policy,
     "batch": _batch,
+    "limits": _limits,
 }
 """What is evaluated together, by name. Programs share column types and files; what stands in a file of several is
 listed with the first."""

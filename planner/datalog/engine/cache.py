@@ -24,7 +24,7 @@ def load_program(
     files: Sequence[tuple[str, str]], core: Collection[str] | None = None
 ) -> tuple[Program | None, list[Diagnostic]]:
     """Parse, check, stratify and compile rule files given as (name, text). Names are as diagnostics print them;
-    without `.dl` they begin the names of rules (`graph/references.dl` gives `graph/references.1`...).
+    without `.dl` they begin the names of rules that have none of their own (`house.dl` gives `house.1`...).
 
     `core` are the names of the files that belong to the product: other files may not change what those declare,
     except by adding rules to predicates declared `.open`. None: all files are equal.

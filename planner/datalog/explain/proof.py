@@ -1,7 +1,7 @@
 """The proof format: stable, documented JSON, read by people's programs and by independent checkers.
 
     {"format_version": "1.0", "goal": ["edge", "A", "B"], "root": "p1",
-     "proofs": {"p1": {"tuple": ["edge", "A", "B"], "rule": "graph/references.2",
+     "proofs": {"p1": {"tuple": ["edge", "A", "B"], "rule": "graph/references.by-reference",
                        "reason": "A refers to B in its configuration",
                        "body": [{"proof": "p2"}, {"not": ["pruned", "A"]}, {"test": "A != B"}]},
                 "p2": {"tuple": ["reference", "A", "B", "input"], "input": true,

@@ -26,6 +26,9 @@ from planner.syntax.rule_syntax import (
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Span
 
+LONGEST_NAME = 100
+"""of a fact, in characters, that is called after its text"""
+
 
 class Linker:
     """Collects the statements of all files. `types`, `predicates` and `rules` are complete after `link`."""
@@ -183,12 +186,17 @@ class Linker:
     # -------- rules
 
     def _rules(self, file: RuleFile) -> None:
+        """A rule without a name is called after its place, a fact after its text: that stays when others come or go."""
         stem = file.source.filename.removesuffix(".dl")
         ordinal = 0
+        facts: set[str] = set()
         for statement in file.statements:
             if isinstance(statement, RuleSyntax):
                 ordinal += 1
-                self._rule(statement, f"{stem}.{ordinal}")
+                text = "" if statement.body else str(statement.head)
+                is_fact = text and len(text) <= LONGEST_NAME and text not in facts
+                self._rule(statement, f"{stem}.{text}" if is_fact else f"{stem}.{ordinal}")
+                facts.add(text)
 
     def _rule(self, statement: RuleSyntax, default_name: str) -> None:
         given: dict[str, str] = {}
