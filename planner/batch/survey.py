@@ -13,7 +13,8 @@ from planner.config.model import Config, Expr, ModuleCall, ModuleConfig, Resourc
 from planner.config.reading import Problems, expr_of
 from planner.config.static import Given, StaticScope
 from planner.config.variables import given_values
-from planner.operations.session import Session
+from planner.operations.loading import Begun, Reading
+from planner.operations.options import StateOptions
 from planner.provider import remote_state
 from planner.syntax.body import BodySchema, Content
 from planner.values.convert import ConversionError, convert
@@ -27,7 +28,7 @@ _REMOTE = BodySchema({"backend": False, "config": False, "workspace": False})
 _PROVIDER = "terraform.io/builtin/terraform"
 
 
-def survey(unit: str, session: Session, folder: str) -> Survey:
+def survey(unit: str, reading: Reading[StateOptions], folder: str) -> Survey:
     """The survey of a loaded configuration, in the working directory of the unit. `folder` is what its files are shown
     below."""
     from planner.config.backend import backend_settings
@@ -35,41 +36,41 @@ def survey(unit: str, session: Session, folder: str) -> Survey:
     from planner.state.identity import state_identity
     from planner.state.pointer import read_pointer
 
-    config, problems = session.config, list(session.diagnostics)
+    begun, config, problems = reading.begun, reading.config, list(reading.problems)
     if config is None:
         # what is wrong is said when it is planned; what can be read still says who waits for whom
-        config, _ = load_tree(".", variables=session.given, workspace=session.workspace, locate=lambda *_: None)
+        config, _ = load_tree(".", variables=begun.given, workspace=begun.workspace, locate=lambda *_: None)
         problems = []
     kind, settings = "local", dict[str, Any]()
     if config.root.backend is not None:
         kind = config.root.backend.type
-        settings, found = backend_settings(config, session.given, session.workspace)
+        settings, found = backend_settings(config, begun.given, begun.workspace)
         problems += found
-        pointer, found = read_pointer(data_folder(session.options))
+        pointer, found = read_pointer(data_folder(begun.options.directory))
         problems += found
         if pointer is not None and pointer.type == kind:
             settings = {**settings, **pointer.settings}  # init may have been given more than the block says
-    state = "" if has_errors(problems) else state_identity(kind, settings, session.workspace)
-    remote = tuple(_remote_reads(config, session, folder))
+    state = "" if has_errors(problems) else state_identity(kind, settings, begun.workspace)
+    remote = tuple(_remote_reads(config, begun, folder))
     files = [os.path.abspath(name) for name in config.files]
-    files += [os.path.abspath(raw.span.filename) for raw in session.given.values() if raw.span is not None]
+    files += [os.path.abspath(raw.span.filename) for raw in begun.given.values() if raw.span is not None]
     backend = config.root.backend
     place = _place(backend.span, folder) if backend is not None else None
-    outputs = tuple(sorted(config.root.outputs)) if session.config is not None else None
+    outputs = tuple(sorted(config.root.outputs)) if reading.config is not None else None
     return Survey(unit, state, remote, tuple(sorted(set(files))), described(problems), place, outputs)
 
 
-def _remote_reads(config: Config, session: Session, folder: str) -> list[RemoteRead]:
+def _remote_reads(config: Config, begun: Begun[StateOptions], folder: str) -> list[RemoteRead]:
     found: list[RemoteRead] = []
-    _module(config.root, "", given_values(session.given), session, folder, found)
+    _module(config.root, "", given_values(begun.given), begun, folder, found)
     return found
 
 
 def _module(
-    module: ModuleConfig, path: str, given: Given, session: Session, folder: str, found: list[RemoteRead]
+    module: ModuleConfig, path: str, given: Given, begun: Begun[StateOptions], folder: str, found: list[RemoteRead]
 ) -> None:
     """Collect what the module and those below it read. What cannot be evaluated without planning has no state."""
-    scope = StaticScope(module.variables, module.locals, given, module.directory, ".", session.workspace)
+    scope = StaticScope(module.variables, module.locals, given, module.directory, ".", begun.workspace)
     for key in sorted(module.resources):
         decl = module.resources[key]
         if decl.mode != "data" or decl.type != remote_state.NAME:
@@ -87,7 +88,7 @@ def _module(
         address = f"{path}.module.{name}" if path else f"module.{name}"
         assert child.call is not None
         for instance, outer in _instances(child.call, scope):
-            _module(child, f"{address}{instance}", _given(child, outer), session, folder, found)
+            _module(child, f"{address}{instance}", _given(child, outer), begun, folder, found)
 
 
 def _state(content: Content, scope: StaticScope) -> str:

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +25,11 @@ from planner.policy.standing import OWN, own
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:
-    from planner.model.plan import Plan, ResourceChange
-    from planner.operations.session import Options, Session
-    from planner.pipeline import Applied, Planned
+    from planner.model.plan import ResourceChange
+    from planner.operations.apply import Applied
+    from planner.operations.loading import Reading
+    from planner.operations.options import OperationOptions
+    from planner.operations.plan import Made, Planned, Start
 
 _ALONE = threading.RLock()
 HIDDEN = "(sensitive)"
@@ -35,7 +37,6 @@ HIDDEN = "(sensitive)"
 NOT_INSTALLED = "config.module_not_installed"
 OWN_RULES = os.path.join(".planner", "rules")
 """where a unit has rules of its own"""
-MODES = {"destroy": "destroy"}
 
 
 def run_unit(request: Request) -> Result:
@@ -71,23 +72,23 @@ def survey_units(requests: list[Request], folders: list[str]) -> list[Survey]:
 def _survey(request: Request, folder: str) -> Survey:
     from planner.batch.survey import survey
     from planner.operations.backends import data_folder
-    from planner.operations.prepare import stays_as_it_is
-    from planner.operations.session import load_configuration
+    from planner.operations.init import stays_as_it_is
+    from planner.operations.loading import read_configuration
 
     with _ALONE, _home(request), RECORDER.recording() as paths:
         try:
-            session, is_whole = load_configuration(_options(request)), True
-            if _is_new(session):
+            reading, is_whole = read_configuration(_options(request)), True
+            if _is_new(reading):
                 try:
-                    _set_up(request, session)
+                    _set_up(request, reading)
                 except Failure:  # its plan says why; who waits for it is known without
                     is_whole = False
-                if stays_as_it_is(session):
-                    RECORDER.look_again(data_folder(session.options))
+                if stays_as_it_is(reading):
+                    RECORDER.look_again(data_folder(reading.begun.options.directory))
                 else:
                     RECORDER.begin_again()  # what it was like before does not matter
-                    session = load_configuration(_options(request))
-            found = survey(request.unit, session, folder)
+                    reading = read_configuration(_options(request))
+            found = survey(request.unit, reading, folder)
         except Failure as failure:
             found = Survey(request.unit, "", problems=described(failure.diagnostics))
             is_whole = False
@@ -152,18 +153,17 @@ def _peak() -> int:
 # ---------------------------------------------------------------- options
 
 
-def _options(request: Request) -> Options:
-    from planner.operations.session import Options
+def _options(request: Request) -> OperationOptions:
+    from planner.operations.options import OperationOptions
 
-    return Options(
+    return OperationOptions(
         directory=".",
         var_args=tuple(("var-file", file) for file in request.var_files),
-        mode=MODES.get(request.command, "normal"),
+        mode="destroy" if request.command == "destroy" else "normal",
         refresh=request.refresh,
         parallelism=request.parallelism,
         lock=request.lock,
         lock_timeout=request.lock_timeout,
-        input=False,
         rules=request.rules or ((OWN_RULES,) if os.path.isdir(OWN_RULES) else ()),
         policies=own("."),
         standing_policies=request.policies,
@@ -216,26 +216,27 @@ def _outputs(unit: str, path: str, pending: bool) -> Any:
     return {name: output.value for name, output in state.outputs.items()}
 
 
-def _is_new(session: Session) -> bool:
+def _is_new(reading: Reading[OperationOptions]) -> bool:
     """Whether the unit was never set up: its modules or providers are not installed, or its backend is not chosen."""
     from planner.operations.backends import data_folder
-    from planner.operations.session import selection_problems
+    from planner.operations.providers_needed import selection_problems
     from planner.state.pointer import read_pointer
 
-    if any(d.code == NOT_INSTALLED for d in session.diagnostics):
+    config, directory = reading.config, reading.begun.options.directory
+    if any(d.code == NOT_INSTALLED for d in reading.problems):
         return True
-    if session.config is None:
+    if config is None:
         return False
-    if session.config.root.backend is not None and read_pointer(data_folder(session.options)) == (None, []):
+    if config.root.backend is not None and read_pointer(data_folder(directory)) == (None, []):
         return True
-    return bool(selection_problems(session))
+    return bool(selection_problems(config, directory))
 
 
-def _set_up(request: Request, session: Session) -> None:
+def _set_up(request: Request, reading: Reading[OperationOptions]) -> None:
     """What `init` does. Raises Failure."""
-    from planner.operations.prepare import init
+    from planner.operations.init import init
 
-    problems = init(_options(request), loaded=session)
+    problems = init(_options(request), read=reading)
     if has_errors(problems):
         raise Failure(problems)
 
@@ -244,7 +245,6 @@ def _set_up(request: Request, session: Session) -> None:
 
 
 def _run(request: Request) -> Result:
-    from planner import pipeline
     from planner.support.signals import STOP
 
     if STOP.requested:
@@ -253,10 +253,14 @@ def _run(request: Request) -> Result:
     for folder in (OWN_RULES, OWN):
         RECORDER.look(folder, "folder")
     if request.command == "validate":
-        return _validated(request, pipeline.validate(options))
+        from planner.operations.validate import validate
+
+        return _validated(request, validate(options))
     if request.command == "apply_plan":
+        from planner.operations.apply import apply
+
         log, hooks = _log()
-        applied = pipeline.apply(options, request.plan_file, hooks)
+        applied = apply(options, request.plan_file, hooks)
         return _applied(request, applied, log)
     if request.command == "plan" or request.plan_file:
         return _plan(request, options)
@@ -273,53 +277,53 @@ def _log() -> tuple[Any, Any]:
     return terminal, HumanHooks(terminal)
 
 
-def _planned(request: Request, options: Options, hooks: Any, to_apply: bool = False) -> Planned:
-    from planner import pipeline
+def _planned(request: Request, options: OperationOptions, hooks: Any, to_apply: bool = False) -> Planned[Start]:
+    from planner.operations.loading import read_configuration
+    from planner.operations.plan import plan, release
 
-    planned = pipeline.plan(options, hooks, to_apply)
-    if has_errors(planned.diagnostics) and _is_new(planned.session):
-        _set_up(request, planned.session)
-        planned = pipeline.plan(options, hooks, to_apply)
+    planned = plan(options, hooks, to_apply)
+    if planned.complete is None and _is_new(reading := read_configuration(options)):
+        release(planned)
+        _set_up(request, reading)
+        planned = plan(options, hooks, to_apply)
     return planned
 
 
-def _plan(request: Request, options: Options) -> Result:
-    from planner import pipeline
+def _plan(request: Request, options: OperationOptions) -> Result:
+    from planner.operations.plan_files import save_plan
     from planner.walk.hooks import Hooks
 
     planned = _planned(request, options, Hooks())
-    plan = planned.plan
-    if plan is None or has_errors(planned.diagnostics):
+    if planned.complete is None:
         return _failed(request, planned.diagnostics)
-    planned, problems = _judged(planned, options)
-    plan = planned.plan
-    assert plan is not None
+    made, problems = _judged(planned.complete)
+    told = [*planned.diagnostics, *problems]
     if has_errors(problems):
-        return _failed(request, [*planned.diagnostics, *problems])
-    planned = evolve(planned, diagnostics=(*planned.diagnostics, *problems))
-    result = _of_plan(request, planned, plan)
-    if request.plan_file and plan.can_apply:
-        problems = pipeline.save_plan(planned, request.plan_file)
+        return _failed(request, told)
+    result = _of_plan(request, made, told)
+    if request.plan_file and made.plan.can_apply:
+        problems = save_plan(made, request.plan_file)
         if has_errors(problems):
             return _failed(request, problems)
         result = evolve(result, plan_file=request.plan_file)
     return result
 
 
-def _judged(planned: Planned, options: Options) -> tuple[Planned, list[Diagnostic]]:
+def _judged(made: Made[Start]) -> tuple[Made[Start], list[Diagnostic]]:
     """The plan with what policies say about it."""
-    if not options.judges:
-        return planned, []
+    if not made.loaded.options.judges:
+        return made, []
     from planner.operations import policies
 
-    planned, verdict, problems = policies.judged(planned)
-    return planned, [*problems, *(policies.diagnostics(verdict) if verdict is not None else ())]
+    made, verdict, problems = policies.judged(made)
+    return made, [*problems, *(policies.diagnostics(verdict) if verdict is not None else ())]
 
 
-def _of_plan(request: Request, planned: Planned, plan: Plan) -> Result:
+def _of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) -> Result:
     """A finished plan in short."""
     from planner.render.summary import Counts
 
+    plan = made.plan
     counts = Counts.of_plan(plan)
     return Result(
         request.unit,
@@ -327,21 +331,20 @@ def _of_plan(request: Request, planned: Planned, plan: Plan) -> Result:
         (counts.add, counts.change, counts.remove, counts.imports, counts.forget),
         tuple((c.address, c.action, c.reason) for c in plan.changes if _is_shown(c)),
         tuple((o.name, o.action) for o in plan.outputs if o.action != "no-op"),
-        described(list(planned.diagnostics)),
-        text=_text(planned, plan) if request.text else "",
-        facts=_facts(request, planned, plan) if request.facts else {},
-        asks_plugins=_asks_plugins(planned, plan),
+        described(list(told)),
+        text=_text(made) if request.text else "",
+        facts=_facts(request, made) if request.facts else {},
+        asks_plugins=_asks_plugins(made),
     )
 
 
-def _asks_plugins(planned: Planned, plan: Plan) -> bool:
+def _asks_plugins(made: Made[Start]) -> bool:
     """Whether any provider but the builtin one has to do with a plan."""
-    from planner.operations.session import provider_addresses
+    from planner.operations.providers_needed import provider_addresses
     from planner.vocabulary.provider_address import BUILTIN
 
-    config = planned.session.config
-    used = provider_addresses(config, required=False) if config is not None else set()
-    return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in plan.prior_state.resources.values())
+    used = provider_addresses(made.loaded.config, required=False)
+    return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in made.plan.prior_state.resources.values())
 
 
 def _is_shown(change: ResourceChange) -> bool:
@@ -351,41 +354,42 @@ def _is_shown(change: ResourceChange) -> bool:
     return change.action != "no-op" and (change.mode == "managed" or not does(change.action, "ends"))
 
 
-def _text(planned: Planned, plan: Plan) -> str:
+def _text(made: Made[Start]) -> str:
     """The plan as `planner plan` shows it."""
     from planner.render.plan import PlanText
     from planner.render.schema_lookup import SchemaLookup
 
     terminal, _ = _log()
-    PlanText(plan, SchemaLookup(planned.session.schemas).resource_schema, terminal, False).show()
+    PlanText(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, terminal, False).show()
     return str(terminal.stdout.getvalue())
 
 
-def _apply(request: Request, options: Options) -> Result:
+def _apply(request: Request, options: OperationOptions) -> Result:
     """Plan and apply at once; the state stays locked in between."""
-    from planner import pipeline
+    from planner.operations.apply import apply
+    from planner.operations.plan import release
 
     terminal, hooks = _log()
     planned = _planned(request, options, hooks, to_apply=True)
     problems: list[Diagnostic] = []
     try:
-        plan = planned.plan
-        if plan is None or has_errors(planned.diagnostics):
+        made = planned.complete
+        if made is None:
             return _failed(request, planned.diagnostics, terminal)
-        if not plan.can_apply:
-            return evolve(_of_plan(request, planned, plan), text=terminal.stdout.getvalue())
-        tainted = [c.address for c in plan.changes if c.reason == "replace_because_tainted"]
+        if not made.plan.can_apply:
+            return evolve(_of_plan(request, made, planned.diagnostics), text=terminal.stdout.getvalue())
+        tainted = [c.address for c in made.plan.changes if c.reason == "replace_because_tainted"]
         if tainted and request.spares_tainted:
-            return _spared(request, planned, plan, tainted)
-        applied = pipeline.apply(options, planned, hooks)
+            return _spared(request, planned.diagnostics, tainted)
+        applied = apply(options, planned, hooks)
     finally:
-        problems += pipeline.release(planned)
+        problems += release(planned)
     done = _applied(request, applied, terminal, problems)
-    short = _of_plan(evolve(request, facts=()), planned, plan)
+    short = _of_plan(evolve(request, facts=()), made, planned.diagnostics)
     return evolve(done, changes=short.changes, outputs=short.outputs)
 
 
-def _spared(request: Request, planned: Planned, plan: Plan, tainted: list[str]) -> Result:
+def _spared(request: Request, told: Iterable[Diagnostic], tainted: list[str]) -> Result:
     """What is said instead of replacing objects that a process was making when it died."""
     names = "".join(f"\n  - {address}" for address in tainted)
     detail = (
@@ -394,7 +398,7 @@ def _spared(request: Request, planned: Planned, plan: Plan, tainted: list[str]) 
         "them, or keep them with `planner untaint`."
     )
     said = error("batch.tainted", "Tainted objects are not replaced unasked", detail)
-    return Result(request.unit, "tainted", diagnostics=described([*planned.diagnostics, said]))
+    return Result(request.unit, "tainted", diagnostics=described([*told, said]))
 
 
 def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagnostic] | None = None) -> Result:
@@ -442,19 +446,18 @@ _POLICY_NAMES = {
 """relations of rules/batch/contents.dl, and those of rules/policy/inputs.dl that they are made from"""
 
 
-def _facts(request: Request, planned: Planned, plan: Plan) -> dict[str, list[list[Any]]]:
+def _facts(request: Request, made: Made[Start]) -> dict[str, list[list[Any]]]:
     """The rows of the wanted relations, without the unit. Sensitive values are left out."""
     from planner.datalog.front.values import decode, sorted_rows
     from planner.policy.facts import Reads, plan_facts
 
-    assert planned.session.config is not None
     wanted = {name: _POLICY_NAMES[name] for name in request.facts if name in _POLICY_NAMES}
     reads = Reads(frozenset({*wanted.values(), "sensitive_at"}))
 
     def graph() -> Any:
         raise AssertionError("none of these relations reads the graph")
 
-    facts = plan_facts(plan, planned.session.config, reads, graph)
+    facts = plan_facts(made.plan, made.loaded.config, reads, graph)
     found: dict[str, list[list[Any]]] = {}
     for name, source in wanted.items():
         rows = []

@@ -10,7 +10,8 @@ from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Failure, error
 
 if TYPE_CHECKING:
-    from planner.operations.session import Options, Session
+    from planner.operations.options import OperationOptions
+    from planner.operations.plan import Start
 
 QUESTIONS = {
     "normal": ("Do you want to perform these actions{}?", "Everything described above will be done."),
@@ -25,15 +26,14 @@ QUESTIONS = {
 }
 
 
-def approved(mode: str, session: Session, terminal: Terminal, may_ask: bool) -> bool:
-    """Ask whether a plan of this mode shall be applied where the session works, which is said; only the word `yes`
+def approved(mode: str, start: Start, terminal: Terminal, may_ask: bool) -> bool:
+    """Ask whether a plan of this mode shall be applied where it was made, which is said; only the word `yes`
     approves. Raises Failure when nobody can be asked."""
-    from planner.state.backends.local import DEFAULT_WORKSPACE
+    from planner.state.backend import DEFAULT_WORKSPACE
 
     question, remark = QUESTIONS[mode]
-    inside = f' in workspace "{session.workspace}"' if session.workspace != DEFAULT_WORKSPACE else ""
-    if session.store is not None and session.backend is not None:
-        remark += f"\nWorkspace: {session.workspace}. State: {session.store.path} (backend {session.backend.type})."
+    inside = f' in workspace "{start.workspace}"' if start.workspace != DEFAULT_WORKSPACE else ""
+    remark += f"\nWorkspace: {start.workspace}. State: {start.store.place} (backend {start.backend.type})."
     return (
         ask(question.format(inside), f"{remark}\nOnly 'yes' will be accepted to approve.", terminal, may_ask) == "yes"
     )
@@ -65,9 +65,9 @@ def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: b
     return answer.strip()
 
 
-def asking(settings: Options, terminal: Terminal) -> Options:
+def asking(settings: OperationOptions, terminal: Terminal, may_ask: bool) -> OperationOptions:
     """The options, with a way to ask for variables that have no value, where questions are welcome."""
-    if not settings.input:
+    if not may_ask:
         return settings
     from attrs import evolve
 

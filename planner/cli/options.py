@@ -1,14 +1,15 @@
-"""Flags that several commands share, and what they mean for the pipeline."""
+"""Flags that several commands share, and what they mean for operations."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.cli.flags import FALSE, Arguments, Flag, UsageError
 
 if TYPE_CHECKING:
-    from planner.operations.session import Options
+    from planner.model.plan import Mode
+    from planner.operations.options import OperationOptions, Options, StateOptions
 
 VARIABLES = (
     Flag("var", "ordered", "Set an input variable of the root module. May be repeated.", value="NAME=VALUE"),
@@ -74,22 +75,28 @@ def may_ask(arguments: Arguments) -> bool:
     return bool(arguments.get("input", True)) and environment not in FALSE
 
 
-def options(
-    arguments: Arguments, mode: str = "normal", directory: str = ".", needs_configuration: bool = False
-) -> Options:
-    """The pipeline's options from the flags that the command has. Raises UsageError, and Failure for bad addresses."""
-    from planner.operations.session import Options
+def load_options(arguments: Arguments, directory: str = ".") -> Options:
+    """What the flags ask of a command that reads a configuration."""
+    from planner.operations.options import Options
 
-    if arguments.get("destroy") and arguments.get("refresh-only"):
-        raise UsageError(
-            "Conflicting options", "-destroy and -refresh-only are two different kinds of plan: choose one."
-        )
-    if arguments.get("destroy"):
-        mode = "destroy"
-    if arguments.get("refresh-only"):
-        if not arguments.get("refresh", True):
-            raise UsageError("Conflicting options", "-refresh-only does nothing but what -refresh=false leaves out.")
-        mode = "refresh-only"
+    return Options(**_loading(arguments, directory))
+
+
+def state_options(arguments: Arguments, directory: str = ".") -> StateOptions:
+    """What the flags ask of a command that reads or writes a state."""
+    from planner.operations.options import StateOptions
+
+    return StateOptions(**_loading(arguments, directory), **_storing(arguments))
+
+
+def operation_options(
+    arguments: Arguments, mode: Mode = "normal", directory: str = ".", needs_configuration: bool = False
+) -> OperationOptions:
+    """What the flags ask of a command that plans, or asks about plans. Raises UsageError, and Failure for bad
+    addresses."""
+    from planner.operations.options import OperationOptions
+
+    mode = _mode(arguments, mode)
     targets = _addresses(arguments, "target")
     excludes = _addresses(arguments, "exclude")
     if targets and excludes:
@@ -98,33 +105,56 @@ def options(
         raise UsageError("Option -policy-override needs a reason", "Say with -reason=TEXT why the denial may pass.")
     if arguments.get("parallelism", 10) < 0:
         raise UsageError("Option -parallelism must not be negative")
-    return Options(
-        directory=directory,
-        var_args=tuple(arguments.ordered),
+    return OperationOptions(
+        **_loading(arguments, directory),
+        **_storing(arguments),
+        mode=mode,
+        refresh=arguments.get("refresh", True),
         targets=targets,
         excludes=excludes,
         replace=_replaced(arguments),
-        mode=mode,
-        refresh=arguments.get("refresh", True),
         parallelism=arguments.get("parallelism", 10) or 10,
         provider_parallelism=tuple(map(_provider_bound, arguments.get("provider-parallelism", ()))),
-        lock=arguments.get("lock", True),
-        lock_timeout=arguments.get("lock-timeout", 0.0),
-        state_path=_state_path(arguments),
-        state_out=arguments.get("state-out") or None,
-        backup=arguments.get("backup") or None,
         generate_config_out=arguments.get("generate-config-out") or None,
-        compact_warnings=arguments["compact-warnings"],
-        suppress_forget_errors=bool(arguments.get("suppress-forget-errors")),
-        input=may_ask(arguments),
         needs_configuration=needs_configuration,
-        rules=_rules(arguments, directory),
         policies=_policies(arguments, directory),
         standing_policies=_standing(arguments),
         policy_overrides=tuple(arguments.get("policy-override", ())),
         policy_reason=arguments.get("reason", "").strip(),
-        offline=bool(arguments.get("offline")),
+        suppress_forget_errors=bool(arguments.get("suppress-forget-errors")),
     )
+
+
+def _loading(arguments: Arguments, directory: str) -> dict[str, Any]:
+    return {
+        "directory": directory,
+        "var_args": tuple(arguments.ordered),
+        "rules": _rules(arguments, directory),
+        "offline": bool(arguments.get("offline")),
+    }
+
+
+def _storing(arguments: Arguments) -> dict[str, Any]:
+    return {
+        "lock": arguments.get("lock", True),
+        "lock_timeout": arguments.get("lock-timeout", 0.0),
+        "state_path": _state_path(arguments),
+        "state_out": arguments.get("state-out") or None,
+        "backup": arguments.get("backup") or None,
+    }
+
+
+def _mode(arguments: Arguments, mode: Mode) -> Mode:
+    """The kind of plan that -destroy and -refresh-only ask for. Raises UsageError."""
+    if arguments.get("destroy") and arguments.get("refresh-only"):
+        raise UsageError(
+            "Conflicting options", "-destroy and -refresh-only are two different kinds of plan: choose one."
+        )
+    if arguments.get("refresh-only"):
+        if not arguments.get("refresh", True):
+            raise UsageError("Conflicting options", "-refresh-only does nothing but what -refresh=false leaves out.")
+        return "refresh-only"
+    return "destroy" if arguments.get("destroy") else mode
 
 
 def _provider_bound(text: str) -> tuple[str, int]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from planner.config.backend import Override
     from planner.config.model import Config
     from planner.config.variables import RawVariables
-    from planner.operations.session import Options
-    from planner.state.backends.local import LocalBackend
+    from planner.operations.options import StateOptions
+    from planner.state.backend import Backend
     from planner.state.migrate import Ask, Migration
 
 
@@ -56,7 +56,7 @@ def wanted_backend(
     if config is None or config.root.backend is None:
         return None, []
     from planner.config.backend import backend_settings, texts
-    from planner.state.backends.local import SETTINGS
+    from planner.state.backend import settings_of
 
     kind = config.root.backend.type
     written, problems = backend_settings(config, given, workspace)
@@ -65,32 +65,32 @@ def wanted_backend(
         settings, problems = backend_settings(config, given, workspace, overrides)
     if has_errors(problems):
         return None, problems
-    known = SETTINGS.get(kind, ())
+    known = settings_of(kind) or ()
     return Wanted(kind, texts(settings, known), texts(written, known)), problems
 
 
-def data_folder(options: Options) -> str:
+def data_folder(directory: str) -> str:
     """The data directory of the working directory."""
     from planner.state.workspace import data_directory
 
-    return os.path.join(options.directory, data_directory(os.environ))
+    return os.path.join(directory, data_directory(os.environ))
 
 
-def saved_backend(pointer: BackendPointer | None) -> tuple[LocalBackend | None, list[Diagnostic]]:
+def saved_backend(pointer: BackendPointer | None) -> tuple[Backend | None, list[Diagnostic]]:
     """The backend that init set up (None: the default one)."""
-    from planner.state.backends.local import open_backend
+    from planner.state.backend import open_backend
 
     return open_backend("local", {}) if pointer is None else open_backend(pointer.type, pointer.settings)
 
 
 def current_backend(
-    options: Options, config: Config | None, workspace: str, given: RawVariables
-) -> tuple[LocalBackend | None, list[Diagnostic]]:
+    directory: str, config: Config | None, workspace: str, given: RawVariables
+) -> tuple[Backend | None, list[Diagnostic]]:
     """The backend that holds the state, for every command but init. An error when the block and what init set up
     differ."""
     from planner.state.pointer import read_pointer
 
-    pointer, problems = read_pointer(data_folder(options))
+    pointer, problems = read_pointer(data_folder(directory))
     if has_errors(problems):
         return None, problems
     wanted, problems = wanted_backend(config, given, workspace)
@@ -127,7 +127,7 @@ class BackendInit:
     """How `init` treats the backend: the values of -backend-config, the other flags, whom to ask (None: nobody) and
     whom to tell."""
 
-    options: Options
+    options: StateOptions
     config: tuple[str, ...] = ()
     reconfigure: bool = False
     migrate_state: bool = False
@@ -146,10 +146,10 @@ def init_backend(how: BackendInit, config: Config, workspace: str, given: RawVar
 
 def _init(how: BackendInit, config: Config, workspace: str, given: RawVariables) -> list[Diagnostic]:
     from planner.config.backend import read_overrides
-    from planner.state.backends.local import SETTINGS
+    from planner.state.backend import settings_of
     from planner.state.pointer import read_pointer, write_pointer
 
-    folder = data_folder(how.options)
+    folder = data_folder(how.options.directory)
     pointer, problems = read_pointer(folder)
     if has_errors(problems):
         return problems
@@ -162,8 +162,9 @@ def _init(how: BackendInit, config: Config, workspace: str, given: RawVariables)
         if how.reconfigure:
             return problems + write_pointer(folder, None)
         return problems + _unset(how, pointer, folder)
-    overrides, found = read_overrides(how.config, SETTINGS.get(block.type, ()))
-    if block.type in SETTINGS and has_errors(found):
+    names = settings_of(block.type)
+    overrides, found = read_overrides(how.config, names or ())
+    if names is not None and has_errors(found):
         return problems + found
     wanted, found = wanted_backend(config, given, workspace, overrides)
     problems += found
@@ -203,8 +204,8 @@ def _first(how: BackendInit, wanted: Wanted, folder: str, workspace: str) -> lis
     stores = [store for store in stores if has_objects(store)]
     if stores:
         migrate(default, backend, _migration(how, "local", wanted.type))
-        paths = {os.path.normpath(backend.state_path(name)) for name in default.workspaces()}
-        if not any(os.path.normpath(default.state_path(name)) in paths for name in default.workspaces()):
+        places = {os.path.normpath(backend.store(name).place) for name in default.workspaces()}
+        if not any(os.path.normpath(default.store(name).place) in places for name in default.workspaces()):
             for store in stores:
                 problems += store.erase()
     return problems + _remember(how, wanted, backend, folder, workspace)
@@ -251,17 +252,15 @@ def _changed() -> Diagnostic:
     return error("backend.changed", "Backend configuration changed", detail)
 
 
-def _opened(
-    pointer: BackendPointer | None, wanted: Wanted
-) -> tuple[LocalBackend | None, LocalBackend | None, list[Diagnostic]]:
-    from planner.state.backends.local import open_backend
+def _opened(pointer: BackendPointer | None, wanted: Wanted) -> tuple[Backend | None, Backend | None, list[Diagnostic]]:
+    from planner.state.backend import open_backend
 
     old, problems = saved_backend(pointer)
     new, found = open_backend(wanted.type, wanted.settings)
     return old, new, [*problems, *found]
 
 
-def _remember(how: BackendInit, wanted: Wanted, backend: LocalBackend, folder: str, workspace: str) -> list[Diagnostic]:
+def _remember(how: BackendInit, wanted: Wanted, backend: Backend, folder: str, workspace: str) -> list[Diagnostic]:
     from planner.state.pointer import write_pointer
 
     problems = _select(how, backend, workspace)
@@ -279,7 +278,7 @@ def _migration(how: BackendInit, source: str, target: str) -> Migration:
     return Migration(source, target, how.ask, how.force_copy, options.lock, options.lock_timeout)
 
 
-def _select(how: BackendInit, backend: LocalBackend, workspace: str) -> list[Diagnostic]:
+def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnostic]:
     """See to it that the selected workspace exists in the backend."""
     from planner.state.workspace import select_workspace
 

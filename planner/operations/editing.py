@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import evolve
 
-from planner.operations.session import Options
-from planner.operations.shown import stored_state
+from planner.operations.options import StateOptions
+from planner.operations.show import kept_state, stored_state
+from planner.operations.storing import locked
 from planner.support.signals import STOP
 from planner.vocabulary.address import (
     Address,
@@ -23,9 +23,10 @@ from planner.vocabulary.address import (
     sort_key,
 )
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
-    from planner.state.backends.local import StateStore
+    from planner.state.backend import Store
     from planner.state.lock import LockInfo
     from planner.state.model import InstanceState, ResourceState, State
 
@@ -36,15 +37,17 @@ _Entry: TypeAlias = "tuple[ResourceAddress, ResourceState, InstanceState]"
 # ---------------------------------------------------------------- reading and writing
 
 
-def state_pull(options: Options) -> tuple[bytes, list[Diagnostic]]:
+def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
     """The state as a state file holds it; nothing when there is none."""
     from planner.state.file import write_state
 
-    shown = stored_state(options)
-    return (b"" if shown.state is None else write_state(shown.state, compact=True)), list(shown.diagnostics)
+    shown, problems = stored_state(options)
+    if shown is None or shown.state is None:
+        return b"", problems
+    return write_state(shown.state, compact=True), problems
 
 
-def state_push(options: Options, data: bytes, force: bool = False) -> list[Diagnostic]:
+def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[Diagnostic]:
     """Replace the state by the one in a state file. Without `force`, one of another lineage or an older one is
     refused."""
     from planner.state.file import read_state, same_content
@@ -74,7 +77,7 @@ def state_push(options: Options, data: bytes, force: bool = False) -> list[Diagn
 
 
 def _edit(
-    options: Options,
+    options: StateOptions,
     operation: str,
     change: Callable[[State], tuple[State, list[str], list[Diagnostic]]],
     dry_run: bool = False,
@@ -84,28 +87,29 @@ def _edit(
     """Lock and read the state, change it, and write it if there is no error. Gives what `change` says that it did.
     The former state is kept in a file of its own, or (`usual_backup`) where plans keep it. `exactly`: with the serial
     and lineage that `change` gave it."""
-    from planner.pipeline import locked
     from planner.state.model import State
 
-    shown = stored_state(options if usual_backup else evolve(options, backup=options.backup or "-"))
-    store = shown.session.store
-    if store is None or has_errors(shown.diagnostics):
-        return [], list(shown.diagnostics)
-    with locked(shown.session, operation) as problems:
-        if has_errors(problems):
-            return [], problems
-        old, found = store.read()
-        if has_errors(found):
-            return [], found
-        if old is None and not exactly:
-            return [], [_no_state()]
-        new, done, found = change(old or State())
-        if has_errors(found) or dry_run or not done:
-            return done, found
-        if options.backup is None and old is not None and not usual_backup:
-            store.backup_path = f"{store.path}.{int(time.time())}.backup"
-        _, more = store.put(new) if exactly else store.write(new)
-    return done, [*problems, *found, *more]
+    told = Told()
+    done: list[str] = []
+    with told.until_an_error():
+        kept = kept_state(options if usual_backup else evolve(options, backup=options.backup or "-"), told)
+        told.check()
+        store = kept.store
+        with locked(store, options, operation, told):
+            old, problems = store.read()
+            if has_errors(problems):
+                raise Failure(problems)
+            if old is None and not exactly:
+                raise Failure(_no_state())
+            new, done, problems = change(old or State())
+            told.check(problems)
+            if dry_run or not done:
+                return done, told
+            if options.backup is None and old is not None and not usual_backup:
+                store.keep_backup(f"{store.place}.{int(time.time())}.backup")
+            _, problems = store.put(new) if exactly else store.write(new)
+            told += problems
+    return done, told
 
 
 def _no_state() -> Diagnostic:
@@ -115,7 +119,9 @@ def _no_state() -> Diagnostic:
 # ---------------------------------------------------------------- rm
 
 
-def state_rm(options: Options, addresses: Iterable[str], dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
+def state_rm(
+    options: StateOptions, addresses: Iterable[str], dry_run: bool = False
+) -> tuple[list[str], list[Diagnostic]]:
     """Forget the instances that the addresses cover; their addresses. At least one of them must be in the state."""
     wanted = [(text, _parse(text)) for text in addresses]
 
@@ -134,7 +140,7 @@ def state_rm(options: Options, addresses: Iterable[str], dry_run: bool = False) 
 # ---------------------------------------------------------------- mv
 
 
-def state_mv(options: Options, old: str, new: str, dry_run: bool = False) -> tuple[list[Moved], list[Diagnostic]]:
+def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -> tuple[list[Moved], list[Diagnostic]]:
     """Give objects another address (in another state file with `state_out`); what moved as a whole, from and to."""
     source, target = _parse(old), _parse(new)
     moved: list[Moved] = []
@@ -152,7 +158,7 @@ def state_mv(options: Options, old: str, new: str, dry_run: bool = False) -> tup
 
 
 def _move_across(
-    options: Options, source: Address, target: Address, dry_run: bool
+    options: StateOptions, source: Address, target: Address, dry_run: bool
 ) -> tuple[list[Moved], list[Diagnostic]]:
     """Move objects into another state file: it is written first, so that nothing is lost in between."""
     from planner.state.backends.local import StateStore
@@ -178,7 +184,7 @@ def _move_across(
     return moved, problems
 
 
-def _locked_write(store: StateStore, options: Options, state: State) -> tuple[State, list[Diagnostic]]:
+def _locked_write(store: Store, options: StateOptions, state: State) -> tuple[State, list[Diagnostic]]:
     if not options.lock:
         return store.write(state)
     problems = store.lock("state-mv", options.lock_timeout, stop=STOP)
@@ -244,17 +250,17 @@ def _new_address(address: ResourceAddress, source: Address, target: Address, who
 # ---------------------------------------------------------------- marks and providers
 
 
-def taint(options: Options, address: str, allow_missing: bool = False) -> list[Diagnostic]:
+def taint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:
     """Mark an instance as damaged, so that it is replaced."""
     return _mark(options, address, True, allow_missing)
 
 
-def untaint(options: Options, address: str, allow_missing: bool = False) -> list[Diagnostic]:
+def untaint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:
     """Take the mark away."""
     return _mark(options, address, False, allow_missing)
 
 
-def _mark(options: Options, text: str, tainted: bool, allow_missing: bool) -> list[Diagnostic]:
+def _mark(options: StateOptions, text: str, tainted: bool, allow_missing: bool) -> list[Diagnostic]:
     try:
         address = parse_resource_instance(text)
     except AddressError as problem:
@@ -282,7 +288,7 @@ def _mark(options: Options, text: str, tainted: bool, allow_missing: bool) -> li
 
 
 def state_replace_provider(
-    options: Options, old: str, new: str, dry_run: bool = False
+    options: StateOptions, old: str, new: str, dry_run: bool = False
 ) -> tuple[list[str], list[Diagnostic]]:
     """Make another provider responsible for all resources of one; their addresses."""
     from planner.vocabulary.provider_address import parse_provider_configuration
@@ -301,21 +307,20 @@ def state_replace_provider(
     return _edit(options, "state-replace-provider", change, dry_run)
 
 
-def force_unlock(options: Options, lock_id: str, confirm: Callable[[LockInfo], bool]) -> tuple[bool, list[Diagnostic]]:
+def force_unlock(
+    options: StateOptions, lock_id: str, confirm: Callable[[LockInfo], bool]
+) -> tuple[bool, list[Diagnostic]]:
     """Remove the lock of the state that has this id, and whether that was done: `confirm` is asked when there is such a
     lock and nobody holds it any more."""
-    from planner.operations.shown import state_store
-    from planner.state.lock import held_by, remove_info
-
-    store, problems = state_store(options)
-    if store is None:
-        return False, problems
-    path = os.path.join(options.directory, store.path)
-    holder, found = held_by(path, lock_id)
-    if holder is None or not confirm(holder):
-        return False, found
-    found = remove_info(path)
-    return not found, found
+    told = Told()
+    with told.until_an_error():
+        store = kept_state(options, told).store
+        holder, problems = store.held_by(lock_id)
+        if holder is None or not confirm(holder):
+            return False, problems
+        problems = store.force_unlock(lock_id)
+        return not problems, problems
+    return False, told
 
 
 # ---------------------------------------------------------------- pieces

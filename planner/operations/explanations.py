@@ -1,4 +1,4 @@
-"""Questions about a plan: why an action is planned, why a value is not known yet; what breaks cycles."""
+"""Questions about a plan: why an action is planned, why a value is not known yet."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from planner.operations import graphs
-from planner.operations.session import Options
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Made
+from planner.operations.plan_files import Unstored, open_plan, planned
+from planner.operations.storing import load_stored
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
     from planner.datalog.engine.fact_base import FactBase
     from planner.explain.why import Explainer
-    from planner.graph.cycles import Knot
     from planner.model.graph import Graph
-    from planner.pipeline import Planned
 
 GRAPH_WORDS = {
     "targeted": "selected",
@@ -67,66 +69,59 @@ def is_single_instance(graph: Graph, what: str) -> bool:
     return not isinstance(address, ModuleAddress) and f"{address.config} (expand)" in names
 
 
-def facts_with_instances(facts: FactBase, made: Planned) -> FactBase:
-    """The facts together with those about instances, known once a plan is made. Raises Failure without one."""
+def facts_with_instances(facts: FactBase, made: Made[Unstored]) -> FactBase:
+    """The facts together with those about instances, known once a plan is made."""
     from planner.explain.instances import with_instances
 
-    found = explainer_of(made)
-    if found is None or made.plan is None:
-        raise Failure(made.diagnostics)
-    return with_instances(facts, found.places.context, made.plan.prior_state)
+    return with_instances(facts, explainer_of(made).places.context, made.plan.prior_state)
 
 
-def moves_ground(options: Options, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
+def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
     """What the rules about moves derive, in a graph without vertices. None when there is no state to ask about."""
-    from planner import pipeline
     from planner.datalog.engine.evaluate import evaluate
     from planner.model.graph import Graph
     from planner.plan.moves import asked_facts, moved_back
     from planner.programs.rule_programs import moving_program
 
-    if plan_file is not None:
-        made = pipeline.planned(options, plan_file)
-        session, state, problems = made.session, None, list(made.diagnostics)
-        if made.plan is not None and made.plan.previous_state is not None:
-            origins = {c.address: c.previous_address for c in made.plan.changes if not c.deposed}
-            state = moved_back(made.plan.previous_state, origins)
-    else:
-        session = pipeline.load_for_graph(options)
-        state, problems = session.state, list(session.diagnostics)
-    if has_errors(problems) or session.config is None or state is None:
-        return None, problems
-    program = moving_program()
-    facts = asked_facts(session.config, state, session.options.targets, session.options.excludes)
-    return Graph({}, (), {}, database=evaluate(program, facts), program=program), problems
+    told = Told()
+    loaded, state = None, None
+    with told.until_an_error():
+        if plan_file is not None:
+            made = open_plan(options, plan_file, told)
+            loaded = made.loaded
+            if made.plan.previous_state is not None:
+                origins = {c.address: c.previous_address for c in made.plan.changes if not c.deposed}
+                state = moved_back(made.plan.previous_state, origins)
+        else:
+            stored = load_stored(options, told)
+            loaded, state = stored, stored.state
+    if loaded is None or state is None:
+        return None, told
+    program, limits = moving_program(), loaded.options.limits
+    facts = asked_facts(loaded.config, state, limits.targets, limits.excludes)
+    return Graph({}, (), {}, database=evaluate(program, facts), program=program), told
 
 
-def explainer(options: Options, plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
+def explainer(options: OperationOptions, plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
     """What answers questions about a plan: the one in a file, or one made for the purpose, without locking the state.
     None when there is no plan to ask about."""
-    from planner import pipeline
-
-    made = pipeline.planned(options, plan_file)
-    return explainer_of(made), list(made.diagnostics)
+    answer = planned(options, plan_file)
+    return (explainer_of(answer.made) if answer.made is not None else None), list(answer.diagnostics)
 
 
-def explainer_of(made: Planned) -> Explainer | None:
-    """What answers questions about a plan that is there; None when there is no plan to ask about."""
+def explainer_of(made: Made[Unstored]) -> Explainer:
+    """What answers questions about a plan that is there."""
     from planner.evaluation.planned_values import planned_values
     from planner.explain.why import Explainer
-    from planner.state.model import State
 
-    session, plan = made.session, made.plan
-    if plan is None or session.config is None:
-        return None
-    unlimited = evolve(session, options=evolve(session.options, targets=(), excludes=()))
-    graph = graphs.build("eval", unlimited, plan.prior_state or State())
-    context = planned_values(graph, session.config, plan, session.variables, session.schemas, session.workspace)
-    return Explainer(plan, session.config, context, session.variables)
+    plan, loaded = made.plan, made.loaded
+    graph = graphs.build("eval", loaded, plan.prior_state)
+    context = planned_values(graph, loaded.config, plan, made.variables, loaded.schemas, loaded.workspace)
+    return Explainer(plan, loaded.config, context, made.variables)
 
 
 def why_planned(
-    options: Options, verb: str, what: str, plan_file: str | None = None, negated: bool = False
+    options: OperationOptions, verb: str, what: str, plan_file: str | None = None, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof of a planned action (`verb` as people call it, or "" for whatever is planned) or of an unknown value.
     Raises Failure."""
@@ -147,33 +142,3 @@ def why_planned(
 def _as_warning(problem: Diagnostic) -> Diagnostic:
     """An error of planning does not keep anybody from asking about what was planned."""
     return evolve(problem, severity="warning") if problem.is_error else problem
-
-
-# ---------------------------------------------------------------- cycles
-
-
-def cut(options: Options, kind: str = "", plan_file: str | None = None) -> tuple[list[Knot] | None, list[Diagnostic]]:
-    """The knots of vertices that wait for each other, and what to remove. `kind` as for graphs; without it the plan
-    graph's, and when that has none those of applying what is planned. None when there is no graph. Raises Failure."""
-    from planner import pipeline
-    from planner.graph.cycles import knots
-
-    if plan_file is not None or kind in ("plan", "plan-destroy", ""):
-        graph = pipeline.graph(options, kind or ("apply" if plan_file else "plan"), plan_file, as_planned=True)
-        if not graph.nodes:
-            return None, list(graph.diagnostics)
-        found = knots(graph)
-        if found or plan_file is not None or kind:
-            return found, []
-    return _apply_knots(options)
-
-
-def _apply_knots(options: Options) -> tuple[list[Knot] | None, list[Diagnostic]]:
-    from planner import pipeline
-    from planner.graph.build import build_graph
-    from planner.graph.cycles import knots
-
-    made = pipeline.planned(options)
-    if made.plan is None or made.session.config is None:
-        return None, list(made.diagnostics)
-    return knots(build_graph(graphs.apply_facts(made.plan, made.session), own=made.session.rules)), []

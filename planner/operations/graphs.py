@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
-from planner.operations.session import SchemaTable, Session
+from planner.operations.options import UNLIMITED, Limits
+from planner.operations.schema_table import SchemaTable
 from planner.vocabulary.diagnostic import Failure, has_errors
 
 if TYPE_CHECKING:
     from planner.datalog.engine.fact_base import FactBase
     from planner.model.graph import Graph
     from planner.model.plan import Plan, ResourceChange
+    from planner.operations.loading import Loaded
     from planner.state.model import State
     from planner.vocabulary.address import Address
 
@@ -23,8 +23,9 @@ DESTROY_WALKS = {"plan": "plan-destroy", "apply": "destroy"}
 
 def graph_facts(
     walk: str,
-    session: Session,
+    loaded: Loaded[Any],
     state: State,
+    limits: Limits = UNLIMITED,
     changes: Iterable[ResourceChange] = (),
     asked_about: Iterable[str] = (),
     imports: bool = True,
@@ -33,30 +34,16 @@ def graph_facts(
     from planner.datalog.engine.fact_base import FactBuilder
     from planner.facts.from_changes import from_changes
     from planner.facts.from_command import from_command
-    from planner.facts.from_config import from_config
-    from planner.facts.from_state import from_state
     from planner.model.sources import CommandLine
     from planner.vocabulary.address import parse_target
 
-    assert session.config is not None
-    options = session.options
-    known = session.memory.get(("facts", imports))
-    if known is None:
-        declared = FactBuilder()
-        from_config(declared, session.config, SchemaTable(session.schemas), imports)
-        known = session.memory["facts", imports] = declared.build()
+    known = _declared(loaded, imports)
     if walk != "validate":
-        of, with_state = session.memory.get(("facts of a state", imports), (None, None))
-        if of is not state:
-            recorded = FactBuilder(known)
-            from_state(recorded, state)
-            with_state = recorded.build()
-            session.memory["facts of a state", imports] = state, with_state
-        known = with_state
+        known = _with_state(loaded, known, state, imports)
     facts = FactBuilder(known)
-    targets, excludes = ([parse_target(text) for text in given] for given in (options.targets, options.excludes))
-    from_command(facts, walk, targets, excludes, _replacements(options.replace) if options.replace else ())
-    from_changes(facts, changes, state, session.config)
+    targets, excludes = ([parse_target(text) for text in given] for given in (limits.targets, limits.excludes))
+    from_command(facts, walk, targets, excludes, _replacements(limits.replace) if limits.replace else ())
+    from_changes(facts, changes, state, loaded.config)
     for node in asked_about:
         facts.add("asked_about", node, source=CommandLine(node))
     return facts.build()
@@ -68,48 +55,69 @@ def _replacements(given: Iterable[str]) -> list[Address]:
     return addresses(given)
 
 
-def build(walk: str, session: Session, state: State, changes: Iterable[ResourceChange] = ()) -> Graph:
+def _declared(loaded: Loaded[Any], imports: bool) -> FactBase:
+    """What the configuration says; made once a command."""
+    from planner.datalog.engine.fact_base import FactBuilder
+    from planner.facts.from_config import from_config
+
+    made = loaded.derived.declared
+    if imports not in made:
+        facts = FactBuilder()
+        from_config(facts, loaded.config, SchemaTable(loaded.schemas), imports)
+        made[imports] = facts.build()
+    return made[imports]
+
+
+def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: bool) -> FactBase:
+    """The same with what a state says; kept for the next graph over the same state."""
+    from planner.datalog.engine.fact_base import FactBuilder
+    from planner.facts.from_state import from_state
+
+    made = loaded.derived.with_state
+    if imports not in made or made[imports][0] is not state:
+        facts = FactBuilder(declared)
+        from_state(facts, state)
+        made[imports] = state, facts.build()
+    return made[imports][1]
+
+
+def build(walk: str, loaded: Loaded[Any], state: State, limits: Limits = UNLIMITED) -> Graph:
     """The graph of one walk. Raises Failure when it cannot be walked."""
-    return walkable(graph_facts(walk, session, state, changes), session)
+    return walkable(graph_facts(walk, loaded, state, limits), loaded)
 
 
-def walkable(facts: FactBase, session: Session) -> Graph:
+def walkable(facts: FactBase, loaded: Loaded[Any]) -> Graph:
     """The graph that the rules derive from facts. Raises Failure when it cannot be walked."""
     from planner.graph.build import build_graph
     from planner.graph.problems import graph_problems
 
-    graph = build_graph(facts, own=session.rules)
+    graph = build_graph(facts, own=loaded.rules)
     problems = graph_problems(graph)
     if has_errors(problems):
         raise Failure(problems)
     return graph
 
 
-def remembered(session: Session, graph: Graph) -> Graph:
-    """The graph, kept for policies that ask about it."""
-    if session.options.policies:
-        session.memory["graph of the plan"] = graph
-    return graph
-
-
-def apply_facts(plan: Plan, session: Session, asked_about: Iterable[str] = ()) -> FactBase:
-    """What the graph rules read to apply a plan; `session` is the one it was made with."""
+def apply_facts(plan: Plan, loaded: Loaded[Any], asked_about: Iterable[str] = ()) -> FactBase:
+    """What the graph rules read to apply a plan; `loaded` is what it was made from."""
     walk = "destroy" if plan.mode == "destroy" else "apply"
-    return graph_facts(walk, session, plan.prior_state, plan.changes, asked_about)
+    return graph_facts(walk, loaded, plan.prior_state, _limits(plan), plan.changes, asked_about)
 
 
-def planning_facts(plan: Plan, session: Session, asked_about: Iterable[str] = ()) -> FactBase:
-    """What the graph rules read to make a plan again that is there; `session` is the one it was made with."""
-    options = evolve(session.options, targets=plan.targets, excludes=plan.excludes, replace=plan.replace)
+def planning_facts(plan: Plan, loaded: Loaded[Any], asked_about: Iterable[str] = ()) -> FactBase:
+    """What the graph rules read to make a plan again that is there; `loaded` is what it was made from."""
     walk = DESTROY_WALKS["plan"] if plan.mode == "destroy" else "plan"
-    return graph_facts(walk, evolve(session, options=options), plan.prior_state, (), asked_about)
+    return graph_facts(walk, loaded, plan.prior_state, _limits(plan), (), asked_about)
 
 
-def apply_graph(plan: Plan, session: Session) -> Graph:
+def _limits(plan: Plan) -> Limits:
+    return Limits(plan.targets, plan.excludes, plan.replace)
+
+
+def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:
     """The graph of applying a plan; the one that was checked while planning, if it was. Raises Failure when it cannot
     be walked."""
-    checked, graph = session.memory.get("graph of applying", (None, None))
-    if checked is not plan.changes or graph is None:
-        graph = walkable(apply_facts(plan, session), session)
-        session.memory["graph of applying"] = plan.changes, graph
-    return graph  # type: ignore[no-any-return]
+    checked = loaded.derived.apply_graph
+    if checked is None or checked[0] is not plan.changes:
+        checked = loaded.derived.apply_graph = plan.changes, walkable(apply_facts(plan, loaded), loaded)
+    return checked[1]

@@ -7,53 +7,52 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from planner import pipeline
 from planner.operations import graphs
-from planner.operations.session import Options, Session, load_configuration, load_values, open_store, selection_problems
+from planner.operations.backends import current_backend
+from planner.operations.loading import Derived, Loaded, load, load_values
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Start, Variables, plan_options
+from planner.operations.providers_needed import selection_problems
+from planner.operations.storing import locked, open_backend, read_state, store_of
 from planner.state.model import State
 from planner.vocabulary.address import AddressError, ResourceAddress, parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.told import Told
 from planner.walk.hooks import Hooks
 
 if TYPE_CHECKING:
     from planner.config.model import ImportDecl
 
 
-def import_object(options: Options, address: str, id: str, begins: Callable[[], object] = bool) -> list[Diagnostic]:
+def import_object(
+    options: OperationOptions, address: str, id: str, begins: Callable[[], object] = bool
+) -> list[Diagnostic]:
     """Read the object with this id and record it as the instance of an address. The configuration must declare it, and
     the state must not have it yet; `begins` is called when both are so."""
-    session = load_configuration(options)
-    session = evolve(session, diagnostics=(*session.diagnostics, *selection_problems(session)))
-    if session.config is None or session.failed:
-        return list(session.diagnostics)
-    try:
-        target = _target(session, address)
-    except Failure as failure:
-        return [*session.diagnostics, *failure.diagnostics]
-    found = _looked_up(session, target)
-    if has_errors(found):
-        return [*session.diagnostics, *found]
-    variables, problems = load_values(session)
-    session = pipeline.open_backend(evolve(session, variables=variables, diagnostics=(*session.diagnostics, *problems)))
-    if session.failed or session.store is None:
-        return list(session.diagnostics)
-    with pipeline.locked(session, "OperationTypeImport") as problems:
-        if has_errors(problems):
-            return [*session.diagnostics, *problems]
-        session = pipeline.read_state(session)
-        found = list(session.diagnostics)
-        if not session.failed:
+    told = Told()
+    with told.until_an_error():
+        loaded = load(options, told)
+        told.check(selection_problems(loaded.config, options.directory))
+        target = _target(loaded, address)
+        told.check(_looked_up(loaded, target))
+        variables, problems = load_values(loaded)
+        told += problems
+        opened = open_backend(loaded, told)
+        told.check()
+        with locked(opened.store, options, "OperationTypeImport", told):
+            start = read_state(opened, told)
             begins()
-            found += _record(session, target, id)
-    return [*found, *problems]
+            told += _record(start, variables, target, id)
+    return told
 
 
-def _looked_up(session: Session, target: ResourceAddress) -> list[Diagnostic]:
+def _looked_up(loaded: Loaded[OperationOptions], target: ResourceAddress) -> list[Diagnostic]:
     """Whether the state has no such object yet, as far as that can be seen before anybody is asked for variables."""
-    backend, store, problems = open_store(session.options, session.config, session.workspace, session.given)
-    if backend is None or store is None or has_errors(problems):
+    options, workspace = loaded.options, loaded.workspace
+    backend, problems = current_backend(options.directory, loaded.config, workspace, loaded.given)
+    if backend is None or has_errors(problems):
         return []  # said later, by whoever opens it with all values
-    state, _ = store.read()
+    state, _ = store_of(options, backend, workspace).read()
     return _managed(target) if state is not None and _has(state, target) else []
 
 
@@ -65,9 +64,8 @@ def _managed(target: ResourceAddress) -> list[Diagnostic]:
     return [error("import.managed", "Resource already managed", detail, address=str(target))]
 
 
-def _target(session: Session, text: str) -> ResourceAddress:
+def _target(loaded: Loaded[OperationOptions], text: str) -> ResourceAddress:
     """The address of an instance that the configuration can have. Raises Failure."""
-    assert session.config is not None
     try:
         address = parse_resource_instance(text)
     except AddressError as problem:
@@ -75,7 +73,7 @@ def _target(session: Session, text: str) -> ResourceAddress:
     if address.mode != "managed":
         detail = f"{text} is a data source, which is read and never imported. Name a managed resource."
         raise Failure(error("import.address", "Invalid target resource address", detail))
-    module = session.config.root.descendant(address.path)
+    module = loaded.config.root.descendant(address.path)
     if module is None:
         detail = f"The configuration calls no module for {address.module}. Write the module block first."
         raise Failure(error("import.no_module", "Import to non-existent module", detail))
@@ -89,37 +87,31 @@ def _target(session: Session, text: str) -> ResourceAddress:
     return address
 
 
-def _record(session: Session, target: ResourceAddress, id: str) -> list[Diagnostic]:
+def _record(start: Start, variables: Variables, target: ResourceAddress, id: str) -> list[Diagnostic]:
     from planner.plan.planning import make_plan
     from planner.state.build import StateBuilder
 
-    assert session.config is not None and session.state is not None and session.store is not None
-    if _has(session.state, target):
+    if _has(start.state, target):
         return _managed(target)
-    root = evolve(session.config.root, imports=(_block(str(target), id),))
-    session = evolve(
-        session,
-        config=evolve(session.config, root=root),
-        options=evolve(session.options, targets=(str(target),)),
-        memory={},
-    )
-    assert session.config is not None and session.state is not None and session.store is not None
+    root = evolve(start.config.root, imports=(_block(str(target), id),))
+    options = evolve(start.options, targets=(str(target),))
+    start = evolve(start, config=evolve(start.config, root=root), options=options, derived=Derived())
     made, problems = make_plan(
-        session.config,
-        session.state,
-        session.variables,
-        session.schemas,
-        pipeline.plan_options(session),
-        lambda walk, state: graphs.build(walk, session, state),
+        start.config,
+        start.state,
+        variables,
+        start.schemas,
+        plan_options(start),
+        lambda walk, state: graphs.build(walk, start, state, options.limits),
         Hooks(),
     )
     if made is None or not _has(made.prior_state, target):
         return [problem for problem in problems if problem.code != "plan.targeting"]  # limiting it was our idea
-    builder = StateBuilder(session.state)
+    builder = StateBuilder(start.state)
     resource = str(target.resource)
     builder.put_instance(resource, target.key, made.prior_state.resources[resource])
-    _, found = session.store.write(builder.snapshot())
-    return found
+    _, problems = start.store.write(builder.snapshot())
+    return problems
 
 
 def _has(state: State, target: ResourceAddress) -> bool:

@@ -18,7 +18,7 @@ from planner.install.placing import Placer, Progress
 from planner.install.providers import Installer, display, incomplete_warning
 from planner.install.sources import MirrorDirectory, NetworkMirror, Registry, Source, all_of, usual
 from planner.install.web import Web
-from planner.operations.session import Session, provider_addresses, provider_constraints
+from planner.operations.providers_needed import provider_addresses, provider_constraints
 from planner.provider.cli_config import CliConfig, Method, load_cli_config
 from planner.provider.locate import own_platform, usual_directories
 from planner.provider.lock_file import (
@@ -39,6 +39,7 @@ from planner.support.signals import STOP
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 if TYPE_CHECKING:
+    from planner.config.model import Config
     from planner.install.modules import ModuleInstaller
     from planner.state.model import State
 
@@ -70,13 +71,12 @@ def connections() -> Connections:
     return Connections(config, web, Hosts(config, web, os.environ))
 
 
-def requirements(session: Session, state: State | None = None) -> dict[str, Wanted]:
+def requirements(config: Config, state: State | None = None) -> dict[str, Wanted]:
     """The version constraints of every provider that the configuration or the state needs. Raises Failure."""
     from planner.vocabulary.provider_address import parse_provider_configuration
 
-    assert session.config is not None
-    texts = provider_constraints(session.config)
-    addresses = provider_addresses(session.config)
+    texts = provider_constraints(config)
+    addresses = provider_addresses(config)
     for resource in state.resources.values() if state is not None else ():
         addresses.add(parse_provider_configuration(resource.provider).source)
     try:
@@ -86,7 +86,7 @@ def requirements(session: Session, state: State | None = None) -> dict[str, Want
 
 
 def init_providers(
-    session: Session, state: State | None, choices: Choices, say: Say, progress: Progress | None = None
+    config: Config, directory: str, state: State | None, choices: Choices, say: Say, progress: Progress | None = None
 ) -> list[Diagnostic]:
     """Select and install the providers of a working directory, and record the selections."""
     if choices.lockfile not in ("", "readonly"):
@@ -95,9 +95,8 @@ def init_providers(
     if choices.upgrade and choices.lockfile:
         detail = "-upgrade makes new selections, which -lockfile=readonly forbids to record. Use one of them."
         return [error("install.readonly_upgrade", "Options exclude each other", detail)]
-    directory = session.options.directory
     try:
-        wanted = requirements(session, state)
+        wanted = requirements(config, state)
         before, problems = read_locks(directory)
         before, more = upgraded(before)
         problems += [*more, *_similar(wanted), *_legacy(wanted)]
@@ -238,7 +237,8 @@ def lock_modules(directory: str, data_dir: str, say: Say) -> Iterator[None]:
 
 
 def lock_providers(
-    session: Session,
+    config: Config,
+    directory: str,
     addresses: tuple[str, ...],
     platforms: tuple[str, ...],
     say: Say,
@@ -247,9 +247,8 @@ def lock_providers(
     progress: Progress | None = None,
 ) -> list[Diagnostic]:
     """Record checksums of the providers' packages for several platforms, from their registries or from a mirror."""
-    directory = session.options.directory
     try:
-        wanted = _chosen({a: w for a, w in requirements(session).items() if lockable(a)}, addresses)
+        wanted = _chosen({a: w for a, w in requirements(config).items() if lockable(a)}, addresses)
         before, problems = read_locks(directory)
         before, more = upgraded(before)
         net = connections()
@@ -324,7 +323,8 @@ def _chosen(wanted: dict[str, Wanted], names: tuple[str, ...]) -> dict[str, Want
 
 
 def mirror_providers(
-    session: Session,
+    config: Config,
+    directory: str,
     target: str,
     platforms: tuple[str, ...],
     say: Say,
@@ -334,8 +334,8 @@ def mirror_providers(
     from planner.install.mirroring import Mirroring
 
     try:
-        wanted = requirements(session)
-        locks, problems = read_locks(session.options.directory)
+        wanted = requirements(config)
+        locks, problems = read_locks(directory)
         locks, more = upgraded(locks)
         net = connections()
     except Failure as failure:

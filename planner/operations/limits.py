@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.operations.session import Session, provider_addresses
+from planner.operations.options import OperationOptions
+from planner.operations.providers_needed import provider_addresses
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 if TYPE_CHECKING:
+    from planner.config.model import Config
     from planner.state.model import State
 
 
-def provider_limits(session: Session) -> dict[str, int]:
+def provider_limits(options: OperationOptions, config: Config, state: State) -> dict[str, int]:
     """How many operations at a time, by source address. A provider is named by its local name in the root module, its
     source address (host and namespace may be left out where that is the default) or its type; of several bounds for
     one, the last counts. Raises Failure for names that mean no provider, or several."""
-    if not session.options.provider_parallelism:
+    if not options.provider_parallelism:
         return {}
-    known = _known(session)
+    known = _known(config, state)
     limits: dict[str, int] = {}
     problems: list[Diagnostic] = []
-    for name, count in session.options.provider_parallelism:
-        found = _named(session, name, known)
+    for name, count in options.provider_parallelism:
+        found = _named(config, name, known)
         if len(found) == 1:
             limits[found[0]] = count
         else:
@@ -31,14 +33,13 @@ def provider_limits(session: Session) -> dict[str, int]:
     return limits
 
 
-def _known(session: Session) -> list[str]:
+def _known(config: Config, state: State) -> list[str]:
     """The providers of the configuration and of what the state has."""
     from planner.vocabulary.address import AddressError
     from planner.vocabulary.provider_address import parse_provider_configuration
 
-    found = provider_addresses(session.config) if session.config is not None else set()
-    state: State | None = session.state
-    for resource in state.resources.values() if state is not None else ():
+    found = provider_addresses(config)
+    for resource in state.resources.values():
         try:
             found.add(parse_provider_configuration(resource.provider).source)
         except AddressError:
@@ -46,12 +47,11 @@ def _known(session: Session) -> list[str]:
     return sorted(found)
 
 
-def _named(session: Session, name: str, known: list[str]) -> list[str]:
+def _named(config: Config, name: str, known: list[str]) -> list[str]:
     from planner.vocabulary.provider_address import provider_source
 
-    root = session.config.root if session.config is not None else None
-    if root is not None and name in root.required_providers:
-        return [root.provider_source(name)]
+    if name in config.root.required_providers:
+        return [config.root.provider_source(name)]
     by_type = [source for source in known if source.rpartition("/")[2] == name]
     if by_type:
         return by_type

@@ -13,8 +13,13 @@ from attrs import evolve, field, frozen
 
 from planner.graph.answers import Answers
 from planner.operations import graphs
-from planner.operations.session import Options, Session
+from planner.operations.explanations import facts_with_instances
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Made
+from planner.operations.plan_files import Unstored, planned
+from planner.operations.storing import load_stored
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +30,6 @@ if TYPE_CHECKING:
     from planner.datalog.engine.program import Program
     from planner.datalog.front.model import Predicate
     from planner.graph.answers import Actions
-    from planner.model.plan import Plan
-    from planner.pipeline import Planned
     from planner.syntax.node_sets import NodeSet
 
 SECONDS = 30.0
@@ -58,21 +61,25 @@ class _Ground:
     actions: Actions = field(factory=dict)
 
 
-def query(options: Options, words: tuple[str, ...], asked: Asked | None = None) -> tuple[Answers, list[Diagnostic]]:
+def query(
+    options: OperationOptions, words: tuple[str, ...], asked: Asked | None = None
+) -> tuple[Answers, list[Diagnostic]]:
     """The answer to a question, and what else there is to say. `words` are a question in Datalog, an expression for a
     set of vertices, or a verb and its arguments. Raises Failure for a question that makes no sense or takes too long.
     """
     asked = asked or Asked()
     if asked.state_file is not None:
         return _ask_state(options, words, asked, asked.state_file)
-    from planner import pipeline
     from planner.explain.instances import is_about_instances
     from planner.graph.build import graph_program, user_files
 
-    made = pipeline.planned(options, asked.plan_file) if asked.plan_file is not None else None
-    if made is not None and (made.plan is None or has_errors(made.diagnostics)):
-        return Answers(), list(made.diagnostics)
-    program = graph_program(made.session.rules if made is not None else user_files(options.rules))
+    made = None
+    if asked.plan_file is not None:
+        opened = planned(options, asked.plan_file)
+        made = opened.complete
+        if made is None:
+            return Answers(), list(opened.diagnostics)
+    program = graph_program(made.loaded.rules if made is not None else user_files(options.rules))
     expression = _node_set(words, program)
     if expression is not None:
         return _ask_graph(options, program, expression, asked, made)
@@ -164,48 +171,38 @@ def _reads(program: Program, predicates: frozenset[str], is_wanted: Callable[[Pr
 
 
 def _ground(
-    options: Options, asked: Asked, made: Planned | None, planned: bool, instances: bool = False
+    options: OperationOptions, asked: Asked, made: Made[Unstored] | None, needs_plan: bool, instances: bool = False
 ) -> tuple[_Ground | None, list[Diagnostic]]:
     """The facts of the operation that is asked about: of a plan that is there, or made where only a plan can answer."""
-    from planner import pipeline
-    from planner.operations.explanations import facts_with_instances
+    kind = asked.kind or ("apply" if made or needs_plan else "plan")
+    if made is None and (needs_plan or instances or kind == "apply"):
+        mode: Any = {"plan-destroy": "destroy", "plan-refresh-only": "refresh-only"}.get(kind, options.mode)
+        answer = planned(evolve(options, mode=mode))
+        made = answer.complete
+        if made is None:
+            return None, list(answer.diagnostics)
+    if made is not None:
+        facts_of = graphs.apply_facts if kind == "apply" else graphs.planning_facts
+        facts = facts_of(made.plan, made.loaded)
+        return _Ground(facts_with_instances(facts, made) if instances else facts, _actions(made)), []
+    told = Told()
+    with told.until_an_error():
+        from planner.plan.moves import apply_moves
 
-    kind = asked.kind or ("apply" if made or planned else "plan")
-    if made is not None or planned or instances or kind == "apply":
-        mode = {"plan-destroy": "destroy", "plan-refresh-only": "refresh-only"}.get(kind, options.mode)
-        made = made or pipeline.planned(evolve(options, mode=mode))
-        if made.plan is None or has_errors(made.diagnostics):
-            return None, list(made.diagnostics)
-        ground = _planned_ground(made.session, made.plan, kind)
-        return evolve(ground, facts=facts_with_instances(ground.facts, made)) if instances else ground, []
-    session = pipeline.load_for_graph(options)
-    if session.failed or session.config is None or session.state is None:
-        return None, list(session.diagnostics)
-    from planner.plan.moves import apply_moves
-
-    is_destroy = kind == "plan-destroy" or options.mode == "destroy"
-    walk = graphs.DESTROY_WALKS["plan"] if is_destroy else "plan"
-    return _Ground(graphs.graph_facts(walk, session, apply_moves(session.config, session.state).state)), []
-
-
-def _planned_ground(session: Session, plan: Plan, kind: str) -> _Ground:
-
-    assert session.config is not None
-    if kind == "apply":
-        facts = graphs.apply_facts(plan, session)
-    else:
-        walk = graphs.DESTROY_WALKS["plan"] if plan.mode == "destroy" else "plan"
-        facts = graphs.graph_facts(walk, session, plan.prior_state)
-    return _Ground(facts, _actions(plan, session))
+        start = load_stored(options, told)
+        walk = graphs.DESTROY_WALKS["plan"] if kind == "plan-destroy" or options.mode == "destroy" else "plan"
+        moved = apply_moves(start.config, start.state).state
+        return _Ground(graphs.graph_facts(walk, start, moved, options.limits)), []
+    return None, told
 
 
-def _actions(plan: Plan, session: Session) -> Actions:
+def _actions(made: Made[Unstored]) -> Actions:
     from planner.datalog.engine.fact_base import FactBuilder
     from planner.facts.from_changes import from_changes
 
-    assert session.config is not None
+    plan = made.plan
     facts = FactBuilder()
-    from_changes(facts, plan.changes, plan.prior_state, session.config)
+    from_changes(facts, plan.changes, plan.prior_state, made.loaded.config)
     built = facts.build()
     objects = {row[0]: row[1] for row in built.relation("instance")}
     found: Actions = {}
@@ -260,12 +257,14 @@ def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
     return waits_for(Waiting.of(database), ends)  # type: ignore[arg-type]
 
 
-def _ask_state(options: Options, words: tuple[str, ...], asked: Asked, path: str) -> tuple[Answers, list[Diagnostic]]:
+def _ask_state(
+    options: OperationOptions, words: tuple[str, ...], asked: Asked, path: str
+) -> tuple[Answers, list[Diagnostic]]:
     """A question about a state alone: no configuration, no graph."""
     from planner.datalog.engine.fact_base import FactBuilder
     from planner.facts.from_state import from_state
     from planner.graph.build import graph_program
-    from planner.operations.shown import show
+    from planner.operations.show import ShownState, show
     from planner.state.model import State
 
     program = _state_program()
@@ -276,10 +275,10 @@ def _ask_state(options: Options, words: tuple[str, ...], asked: Asked, path: str
         parsed, problems = _parsed(program, words[0])
     except Failure as failure:
         raise Failure([_of_the_graph(d, graph_program()) for d in failure.diagnostics]) from None
-    shown = show(options, path)
-    if has_errors(shown.diagnostics):
-        return Answers(), list(shown.diagnostics)
-    if shown.plan is not None:
+    shown, told = show(options, path)
+    if shown is None or has_errors(told):
+        return Answers(), told
+    if not isinstance(shown, ShownState):
         raise Failure(error("query.state", "Not a state", f"{path} is a plan file: give it to -plan."))
     if asked.draw:
         raise Failure(error("query.no_graph", "There is no graph", "A state alone has no vertices to draw."))
@@ -326,7 +325,7 @@ def _of_the_graph(problem: Diagnostic, program: Program) -> Diagnostic:
 
 
 def _ask_graph(
-    options: Options, program: Program, expression: NodeSet, asked: Asked, made: Planned | None
+    options: OperationOptions, program: Program, expression: NodeSet, asked: Asked, made: Made[Unstored] | None
 ) -> tuple[Answers, list[Diagnostic]]:
     """An expression for a set of vertices, or a verb. How far a change reaches is asked of the graph of planning, as
     what does not change has no vertex in that of applying; but its actions need a plan."""

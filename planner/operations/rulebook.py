@@ -15,7 +15,7 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 if TYPE_CHECKING:
     from planner.datalog.engine.evaluate import Database
-    from planner.operations.session import Options
+    from planner.operations.options import OperationOptions
 
 
 def _graph() -> Program:
@@ -195,10 +195,10 @@ def dependency_graphs(of: str | None = None) -> dict[str, PredicateGraph]:
 # ---------------------------------------------------------------- costs
 
 
-def evaluation(options: Options, kind: str = "plan") -> tuple[Database | None, list[Diagnostic]]:
+def evaluation(options: OperationOptions, kind: str = "plan") -> tuple[Database | None, list[Diagnostic]]:
     """The evaluated graph rules of an operation (plan, plan-refresh-only, plan-destroy, apply) on the configuration
     that the options name; None when it cannot be loaded."""
-    from planner import pipeline
+    from planner.operations.graph import graph
 
-    graph = pipeline.graph(options, kind, None, as_planned=True)
-    return graph.database, list(graph.diagnostics)
+    built = graph(options, kind, None, as_planned=True)
+    return built.database, list(built.diagnostics)

@@ -7,8 +7,10 @@ from typing import Any
 
 from attrs import evolve
 
-from planner.operations.session import Options, load_configuration
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.operations.loading import load
+from planner.operations.options import Options
+from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.told import Told
 
 Document = tuple[dict[str, Any] | None, list[Diagnostic]]
 
@@ -17,13 +19,11 @@ def configuration_json(options: Options) -> Document:
     """The configuration of the working directory, as plan JSON has it under `configuration`."""
     from planner.documents.json_config import config_json
 
-    session = load_configuration(options)
-    if session.config is None or session.failed:
-        return None, list(session.diagnostics)
-    try:
-        return config_json(session.config, session.schemas.schema), list(session.diagnostics)
-    except Failure as failure:
-        return None, [*session.diagnostics, *failure.diagnostics]
+    told = Told()
+    with told.until_an_error():
+        loaded = load(options, told)
+        return config_json(loaded.config, loaded.schemas.schema), told
+    return None, told
 
 
 def module_json(directory: str) -> Document:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
-from planner.operations.session import Options
-from planner.operations.shown import stored_state
-from planner.state.backends.local import DEFAULT_WORKSPACE
+from planner.operations.options import StateOptions
+from planner.operations.show import kept_state
+from planner.state.backend import DEFAULT_WORKSPACE
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
+from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
-    from planner.state.backends.local import LocalBackend
+    from planner.state.backend import Backend
     from planner.state.model import State
 
 Selected = Literal["as before", "switched", "created"]
 
 
-def workspace_name(options: Options) -> tuple[str, list[Diagnostic]]:
+def workspace_name(options: StateOptions) -> tuple[str, list[Diagnostic]]:
     """The selected workspace."""
     from planner.state.workspace import current_workspace
 
@@ -26,7 +27,7 @@ def workspace_name(options: Options) -> tuple[str, list[Diagnostic]]:
     return name, problems
 
 
-def workspaces(options: Options) -> tuple[list[str], str, list[Diagnostic]]:
+def workspaces(options: StateOptions) -> tuple[list[str], str, list[Diagnostic]]:
     """All workspaces, and which one is selected."""
     current, problems = workspace_name(options)
     backend, found = _backend(options)
@@ -39,7 +40,7 @@ def workspaces(options: Options) -> tuple[list[str], str, list[Diagnostic]]:
         return [], current, [*problems, _os_problem("list the workspaces", problem)]
 
 
-def workspace_new(options: Options, name: str) -> list[Diagnostic]:
+def workspace_new(options: StateOptions, name: str) -> list[Diagnostic]:
     """Create a workspace and select it; with `state_path` it begins with a copy of that state."""
     names, _, problems = _changeable(options, name)
     if has_errors(problems):
@@ -49,7 +50,7 @@ def workspace_new(options: Options, name: str) -> list[Diagnostic]:
     return problems + _create(options, name)
 
 
-def workspace_select(options: Options, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
+def workspace_select(options: StateOptions, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
     """Select a workspace, and what that came to; `create` makes it first when it does not exist."""
     names, current, problems = _changeable(options, name)
     if has_errors(problems):
@@ -64,7 +65,7 @@ def workspace_select(options: Options, name: str, create: bool = False) -> tuple
     return "switched", problems + _select(options, name)
 
 
-def workspace_delete(options: Options, name: str, force: bool = False) -> list[Diagnostic]:
+def workspace_delete(options: StateOptions, name: str, force: bool = False) -> list[Diagnostic]:
     """Delete a workspace and its state. Without `force`, one that still manages objects is kept, and they are named;
     with it there is a warning that names them."""
     names, current, problems = _changeable(options, name, selects=False)
@@ -121,7 +122,7 @@ def managed_objects(state: State) -> list[str]:
     return found
 
 
-def _changeable(options: Options, name: str, selects: bool = True) -> tuple[list[str], str, list[Diagnostic]]:
+def _changeable(options: StateOptions, name: str, selects: bool = True) -> tuple[list[str], str, list[Diagnostic]]:
     """The workspaces and the selected one, when the name is allowed and the selection is ours to change."""
     from planner.state.workspace import current_workspace, valid_workspace_name
 
@@ -137,7 +138,7 @@ def _changeable(options: Options, name: str, selects: bool = True) -> tuple[list
     return workspaces(options)
 
 
-def _create(options: Options, name: str) -> list[Diagnostic]:
+def _create(options: StateOptions, name: str) -> list[Diagnostic]:
     backend, problems = _backend(options)
     if backend is None:
         return problems
@@ -161,18 +162,20 @@ def _create(options: Options, name: str) -> list[Diagnostic]:
     return [*problems, *_select(options, name)]
 
 
-def _select(options: Options, name: str) -> list[Diagnostic]:
+def _select(options: StateOptions, name: str) -> list[Diagnostic]:
     from planner.state.workspace import select_workspace
 
     return select_workspace(options.directory, os.environ, name)
 
 
-def _backend(options: Options) -> tuple[LocalBackend | None, list[Diagnostic]]:
+def _backend(options: StateOptions) -> tuple[Backend | None, list[Diagnostic]]:
     """The backend of the directory, whatever its state is."""
     from attrs import evolve
 
-    shown = stored_state(evolve(options, state_path=None))
-    return shown.session.backend, [d for d in shown.diagnostics if shown.session.backend is None]
+    told = Told()
+    with told.until_an_error():
+        return kept_state(evolve(options, state_path=None), told).backend, []
+    return None, told
 
 
 def _os_problem(verb: str, problem: OSError) -> Diagnostic:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.provider.interface import AttributeDiagnostic, ReadAnswer, ResourceSchema
-from planner.state.backends.local import DEFAULT_WORKSPACE, LocalBackend, open_backend
+from planner.state.backend import DEFAULT_WORKSPACE, Backend, open_backend
 from planner.state.identity import state_identity
 from planner.values.convert import ConversionError, convert
 from planner.values.schema import AttributeSchema, BlockSchema
@@ -84,14 +84,14 @@ def _read(config: Value) -> ReadAnswer:
     value = {**config, "outputs": outputs}
     if state is None:
         if not found:
-            detail = f'There is no state of the workspace "{workspace}": {store.read_path} does not exist or is empty.'
+            detail = f'There is no state of the workspace "{workspace}": {store.place} does not exist or is empty.'
             found.append(_problem("Unable to find remote state", detail, "workspace"))
         return ReadAnswer({**value, "outputs": {}}, diagnostics=tuple(found))
     outputs.update({name: output.value for name, output in state.outputs.items()})
     return ReadAnswer(value, diagnostics=tuple(found))
 
 
-def _backend(config: Value) -> tuple[LocalBackend | None, list[AttributeDiagnostic]]:
+def _backend(config: Value) -> tuple[Backend | None, list[AttributeDiagnostic]]:
     kind = "local" if config["backend"] == "_local" else config["backend"]
     if kind.__class__ is not str:
         return None, [_problem("Invalid backend configuration", "The kind of backend must be named.", "backend")]

@@ -9,21 +9,21 @@ from planner.vocabulary.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from planner.batch.policy import Verdict as FleetVerdict
-    from planner.pipeline import Planned
+    from planner.operations.plan import L, Made
     from planner.policy.model import Verdict
     from planner.render.terminal import Paint
     from planner.render.view import View
 
 
-def judge(planned: Planned, view: View) -> tuple[Planned, list[Diagnostic]]:
+def judge(made: Made[L], view: View) -> tuple[Made[L], list[Diagnostic]]:
     """Judge a plan by the policies that its options name, and tell how it fared."""
     from planner.operations import policies
 
-    planned, verdict, problems = policies.judged(planned)
+    made, verdict, problems = policies.judged(made)
     if verdict is None:
-        return planned, problems
+        return made, problems
     view.verdict(verdict)
-    return planned, [*problems, *policies.diagnostics(verdict)]
+    return made, [*problems, *policies.diagnostics(verdict)]
 
 
 def counted(verdict: Verdict | FleetVerdict) -> str:

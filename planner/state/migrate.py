@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from attrs import frozen
 
-from planner.state.backends.local import DEFAULT_WORKSPACE, LocalBackend, StateStore
+from planner.state.backend import DEFAULT_WORKSPACE, Backend, Store
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
@@ -45,7 +45,7 @@ class Migration:
         return False
 
 
-def migrate(source: LocalBackend, target: LocalBackend, how: Migration) -> None:
+def migrate(source: Backend, target: Backend, how: Migration) -> None:
     """Copy the state of every workspace, after asking. Empty states are left alone. Raises Failure."""
     try:
         names = source.workspaces()
@@ -66,7 +66,7 @@ def migrate(source: LocalBackend, target: LocalBackend, how: Migration) -> None:
         _migrate_one(source, target, name, Migration(how.source_type, how.target_type, None, True, how.lock))
 
 
-def _migrate_one(source: LocalBackend, target: LocalBackend, workspace: str, how: Migration) -> None:
+def _migrate_one(source: Backend, target: Backend, workspace: str, how: Migration) -> None:
     old, new = source.store(workspace), target.store(workspace)
     here, there = _read(old), _read(new)
     if _empty(here) or _same(here, there):
@@ -82,15 +82,15 @@ def _migrate_one(source: LocalBackend, target: LocalBackend, workspace: str, how
             raise Failure(problems)
 
 
-def _remark(old: StateStore, new: StateStore, there: State | None, how: Migration) -> str:
+def _remark(old: Store, new: Store, there: State | None, how: Migration) -> str:
     if _empty(there):
         return (
-            f'The former backend "{how.source_type}" holds a state ({old.path}), the new backend "{how.target_type}" '
+            f'The former backend "{how.source_type}" holds a state ({old.place}), the new backend "{how.target_type}" '
             'holds none.\nEnter "yes" to copy it and "no" to start with an empty state.'
         )
     return (
-        f'Both the former backend "{how.source_type}" ({old.path}) and the new backend "{how.target_type}" '
-        f"({new.path}) hold a state,\nand the two differ. Compare them before you answer.\n"
+        f'Both the former backend "{how.source_type}" ({old.place}) and the new backend "{how.target_type}" '
+        f"({new.place}) hold a state,\nand the two differ. Compare them before you answer.\n"
         'Enter "yes" to replace the new one by the former one and "no" to keep the new one as it is.'
     )
 
@@ -107,7 +107,7 @@ def _same(left: State | None, right: State | None) -> bool:
     return left.lineage == right.lineage and same_content(left, right)
 
 
-def _read(store: StateStore) -> State | None:
+def _read(store: Store) -> State | None:
     state, problems = store.read()
     if has_errors(problems):
         raise Failure(problems)
@@ -115,7 +115,7 @@ def _read(store: StateStore) -> State | None:
 
 
 @contextmanager
-def _locked(store: StateStore, operation: str, how: Migration) -> Iterator[None]:
+def _locked(store: Store, operation: str, how: Migration) -> Iterator[None]:
     problems: list[Diagnostic] = store.lock(operation, how.lock_timeout) if how.lock else []
     if has_errors(problems):
         raise Failure(problems)
@@ -126,6 +126,6 @@ def _locked(store: StateStore, operation: str, how: Migration) -> Iterator[None]
             store.unlock()
 
 
-def has_objects(store: StateStore) -> bool:
+def has_objects(store: Store) -> bool:
     """Whether a state is worth copying. Raises Failure."""
     return not _empty(_read(store))

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from planner.state.backends.local import StateStore
+from planner.state.backend import Store
 from planner.state.file import write_state
+from planner.state.journal import Journal
 from planner.state.model import State
 from planner.state.rescued import ERRORED
 from planner.support.disk import replace_file
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
 
 
-def rescue(store: StateStore, state: State) -> tuple[list[Diagnostic], bytes]:
+def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
     """Keep a state that the store did not take: what to say about it, and the bytes to print when nothing has it."""
-    recovered = store.journal is not None and store.journal.is_complete
+    journal = store.journal
+    recovered = journal is not None and journal.is_complete
     if not recovered:
         # The journal may have the beginning of what was done, under this serial: the whole comes after it.
         state = evolve(state, serial=state.serial + 1)
@@ -27,15 +29,17 @@ def rescue(store: StateStore, state: State) -> tuple[list[Diagnostic], bytes]:
         replace_file(ERRORED, data, 0o600)
     except OSError as problem:
         reason = f"{ERRORED}: {problem.strerror or problem}."
-        if recovered:
-            return [_kept(store, f"It could not be written to {reason}")], b""
+        if journal is not None and recovered:
+            return [_kept(journal, f"It could not be written to {reason}")], b""
         detail = (
             f"{reason} Nothing on the disk has what was done. The state is printed: save it, from the first brace to "
             f"the last, as {ERRORED}, then run `planner state push {ERRORED}`."
         )
         return [error("state.unsaved", "The state is kept nowhere", detail)], data
-    if recovered:
-        return [_kept(store, f"It is in {ERRORED} too, which `planner state push {ERRORED}` would put in place.")], b""
+    if journal is not None and recovered:
+        return [
+            _kept(journal, f"It is in {ERRORED} too, which `planner state push {ERRORED}` would put in place.")
+        ], b""
     detail = (
         f"It was written to {ERRORED} in the working directory instead. Do not plan or apply before it is in place, "
         f"or what was done now is done again: remove the cause and run `planner state push {ERRORED}`."
@@ -43,9 +47,9 @@ def rescue(store: StateStore, state: State) -> tuple[list[Diagnostic], bytes]:
     return [error("state.rescued", "The state is kept elsewhere", detail)], b""
 
 
-def _kept(store: StateStore, more: str) -> Diagnostic:
+def _kept(journal: Journal, more: str) -> Diagnostic:
     detail = (
-        f"What was done is in the journal {store.journal_path}. Remove the cause: then the next command that writes "
+        f"What was done is in the journal {journal.path}. Remove the cause: then the next command that writes "
         f"the state takes it in by itself. {more}"
     )
     return warning("state.in_journal", "The state is kept in the journal", detail)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import Protocol
 
 from attrs import frozen
 
-from planner.state.backends.local import StateStore
 from planner.state.file import read_state
 from planner.state.journal import read_journal
 from planner.state.model import State
@@ -24,7 +24,21 @@ class Checked:
     content: str
 
 
-def verify(store: StateStore) -> tuple[list[Checked], list[Diagnostic]]:
+class KeptFiles(Protocol):
+    """A state in a file, with its backup ("": none is kept) and its journal."""
+
+    read_path: str
+    backup_path: str
+
+    @property
+    def journal_path(self) -> str:
+        """Where it is, if there is one."""
+
+    def read(self) -> tuple[State | None, list[Diagnostic]]:
+        """The state with what the journal adds."""
+
+
+def verify(store: KeptFiles) -> tuple[list[Checked], list[Diagnostic]]:
     """What there is, and everything that is wrong with it. Nothing is changed."""
     checked: list[Checked] = []
     problems: list[Diagnostic] = []
@@ -69,7 +83,7 @@ def _file(kind: str, path: str, checked: list[Checked], problems: list[Diagnosti
     return state
 
 
-def _relation(store: StateStore, state: State, backup: State) -> list[Diagnostic]:
+def _relation(store: KeptFiles, state: State, backup: State) -> list[Diagnostic]:
     """The backup is what was there before the last change."""
     if backup.lineage != state.lineage:
         detail = f"{store.backup_path} has lineage {backup.lineage}, the state {state.lineage}: it is no backup of it."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from planner.state.backends.local import DEFAULT_WORKSPACE
+from planner.state.backend import DEFAULT_WORKSPACE
 from planner.support.disk import read_whole, replace_file
 from planner.vocabulary.diagnostic import Diagnostic, error
 

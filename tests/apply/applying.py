@@ -20,7 +20,7 @@ from planner.facts.from_state import from_state
 from planner.graph.build import build_graph
 from planner.model.graph import Graph
 from planner.model.plan import Plan
-from planner.operations.session import SchemaTable
+from planner.operations.schema_table import SchemaTable
 from planner.plan.options import PlanOptions
 from planner.plan.planning import make_plan
 from planner.provider.interface import (

@@ -1,18 +1,24 @@
-"""Commands around a pipeline that is played: what they ask of it, what they print, how they exit."""
+"""Commands around operations that are played: what they ask of them, what they print, how they exit."""
 
 from __future__ import annotations
 
 import json
-import types
 from pathlib import Path
 
 import pytest
 
-import planner as package
 from planner.cli.commands.console import evaluated, open_brackets, statements
 from planner.cli.commands.providers import tree
-from planner.config.model import ModuleConfig, RequiredProvider
+from planner.config.model import Config, ModuleConfig, RequiredProvider
+from planner.evaluation.schemas import Schemas
+from planner.graph.answers import Answers
 from planner.language.evaluate import MappingScope
+from planner.operations.apply import Applied, Counts
+from planner.operations.plan import Made, Planned
+from planner.operations.show import ShownState
+from planner.operations.storing import Stored
+from planner.provider.registry import start_provider
+from planner.state.backends.local import LocalBackend
 from planner.state.model import InstanceState, ObjectState, OutputState, ResourceState, State
 from planner.values.types import NUMBER, STRING
 from planner.vocabulary.diagnostic import error, warning
@@ -50,50 +56,56 @@ STATE = State(
 )
 
 
-class Schemas:
+class NoSchemas(Schemas):
     """Knows no schema: objects are shown by their values."""
 
     def resource(self, source, mode, type):
         return None
 
 
-class Played(types.SimpleNamespace):
-    """The pipeline; every call is noted in `calls` as (name, arguments)."""
+class Played:
+    """The operations; every call is noted in `calls` as (name, arguments)."""
 
-    def __init__(self, **more):
-        super().__init__(calls=[], planned=CHANGES, problems=(), state=STATE, counts=(1, 0, 0, 0, 0), **more)
-        self.session = types.SimpleNamespace(schemas=Schemas(), workspace="default", store=None, backend=None)
+    def __init__(self):
+        self.calls, self.problems = [], ()
+        self.planned, self.state, self.counts = CHANGES, STATE, (1, 0, 0, 0, 0)
+        self.schemas = NoSchemas(start_provider)
+        self.backend = LocalBackend()
 
     def note(self, name, *arguments):
         self.calls.append((name, arguments))
 
+    def made(self, options):
+        more = {"backend": self.backend, "store": self.backend.store(), "state": State()}
+        config = Config(ModuleConfig((), ".", None))
+        loaded = Stored(options, "default", {}, config, self.schemas, (), **more)
+        made = None if self.planned is None else Made(self.planned, loaded, {})
+        return Planned(made, tuple(self.problems))
+
     def plan(self, options, hooks, to_apply=False):
         self.note("plan", options)
         hooks.refresh_start("terraform_data.old")
-        return types.SimpleNamespace(plan=self.planned, session=self.session, diagnostics=self.problems)
+        return self.made(options)
 
     def saved(self, options, path):
         self.note("saved", path)
-        return types.SimpleNamespace(plan=self.planned, session=self.session, diagnostics=self.problems)
+        return self.made(options)
 
     def refresh(self, options, hooks):
         self.note("refresh", options)
-        return types.SimpleNamespace(state=self.state, diagnostics=self.problems)
+        return Applied(self.state, diagnostics=tuple(self.problems))
 
-    def release(self, planned):
-        return []
-
-    def save_plan(self, planned, path):
+    def save_plan(self, made, path):
         self.note("save_plan", path)
         return []
 
     def apply(self, options, planned, hooks):
         self.note("apply", options, planned)
+        if planned.complete is None:
+            return Applied(None, diagnostics=planned.diagnostics)
         hooks.apply_start("terraform_data.a", "create")
         hooks.apply_complete("terraform_data.a", "create")
-        names = ("add", "change", "remove", "imports", "forget")
-        counts = types.SimpleNamespace(**dict(zip(names, self.counts, strict=True)))
-        return types.SimpleNamespace(state=self.state, counts=counts, diagnostics=self.problems, unsaved=b"")
+        return Applied(self.state, Counts(*self.counts), tuple(self.problems))
 
     def validate(self, options):
         self.note("validate", options)
@@ -103,17 +115,17 @@ class Played(types.SimpleNamespace):
         self.note("outputs", options)
         return (self.state.outputs if self.state else {}), []
 
+    def stored_state(self, options):
+        return ShownState(self.state, self.schemas), list(self.problems)
+
     def show(self, options, path):
         self.note("show", path)
-        plan = self.planned if path else None
-        state = None if path else self.state
-        return types.SimpleNamespace(session=self.session, plan=plan, state=state, diagnostics=self.problems)
+        return (self.made(options).made if path else ShownState(self.state, self.schemas)), list(self.problems)
 
-    def plan_json(self, shown):
+    def shown_json(self, shown):
+        if isinstance(shown, ShownState):
+            return {"format_version": "1.0"}
         return {"format_version": "1.2", "terraform_version": "1.12.6"}
-
-    def state_json(self, shown):
-        return {"format_version": "1.0"}
 
     def init(self, options, **more):
         self.note("init", options, more)
@@ -121,20 +133,28 @@ class Played(types.SimpleNamespace):
 
     def query(self, options, words, asked):
         self.note("query", words, asked.kind, asked.plan_file)
-        return types.SimpleNamespace(columns=("X",), rows=[("a",), ("1",)]), []
+        return Answers(("X",), [("a",), ("1",)]), []
 
-    class Asked(types.SimpleNamespace):
-        """What the flags of query ask about."""
+
+WHERE = {
+    "plan": ("plan",),
+    "plan_files": ("saved", "save_plan"),
+    "apply": ("apply", "refresh"),
+    "validate": ("validate",),
+    "show": ("outputs", "stored_state", "show", "shown_json"),
+    "init": ("init",),
+    "query": ("query",),
+}
+"""the modules of planner.operations and what is played of them"""
 
 
 @pytest.fixture
 def played(monkeypatch):
-    import sys
-
-    pipeline = Played()
-    monkeypatch.setitem(sys.modules, "planner.pipeline", pipeline)
-    monkeypatch.setattr(package, "pipeline", pipeline, raising=False)
-    return pipeline
+    stage = Played()
+    for module, names in WHERE.items():
+        for name in names:
+            monkeypatch.setattr(f"planner.operations.{module}.{name}", getattr(stage, name))
+    return stage
 
 
 def lines_of(text):
@@ -202,16 +222,16 @@ def test_json_into_a_file_beside_the_text(planner, played, tmp_path):
     assert planner("plan", f"-json-into={tmp_path}/no/file").code == 1
 
 
-def test_flags_reach_the_pipeline(planner, played):
+def test_flags_reach_the_operation(planner, played):
     words = ["-destroy", "-refresh=false", "-parallelism", "3", "-lock=false", "-lock-timeout=1m", "-state", "S"]
     more = ["-state-out=T", "-backup=-", "-var", "a=1", "-var-file=f", "-target=a.b[0]", "-replace=a.c"]
-    more += ["-input=false", "-compact-warnings"]
+    more += ["-compact-warnings"]
     assert planner("plan", *words, *more).code == 0
     (options,) = played.calls[0][1]
     assert (options.mode, options.refresh, options.parallelism, options.lock) == ("destroy", False, 3, False)
     assert (options.lock_timeout, options.state_path, options.state_out, options.backup) == (60.0, "S", "T", "-")
     assert options.var_args == (("var", "a=1"), ("var-file", "f"))
-    assert (options.targets, options.replace, options.input) == (("a.b[0]",), ("a.c",), False)
+    assert (options.targets, options.replace) == (("a.b[0]",), ("a.c",))
 
 
 @pytest.mark.parametrize(

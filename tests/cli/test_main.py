@@ -161,6 +161,7 @@ def test_start_imports_only_what_version_needs():
         "planner.cli.index",
         "planner.cli.flags",
         "planner.render.streams",
+        "planner.render",
         "planner.render.terminal",
         "planner.cli.commands",
         "planner.cli.commands.version",

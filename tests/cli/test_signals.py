@@ -225,7 +225,7 @@ def test_the_handler_takes_no_lock() -> None:
     """A signal in the middle of anything, even of what the listeners need, is heard as soon as that is over."""
     script = """
 import os, signal, threading, time
-from planner import signals
+from planner.support import signals
 from planner.evaluation.configure import ConfiguredProviders
 providers = ConfiguredProviders(None)
 heard = []
@@ -270,16 +270,16 @@ def test_an_interrupt_that_python_drops_ends_the_wait_for_the_lock(tmp_path: Pat
     assert store.lock("OperationTypeTest") == []
     driver = (
         "import os, signal, sys, weakref\n"
-        "from planner import pipeline\n"
+        "from planner.operations import editing\n"
         "from planner.__main__ import main\n"
-        "real = pipeline.locked\n"
+        "real = editing.locked\n"
         "class Thing: pass\n"
         "def locked(*arguments, **more):\n"
         "    thing = Thing()\n"
         "    watcher = weakref.ref(thing, lambda ref: os.kill(os.getpid(), signal.SIGINT) or sum(range(100000)))\n"
         "    del thing\n"
         "    return real(*arguments, **more)\n"
-        "pipeline.locked = locked\n"
+        "editing.locked = locked\n"
         "sys.exit(main())\n"
     )
     words = [sys.executable, "-c", driver, "state", "rm", "-lock-timeout=50s", "terraform_data.first"]

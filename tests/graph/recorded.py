@@ -17,7 +17,8 @@ from planner.facts.from_command import from_command
 from planner.facts.from_config import from_config
 from planner.facts.from_state import from_state
 from planner.model.plan import ResourceChange
-from planner.operations.session import SchemaTable, new_schemas
+from planner.operations.loading import new_schemas
+from planner.operations.schema_table import SchemaTable
 from planner.plan.moves import apply_moves
 from planner.programs.actions import actions, words
 from planner.state.file import read_state

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from graph.recorded import cases
 
-from planner import pipeline
 from planner.graph.build import build_graph
-from planner.operations import questions
-from planner.operations.session import Options
+from planner.operations.advice import advice
+from planner.operations.apply import apply
+from planner.operations.get import get
+from planner.operations.options import OperationOptions
+from planner.operations.plan import plan
 from planner.vocabulary.diagnostic import has_errors
 from planner.walk.hooks import Hooks
 
@@ -41,8 +43,8 @@ def test_the_recorded_cases(tmp_path: Path) -> None:
 def test_the_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(EXAMPLES / name, tmp_path / name)
     monkeypatch.chdir(tmp_path / name)
-    pipeline.get(Options())
-    rows, problems = questions.advice(Options())
+    get(OperationOptions())
+    rows, problems = advice(OperationOptions())
     assert rows == [] and has_errors(problems) == (name in FAILING)
 
 
@@ -79,9 +81,9 @@ def test_what_lets_go_and_what_does_not(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     main = tmp_path / "main.tf"
     main.write_text(LETS_GO % USER)
-    planned = pipeline.plan(Options(), Hooks())
-    assert not has_errors(pipeline.apply(Options(), planned, Hooks()).diagnostics)
+    planned = plan(OperationOptions(), Hooks())
+    assert not has_errors(apply(OperationOptions(), planned, Hooks()).diagnostics)
     main.write_text((LETS_GO % LATER).replace('["x", "y"]', '["x"]').replace("default = 1", "default = 2"))
-    rows, problems = questions.advice(Options())
+    rows, problems = advice(OperationOptions())
     assert not problems
     assert [row[:2] for row in rows] == [("destroy_before_update", "terraform_data.user")]

@@ -111,10 +111,11 @@ KNOT = """locals {
 
 
 def test_the_diagnostic_explains_every_edge(work: Path) -> None:
-    from planner import pipeline
+    from planner.operations.options import Options
+    from planner.operations.validate import validate
 
     (work / "main.tf").write_text(KNOT, encoding="utf-8")
-    (problem,) = pipeline.validate(pipeline.Options())
+    (problem,) = validate(Options())
     assert problem.summary == "Cycle: local.a (expand), local.b (expand), local.c (expand)"
     assert (
         re.sub(r"references\.\d+", "references.N", problem.detail)
@@ -134,8 +135,8 @@ To break it, remove what local.a says about local.b (main.tf:2: a = local.b)."""
 
 
 def test_cut_of_a_plan_graph(work: Path) -> None:
-    from planner.operations.explanations import cut
-    from planner.operations.session import Options
+    from planner.operations.cut import cut
+    from planner.operations.options import OperationOptions
 
     (work / "main.tf").write_text(
         """resource "terraform_data" "x" {
@@ -148,7 +149,7 @@ locals { p = local.q, }
 """.replace("locals { p = local.q, }", "locals {\n  p = local.q\n  q = local.p\n}"),
         encoding="utf-8",
     )
-    found, _ = cut(Options())
+    found, _ = cut(OperationOptions())
     assert found is not None
     assert [(k.cycle, k.size, len(k.removals)) for k in found] == [
         (("local.p (expand)", "local.q (expand)"), 2, 1),
@@ -162,18 +163,17 @@ locals { p = local.q, }
 
 def test_a_cycle_of_the_apply_graph_alone(work: Path) -> None:
     """b is replaced create-first by its state although what depends on it is not: only planning finds that."""
-    from planner.operations.explanations import cut
-    from planner.operations.session import Options
+    from planner.operations.cut import cut
+    from planner.operations.options import OperationOptions
+    from planner.operations.plan import plan
     from planner.walk.hooks import Hooks
 
     write_apply_cycle(work)
-    from planner import pipeline
-
-    planned = pipeline.plan(Options(lock=False), Hooks())
+    planned = plan(OperationOptions(lock=False), Hooks())
     assert planned.plan is not None and not planned.plan.errored  # what is planned is right, but cannot be done
     (problem,) = [d for d in planned.diagnostics if d.is_error]
     assert problem.code == "graph.cycle" and "(destroy)" in problem.summary
-    found, _ = cut(Options())
+    found, _ = cut(OperationOptions())
     assert found is not None
     (knot,) = found
     assert knot.size >= len(knot.edges) >= 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from planner.cli.flags import parse
-from planner.cli.options import DESTROY, OPERATION, STATE, VARIABLES, options
+from planner.cli.options import DESTROY, OPERATION, STATE, VARIABLES, operation_options
 from planner.config.module_installer import install_modules
 from planner.config.variables import collect_variables
 from planner.explain.why import Explainer
@@ -17,7 +17,7 @@ FLAGS = (DESTROY, *OPERATION, *STATE, *VARIABLES)
 
 def explain(arguments: list[str], plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
     """What explains the plan of the current directory."""
-    given = options(parse(arguments, FLAGS))
+    given = operation_options(parse(arguments, FLAGS))
     install_modules(".", variables=collect_variables(".", given.var_args)[0])
     return explainer(given, plan_file)
 

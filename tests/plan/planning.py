@@ -23,7 +23,7 @@ from planner.graph.build import build_graph
 from planner.graph.problems import graph_problems
 from planner.model.graph import Graph
 from planner.model.plan import Plan, ResourceChange
-from planner.operations.session import SchemaTable
+from planner.operations.schema_table import SchemaTable
 from planner.plan.options import PlanOptions
 from planner.plan.planning import make_plan
 from planner.provider.interface import Provider

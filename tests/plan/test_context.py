@@ -20,7 +20,7 @@ from planner.facts.from_config import from_config
 from planner.facts.from_state import from_state
 from planner.graph.build import build_graph
 from planner.language.evaluate import evaluate, try_evaluate
-from planner.operations.session import SchemaTable
+from planner.operations.schema_table import SchemaTable
 from planner.provider.registry import start_provider
 from planner.state.file import read_state
 from planner.syntax.parse import parse_expression

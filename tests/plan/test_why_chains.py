@@ -63,7 +63,8 @@ def test_a_replacement_is_followed_to_the_variable_that_changed(work: Path) -> N
 
 
 def test_a_plan_file_gives_the_same_answers(work: Path) -> None:
-    from planner import pipeline
+    from planner.operations.plan import plan
+    from planner.operations.plan_files import save_plan
     from planner.walk.hooks import Hooks
 
     write_state(work, recorded("a", triggers="2"), recorded("b", triggers="id-a"))
@@ -71,10 +72,11 @@ def test_a_plan_file_gives_the_same_answers(work: Path) -> None:
     from explaining import FLAGS
 
     from planner.cli.flags import parse
-    from planner.cli.options import options
+    from planner.cli.options import operation_options
 
-    planned = pipeline.plan(options(parse(["-var=x=3"], FLAGS)), Hooks())
-    assert pipeline.save_plan(planned, "saved") == []
+    planned = plan(operation_options(parse(["-var=x=3"], FLAGS)), Hooks())
+    assert planned.made is not None
+    assert save_plan(planned.made, "saved") == []
     saved, _ = explain([], "saved")
     assert saved is not None
     assert reasons(saved.action("terraform_data.b"))[:-1] == reasons(made)[:-1]

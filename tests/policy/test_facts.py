@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from datalog.proof_checker import check
 
-from planner import pipeline
 from planner.datalog.front.values import decode
 from planner.operations import policies
-from planner.operations.session import Options
+from planner.operations.apply import apply
+from planner.operations.get import get
+from planner.operations.options import OperationOptions
+from planner.operations.plan import plan
 from planner.policy.facts import PolicyFacts, Reads, plan_facts
 from planner.policy.judge import judge
 from planner.policy.library import policy_files
@@ -86,9 +88,9 @@ resource "terraform_data" "c" {
 
 @cache
 def planned(folder: str) -> Any:
-    made = pipeline.plan(Options(folder), Hooks())
-    assert made.plan is not None and not made.plan.errored, made.diagnostics
-    return made
+    answer = plan(OperationOptions(folder), Hooks())
+    assert answer.made is not None and not answer.made.plan.errored, answer.diagnostics
+    return answer.made
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +99,7 @@ def made_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     (path / "m").mkdir()
     (path / "main.tf").write_text(MAIN)
     (path / "m" / "main.tf").write_text(MODULE)
-    pipeline.get(Options(str(path)))
+    get(OperationOptions(str(path)))
     return str(path)
 
 
@@ -109,9 +111,8 @@ def folder(made_folder: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def facts_of(folder: str, *predicates: str) -> PolicyFacts:
     made = planned(folder)
-    return plan_facts(
-        made.plan, made.session.config, Reads(frozenset(predicates)), lambda: policies._graph(made.session, made.plan)
-    )
+    reads = Reads(frozenset(predicates))
+    return plan_facts(made.plan, made.loaded.config, reads, lambda: policies.plan_graph(made))
 
 
 def rows(folder: str, predicate: str, about: str = "") -> set[tuple[Any, ...]]:
@@ -190,15 +191,15 @@ def test_the_blast_of_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         'resource "terraform_data" "c" {\n  input = terraform_data.b[*].id\n}\n'
         'resource "terraform_data" "d" {\n}\n'
     )
-    made = pipeline.plan(Options(str(tmp_path)), Hooks())
-    assert not pipeline.apply(Options(str(tmp_path)), made, Hooks()).diagnostics
     folder = str(tmp_path)
-    made = pipeline.plan(Options(folder, var_args=(("var", "x=2"),)), Hooks())
+    assert not apply(OperationOptions(folder), plan(OperationOptions(folder), Hooks()), Hooks()).diagnostics
+    made = plan(OperationOptions(folder, var_args=(("var", "x=2"),)), Hooks()).made
+    assert made is not None
     found = plan_facts(
         made.plan,
-        made.session.config,
+        made.loaded.config,
         Reads(frozenset(("blast", "blast_size"))),
-        lambda: policies._graph(made.session, made.plan),
+        lambda: policies.plan_graph(made),
     )
     b = ("terraform_data.b[0]", "terraform_data.b[1]")
     a = "terraform_data.a"
@@ -255,7 +256,7 @@ def findings(verdict: Verdict) -> list[tuple[Any, ...]]:
 
 def judged(folder: str, rules: Policies, reads: Reads) -> tuple[PolicyFacts, Verdict]:
     made = planned(folder)
-    facts = plan_facts(made.plan, made.session.config, reads, lambda: policies._graph(made.session, made.plan))
+    facts = plan_facts(made.plan, made.loaded.config, reads, lambda: policies.plan_graph(made))
     return facts, judge(rules, facts)
 
 

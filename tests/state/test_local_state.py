@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.state.backends.local import LocalBackend, StateStore, open_backend
+from planner.state.backend import open_backend
+from planner.state.backends.local import LocalBackend, StateStore
 from planner.state.file import read_state
 from planner.state.model import InstanceState, ObjectState, ResourceState, State
 from planner.state.workspace import current_workspace, select_workspace, valid_workspace_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, no_directory
-from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
+from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -30,9 +30,9 @@ FLAGS = (
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 whatever the advice is, 1 on errors."""
     no_directory(arguments, "advice")
-    from planner.operations import questions
+    from planner.operations.advice import advice
 
-    rows, problems = questions.advice(options(arguments), arguments["plan"] or None)
+    rows, problems = advice(operation_options(arguments), arguments["plan"] or None)
     if has_errors(problems):
         return finish(problems, terminal)
     if arguments["json"]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from planner.cli.approval import approved, asking
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import (
@@ -16,15 +18,18 @@ from planner.cli.options import (
     STATE,
     VARIABLES,
     may_ask,
-    options,
+    operation_options,
 )
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal
 from planner.render.verdicts import judge
 from planner.render.view import View, open_view, usage_error_lines
+from planner.vocabulary.diagnostic import has_errors
 
 if TYPE_CHECKING:
-    from planner.pipeline import Options, Planned
+    from planner.model.plan import Mode
+    from planner.operations.options import OperationOptions
+    from planner.operations.plan import Planned, Start
 
 USAGE = "[options] [PLAN]"
 HELP = """Plans, shows the plan, asks, and then does what it says. Given a plan file that `planner plan -out`
@@ -49,68 +54,72 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     return apply(arguments, terminal, "normal")
 
 
-def apply(arguments: Arguments, terminal: Terminal, mode: str) -> int:
+def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
     """What `apply`, `destroy` and `refresh` have in common: they differ in the mode of the plan."""
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "At most one plan file can be applied.")
-    settings = asking(options(arguments, mode, needs_configuration=True), terminal)
+    settings = asking(operation_options(arguments, mode, needs_configuration=True), terminal, may_ask(arguments))
     path = arguments.words[0] if arguments.words else None
     if path is None and arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Nobody can be asked", "With -json, apply needs a plan file or -auto-approve.")
-    from planner import pipeline
+    from planner.operations.plan import plan, release
+    from planner.operations.plan_files import saved
 
     view = open_view(arguments, terminal)
     if path is not None:
-        saved = pipeline.saved(settings, path)
-        if any(d.is_error for d in saved.diagnostics):
-            return view.finish(saved.diagnostics)
-        view.diagnostics(saved.diagnostics)
-        if saved.plan is not None and not saved.plan.errored:
-            view.saved_plan(saved.plan)
-        return carry_out(settings, saved, view, destroyed=False)
-    planned = pipeline.plan(settings, view.hooks, to_apply=True)
+        opened = saved(settings, path)
+        if opened.complete is None:
+            return view.finish(opened.diagnostics)
+        view.diagnostics(opened.diagnostics)
+        if not opened.complete.plan.errored:
+            view.saved_plan(opened.complete.plan)
+        return carry_out(settings, opened, view, destroyed=False)
+    planned = plan(settings, view.hooks, to_apply=True)
     try:
         return _approve_and_carry_out(settings, planned, view, arguments, terminal, destroyed=mode == "destroy")
     finally:
-        view.diagnostics(pipeline.release(planned))
+        view.diagnostics(release(planned))
 
 
 def _approve_and_carry_out(
-    settings: Options, planned: Planned, view: View, arguments: Arguments, terminal: Terminal, destroyed: bool
+    settings: OperationOptions,
+    planned: Planned[Start],
+    view: View,
+    arguments: Arguments,
+    terminal: Terminal,
+    destroyed: bool,
 ) -> int:
     """Show the plan, ask, and apply it. `destroyed`: the command is destroy, which ends in its own words."""
     from planner.render.schema_lookup import SchemaLookup
 
-    plan = planned.plan
-    if plan is not None and (plan.changes or plan.outputs or not any(d.is_error for d in planned.diagnostics)):
-        view.plan(plan, SchemaLookup(planned.session.schemas).resource_schema)
-    problems = list(dict.fromkeys(planned.diagnostics))
-    if settings.judges and planned.plan is not None and not any(d.is_error for d in problems):
-        planned, found = judge(planned, view)
-        problems += found
-    failed = planned.plan is None or any(d.is_error for d in problems)
-    must_ask = planned.plan is not None and planned.plan.can_apply and not arguments["auto-approve"]
+    made, problems = planned.made, list(dict.fromkeys(planned.diagnostics))
+    if made is not None and (made.plan.changes or made.plan.outputs or planned.complete is not None):
+        view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema)
+    if settings.judges and planned.complete is not None:
+        made, said = judge(planned.complete, view)
+        problems += said
+    failed = made is None or has_errors(problems)
+    must_ask = made is not None and made.plan.can_apply and not arguments["auto-approve"]
     if not failed and not must_ask:
         problems = [d for d in problems if not d.is_check]  # applying checks again, and nobody decides in between
     view.diagnostics(problems)
-    if planned.plan is None or failed:
+    if made is None or failed:
         return 1
-    destroys = planned.plan.mode == "destroy"
-    if must_ask and not approved(planned.plan.mode, planned.session, terminal, may_ask(arguments)):
-        view.log("\nDestroy cancelled." if destroys else "\nApply cancelled.")
+    if must_ask and not approved(made.plan.mode, made.loaded, terminal, may_ask(arguments)):
+        view.log("\nDestroy cancelled." if made.plan.mode == "destroy" else "\nApply cancelled.")
         return 1
-    return carry_out(settings, planned, view, destroyed)
+    return carry_out(settings, evolve(planned, made=made), view, destroyed)
 
 
-def carry_out(settings: Options, planned: Planned, view: View, destroyed: bool) -> int:
+def carry_out(settings: OperationOptions, planned: Planned[Start], view: View, destroyed: bool) -> int:
     """Apply a plan and tell how it ended."""
-    from planner import pipeline
+    from planner.operations.apply import apply
 
-    applied = pipeline.apply(settings, planned, view.hooks)
+    applied = apply(settings, planned, view.hooks)
     if applied.unsaved:
         view.unsaved_state(applied.unsaved.decode())
     view.diagnostics(applied.diagnostics)
-    if any(d.is_error for d in applied.diagnostics):
+    if has_errors(applied.diagnostics):
         return 1
     counts = applied.counts
     view.finished(Counts(counts.add, counts.change, counts.remove, counts.imports, counts.forget), destroyed)

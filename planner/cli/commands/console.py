@@ -9,7 +9,7 @@ from typing import Any
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
-from planner.cli.options import INPUT, LOCK, VARIABLES, options
+from planner.cli.options import INPUT, LOCK, VARIABLES, operation_options
 from planner.render.terminal import Terminal
 from planner.render.view import View, open_plain_view
 from planner.vocabulary.diagnostic import Failure, has_errors
@@ -38,10 +38,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     no_directory(arguments, "console")
     if arguments["json"] and arguments["json-into"]:
         raise UsageError("Conflicting options", "JSON goes either to standard output or to a file, not to both.")
-    settings = options(arguments)
-    from planner import pipeline
+    settings = operation_options(arguments)
+    from planner.operations.console import console_scope
 
-    scope, diagnostics = pipeline.console_scope(settings, planning=arguments["json"])
+    scope, diagnostics = console_scope(settings, planning=arguments["json"])
     if scope is None or (arguments["json"] and has_errors(diagnostics)):
         return finish(diagnostics, terminal)
     if arguments["json"]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
+from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -35,9 +35,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["type"] not in KINDS:
         raise UsageError(f"There is no graph of type {arguments['type']}", f"The types are: {', '.join(KINDS[1:])}.")
     from planner.graph.cycles import knot_lines
-    from planner.operations.explanations import cut
+    from planner.operations.cut import cut
 
-    knots, diagnostics = cut(options(arguments), arguments["type"], arguments["plan"] or None)
+    knots, diagnostics = cut(operation_options(arguments), arguments["type"], arguments["plan"] or None)
     if knots is None:
         return finish(diagnostics, terminal)
     if arguments["json"]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.cli.approval import ask
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import INPUT, JSON_LINES, VARIABLES, may_ask, options
+from planner.cli.options import INPUT, JSON_LINES, VARIABLES, may_ask, state_options
 from planner.render.terminal import Terminal
 from planner.render.view import open_plain_view, usage_error_lines
 
@@ -26,7 +26,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations.editing import force_unlock
 
     view = open_plain_view(arguments, terminal)
-    settings = options(arguments)
+    settings = state_options(arguments)
 
     def confirm(holder: LockInfo) -> bool:
         if arguments["force"]:

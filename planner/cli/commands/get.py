@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, no_directory
-from planner.cli.options import JSON_LINES, VARIABLES, options
+from planner.cli.options import JSON_LINES, VARIABLES, load_options
 from planner.render.download_line import DownloadLine
 from planner.render.init_lines import InitLines
 from planner.render.terminal import Terminal
@@ -24,12 +24,12 @@ usage_error = usage_error_lines
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
     no_directory(arguments, "get")
-    settings = options(arguments)
-    from planner import pipeline
+    settings = load_options(arguments)
+    from planner.operations.get import get
 
     view = open_view(arguments, terminal)
     line = DownloadLine(terminal)
-    diagnostics = pipeline.get(settings, upgrade=arguments["update"], hooks=InitLines(view), progress=line)
+    diagnostics = get(settings, upgrade=arguments["update"], hooks=InitLines(view), progress=line)
     line.clear()
     view.diagnostics(diagnostics)
     return int(has_errors(diagnostics))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.approval import asking
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import INPUT, JSON_LINES, STATE, VARIABLES, options
+from planner.cli.options import INPUT, JSON_LINES, STATE, VARIABLES, may_ask, operation_options
 from planner.render.terminal import Terminal
 from planner.render.view import open_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
@@ -31,7 +31,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations.importing import import_object
 
     address, id = arguments.words
-    settings = asking(options(arguments, directory=arguments["config"] or "."), terminal)
+    settings = asking(operation_options(arguments, directory=arguments["config"] or "."), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
     said = f'{address}: Importing from ID "{id}"...'
     diagnostics = import_object(settings, address, id, lambda: view.log(said))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
-from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, options
+from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, state_options
 from planner.render.download_line import DownloadLine
 from planner.render.init_lines import InitLines
 from planner.render.terminal import Terminal
@@ -38,14 +38,14 @@ usage_error = usage_error_lines
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
     no_directory(arguments, "init")
-    settings = options(arguments)
+    settings = state_options(arguments)
     _check(arguments)
-    from planner import pipeline
     from planner.cli.approval import ask
+    from planner.operations.init import init
 
     view = open_view(arguments, terminal)
     line = DownloadLine(terminal)
-    diagnostics = pipeline.init(
+    diagnostics = init(
         settings,
         upgrade=arguments["upgrade"],
         install_modules=arguments["get"],
@@ -59,7 +59,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         from_module=arguments["from-module"],
         hooks=InitLines(view),
         progress=line,
-        ask=(lambda question, remark: ask(question, remark, terminal, True)) if settings.input else None,
+        ask=(lambda question, remark: ask(question, remark, terminal, True)) if may_ask(arguments) else None,
     )
     line.clear()
     view.diagnostics(diagnostics)

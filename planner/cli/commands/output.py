@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, options
+from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, state_options
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
@@ -33,11 +33,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     name = arguments.words[0] if arguments.words else ""
     if arguments["raw"] and not name:
         raise UsageError("Option -raw needs a name", "Only a single output can be printed raw.")
-    import planner.pipeline as pipeline
+    from planner.operations.show import outputs as outputs_of
     from planner.render.view import open_json_into
 
     stream = open_json_into(arguments, terminal)
-    outputs, diagnostics = pipeline.outputs(options(arguments))
+    outputs, diagnostics = outputs_of(state_options(arguments))
     from planner.render.diagnostics import show
 
     show(diagnostics, terminal)

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from planner.cli.approval import asking
 from planner.cli.flags import Arguments, Flag, no_directory
-from planner.cli.options import DESTROY, INPUT, JSON_LINES, OPERATION, POLICY, SHOW_SENSITIVE, STATE, VARIABLES, options
+from planner.cli.options import (
+    DESTROY,
+    INPUT,
+    JSON_LINES,
+    OPERATION,
+    POLICY,
+    SHOW_SENSITIVE,
+    STATE,
+    VARIABLES,
+    may_ask,
+    operation_options,
+)
 from planner.render.terminal import Terminal
 from planner.render.verdicts import judge
 from planner.render.view import open_view, usage_error_lines
+from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options]"
 HELP = """Compares the configuration with the state and the real objects, and shows what apply would do. Nothing is
@@ -40,25 +52,26 @@ usage_error = usage_error_lines
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
     no_directory(arguments, "plan")
-    settings = asking(options(arguments, needs_configuration=True), terminal)
-    from planner import pipeline
+    settings = asking(operation_options(arguments, needs_configuration=True), terminal, may_ask(arguments))
+    from planner.operations.plan import plan
+    from planner.operations.plan_files import save_plan
     from planner.render.schema_lookup import SchemaLookup
 
     view = open_view(arguments, terminal)
-    planned = pipeline.plan(settings, view.hooks)
-    if planned.plan is not None:
-        view.plan(planned.plan, SchemaLookup(planned.session.schemas).resource_schema)
-    problems = list(planned.diagnostics)
+    planned = plan(settings, view.hooks)
+    made, problems = planned.made, list(planned.diagnostics)
+    if made is not None:
+        view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema)
     may_save = True
-    if settings.judges and planned.plan is not None and not any(d.is_error for d in problems):
-        planned, found = judge(planned, view)
-        problems += found
-        may_save = not any(d.is_error for d in found)  # what could not be judged has no policies on record
-    if planned.plan is not None and arguments["out"] and may_save:
-        problems += pipeline.save_plan(planned, arguments["out"])
+    if settings.judges and planned.complete is not None:
+        made, said = judge(planned.complete, view)
+        problems += said
+        may_save = not has_errors(said)  # what could not be judged has no policies on record
+    if made is not None and arguments["out"] and may_save:
+        problems += save_plan(made, arguments["out"])
     view.diagnostics(problems)
-    if planned.plan is None or any(d.is_error for d in problems):
+    if made is None or has_errors(problems):
         return 1
-    if planned.plan.can_apply:
+    if made.plan.can_apply:
         view.next_steps(arguments["out"], arguments["generate-config-out"])
-    return 2 if arguments["detailed-exitcode"] and planned.plan.can_apply else 0
+    return 2 if arguments["detailed-exitcode"] and made.plan.can_apply else 0

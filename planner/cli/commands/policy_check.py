@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, STATE, VARIABLES, options
+from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, STATE, VARIABLES, operation_options
 from planner.render.terminal import Terminal
 
 FORMATS = ("table", "json", "sarif", "junit")
@@ -44,7 +44,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     format = "json" if arguments["json"] else arguments["format"]
     if format not in FORMATS:
         raise UsageError(f"Unknown format {format}", f"There are {', '.join(FORMATS)}.")
-    settings = options(arguments)
+    settings = operation_options(arguments)
     if not settings.judges and not arguments["plan"]:
         raise UsageError("No policies", "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME.")
     from planner.operations import policies

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, no_directory
-from planner.cli.options import VARIABLES, options
+from planner.cli.options import VARIABLES, state_options
 from planner.config.model import ModuleConfig
 from planner.render.terminal import Terminal
 from planner.state.model import State
-from planner.vocabulary.diagnostic import has_errors
+from planner.vocabulary.told import Told
 
 USAGE = "[options]"
 HELP = "Shows which providers the configuration needs, module by module, and which the state needs."
@@ -18,19 +18,19 @@ FLAGS = (Flag("test-directory", "string", "", value="DIR"), *VARIABLES)
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the configuration cannot be read."""
     no_directory(arguments, "providers")
-    from planner import pipeline
+    from planner.operations.storing import load_with_values
 
-    loaded = pipeline.load(options(arguments))
-    if loaded.config is None or has_errors(loaded.diagnostics):
-        return finish(loaded.diagnostics, terminal)
-    terminal.out("\nProviders required by configuration:\n.")
-    terminal.out("\n".join(tree(loaded.config.root, "")))
-    found = recorded(loaded.state)
-    if found:
-        terminal.out("\nProviders required by state:\n")
-        for source in found:
-            terminal.out(f"    provider[{source}]\n")
-    return finish(loaded.diagnostics, terminal)
+    told = Told()
+    with told.until_an_error():
+        start, _ = load_with_values(state_options(arguments), told)
+        terminal.out("\nProviders required by configuration:\n.")
+        terminal.out("\n".join(tree(start.config.root, "")))
+        sources = recorded(start.state)
+        if sources:
+            terminal.out("\nProviders required by state:\n")
+            for source in sources:
+                terminal.out(f"    provider[{source}]\n")
+    return finish(told, terminal)
 
 
 def configured(module: ModuleConfig) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, VARIABLES, options
+from planner.cli.options import JSON_LINES, VARIABLES, load_options
 from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
 from planner.render.view import open_view, usage_error_lines
@@ -29,12 +29,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             "Options exclude each other", "Packages come from -fs-mirror or from -net-mirror, not from both."
         )
     platforms = checked_platforms(arguments["platform"])
-    from planner import pipeline
+    from planner.operations.provider_packages import lock_providers
 
     view = open_view(arguments, terminal)
     line = DownloadLine(terminal)
-    diagnostics = pipeline.lock_providers(
-        options(arguments),
+    diagnostics = lock_providers(
+        load_options(arguments),
         tuple(arguments.words),
         platforms,
         view.log,

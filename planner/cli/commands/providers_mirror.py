@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.commands.providers_lock import checked_platforms
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, VARIABLES, options
+from planner.cli.options import JSON_LINES, VARIABLES, load_options
 from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
 from planner.render.view import open_view, usage_error_lines
@@ -28,11 +28,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             "No output directory", "providers mirror takes one directory, into which it copies the packages."
         )
     platforms = checked_platforms(arguments["platform"])
-    from planner import pipeline
+    from planner.operations.provider_packages import mirror_providers
 
     view = open_view(arguments, terminal)
     line = DownloadLine(terminal)
-    diagnostics = pipeline.mirror_providers(options(arguments), arguments.words[0], platforms, view.log, progress=line)
+    diagnostics = mirror_providers(load_options(arguments), arguments.words[0], platforms, view.log, progress=line)
     line.clear()
     view.diagnostics(diagnostics)
     return int(has_errors(diagnostics))

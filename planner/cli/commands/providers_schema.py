@@ -5,8 +5,9 @@ from __future__ import annotations
 from planner.cli.commands.providers import configured, recorded
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, UsageError
-from planner.cli.options import JSON, VARIABLES, options
+from planner.cli.options import JSON, VARIABLES, state_options
 from planner.render.terminal import Terminal
+from planner.vocabulary.told import Told
 
 USAGE = "-json"
 HELP = "Prints the schemas of the providers that the configuration and the state use."
@@ -17,15 +18,15 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a provider cannot be asked."""
     if not arguments["json"]:
         raise UsageError("Option -json is needed", "There is only a JSON form of this answer.")
-    from planner import pipeline
     from planner.documents.json_schemas import schemas_json
+    from planner.operations.storing import load_with_values
     from planner.support.exact_json import dumps
 
-    session = pipeline.load(options(arguments))
-    if session.config is None or session.failed:
-        return finish(session.diagnostics, terminal)
-    sources = {source for module in session.config.root.walk() for source in configured(module)}
-    sources.update(recorded(session.state))
-    schemas = {source: session.schemas.schema(source) for source in sorted(sources)}
-    terminal.data(dumps(schemas_json(schemas), escape_html=False).decode("utf-8"))
-    return finish(session.diagnostics, terminal)
+    told = Told()
+    with told.until_an_error():
+        start, _ = load_with_values(state_options(arguments), told)
+        sources = {source for module in start.config.root.walk() for source in configured(module)}
+        sources.update(recorded(start.state))
+        schemas = {source: start.schemas.schema(source) for source in sorted(sources)}
+        terminal.data(dumps(schemas_json(schemas), escape_html=False).decode("utf-8"))
+    return finish(told, terminal)

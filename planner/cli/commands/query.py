@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
+from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
@@ -75,9 +75,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
     if not arguments.words:
         raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")
-    from planner import pipeline
+    from planner.operations.query import query
 
-    answers, diagnostics = pipeline.query(options(arguments), tuple(arguments.words), _asked(arguments))
+    answers, diagnostics = query(operation_options(arguments), tuple(arguments.words), _asked(arguments))
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if not any(arguments[name] for name in FORMATS):
@@ -90,7 +90,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def _asked(arguments: Arguments) -> Any:
     """What the flags ask about. Raises UsageError where they contradict each other."""
-    from planner.pipeline import Asked
+    from planner.operations.query import Asked
 
     kind, plan_file, state_file = (arguments[name] for name in ("type", "plan", "state-only"))
     if kind and kind not in KINDS:

@@ -6,7 +6,17 @@ from attrs import evolve
 
 from planner.cli.approval import asking
 from planner.cli.flags import Arguments, UsageError, no_directory
-from planner.cli.options import DESTROY, INPUT, JSON_LINES, OPERATION, SHOW_SENSITIVE, STATE, VARIABLES, options
+from planner.cli.options import (
+    DESTROY,
+    INPUT,
+    JSON_LINES,
+    OPERATION,
+    SHOW_SENSITIVE,
+    STATE,
+    VARIABLES,
+    may_ask,
+    operation_options,
+)
 from planner.render.terminal import Terminal
 from planner.render.view import open_view, usage_error_lines
 
@@ -22,11 +32,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     no_directory(arguments, "refresh")
     if arguments["destroy"] or arguments["refresh-only"]:
         raise UsageError("Conflicting options", "refresh is a kind of plan of its own.")
-    settings = asking(options(arguments), terminal)
-    from planner import pipeline
+    settings = asking(operation_options(arguments), terminal, may_ask(arguments))
+    from planner.operations.apply import refresh as refresh_state
 
     view = open_view(arguments, terminal)
-    applied = pipeline.refresh(evolve(settings, refresh=True), view.hooks)
+    applied = refresh_state(evolve(settings, refresh=True), view.hooks)
     code = view.finish(applied.diagnostics)
     if not code and applied.state is not None:
         view.outputs(applied.state.outputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
+from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -31,7 +31,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations import rulebook
     from planner.render import rules as render_rules
 
-    settings = options(arguments, directory=arguments.words[0] if arguments.words else ".")
+    settings = operation_options(arguments, directory=arguments.words[0] if arguments.words else ".")
     database, diagnostics = rulebook.evaluation(settings, arguments["type"])
     if database is None or has_errors(diagnostics):
         return finish(diagnostics, terminal) or 1

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, options
+from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, load_options, operation_options
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [FILE]"
 HELP = """Shows the state of the selected workspace, or a plan file or state file that is named.
@@ -34,19 +33,18 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Conflicting options", "Only one of a state, a plan, a configuration and a module is shown.")
     if chosen in (["config"], ["module"]):
         return _show_configuration(arguments, terminal)
-    settings = options(arguments)
-    from planner import pipeline
+    settings = operation_options(arguments)
+    from planner.operations.show import ShownState, show, shown_json
     from planner.render.view import open_json_into
 
     stream = open_json_into(arguments, terminal)
-    shown = pipeline.show(settings, path)
-    if has_errors(shown.diagnostics):
-        return finish(shown.diagnostics, terminal)
+    shown, problems = show(settings, path)
+    if shown is None:
+        return finish(problems, terminal)
     if arguments["json"] or stream is not None:
         from planner.support.exact_json import dumps
 
-        document = pipeline.plan_json(shown) if shown.plan is not None else pipeline.state_json(shown)
-        text = dumps(document).decode("utf-8")
+        text = dumps(shown_json(shown)).decode("utf-8")
         if stream is None:
             terminal.data(text)
             return 0
@@ -54,18 +52,19 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             print(text, file=stream)
     from planner.render.schema_lookup import SchemaLookup
 
-    lookup = SchemaLookup(shown.session.schemas)
-    if shown.plan is not None:
+    if not isinstance(shown, ShownState):
         from planner.render.plan import PlanText
 
+        lookup = SchemaLookup(shown.loaded.schemas)
         PlanText(shown.plan, lookup.resource_schema, terminal, arguments["show-sensitive"]).show()
     elif shown.state is None:
         terminal.out("No state.")
     else:
         from planner.render.state import StateText
 
+        lookup = SchemaLookup(shown.schemas)
         StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"]).show(shown.state)
-    return finish(shown.diagnostics, terminal)
+    return finish(problems, terminal)
 
 
 def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
@@ -77,7 +76,7 @@ def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
     from planner.support.exact_json import dumps
 
     open_json_into(arguments, terminal)
-    made = module_json(arguments["module"]) if arguments["module"] else configuration_json(options(arguments))
+    made = module_json(arguments["module"]) if arguments["module"] else configuration_json(load_options(arguments))
     document, problems = made
     if document is not None:
         terminal.data(dumps(document).decode("utf-8"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag
-from planner.cli.options import JSON_LINES, VARIABLES, options
+from planner.cli.options import JSON_LINES, VARIABLES, state_options
 from planner.render.terminal import Terminal
 from planner.render.view import open_plain_view, usage_error_lines
 from planner.state.model import State
@@ -16,7 +16,7 @@ from planner.vocabulary.address import (
     parse_address,
     sort_key,
 )
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 USAGE = "[options] [ADDRESS...]"
 HELP = "Lists the resource instances in the state, or those in the modules and resources that are named."
@@ -31,17 +31,17 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no state or an address is not in it."""
-    from planner import pipeline
+    from planner.operations.show import stored_state
 
     view = open_plain_view(arguments, terminal)
-    shown = pipeline.show(options(arguments), None)
-    if has_errors(shown.diagnostics):
-        return view.finish(shown.diagnostics)
+    shown, problems = stored_state(state_options(arguments))
+    if shown is None:
+        return view.finish(problems)
     if shown.state is None:
         return view.finish([no_state()])
     for address in instances(shown.state, arguments.words, arguments["id"]):
         view.say(address, type="resource_address")
-    return view.finish(shown.diagnostics)
+    return view.finish(problems)
 
 
 def no_state() -> Diagnostic:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
 from planner.render.terminal import Terminal
 from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
@@ -35,7 +35,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     view = open_plain_view(arguments, terminal)
     old, new = arguments.words
-    moved, diagnostics = state_mv(options(arguments), old, new, dry_run=dry)
+    moved, diagnostics = state_mv(state_options(arguments), old, new, dry_run=dry)
     for before, after in moved:
         view.say(f"{'Would move' if dry else 'Move'} {quoted(before)} to {quoted(after)}")
     if not has_errors(diagnostics):

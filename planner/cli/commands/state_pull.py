@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments
-from planner.cli.options import VARIABLES, options
+from planner.cli.options import VARIABLES, state_options
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -17,7 +17,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the state cannot be read."""
     from planner.operations.editing import state_pull
 
-    data, diagnostics = state_pull(options(arguments))
+    data, diagnostics = state_pull(state_options(arguments))
     if not has_errors(diagnostics) and data:
         terminal.stdout.write(data.decode("utf-8", "surrogateescape"))
     return finish(diagnostics, terminal)

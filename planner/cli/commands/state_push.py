@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
 from planner.render.terminal import Terminal
 from planner.render.view import open_plain_view, usage_error_lines
 from planner.support.disk import MOST_BYTES, read_given
@@ -40,4 +40,4 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise Failure(error("state.read", "Cannot read the file", f"{path}: {reason}.")) from None
     from planner.operations.editing import state_push
 
-    return view.finish(state_push(options(arguments), data, force=arguments["force"]))
+    return view.finish(state_push(state_options(arguments), data, force=arguments["force"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.approval import ask
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, options
+from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, state_options
 from planner.render.terminal import Terminal
 from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
@@ -31,7 +31,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations.editing import state_replace_provider
 
     view = open_plain_view(arguments, terminal)
-    settings = options(arguments)
+    settings = state_options(arguments)
     old, new = arguments.words
     affected, diagnostics = state_replace_provider(settings, old, new, dry_run=True)
     if has_errors(diagnostics):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
 from planner.render.terminal import Terminal
 from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
@@ -30,7 +30,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations.editing import state_rm
 
     view = open_plain_view(arguments, terminal)
-    removed, diagnostics = state_rm(options(arguments), arguments.words, dry_run=dry)
+    removed, diagnostics = state_rm(state_options(arguments), arguments.words, dry_run=dry)
     for address in removed:
         view.say(f"{'Would remove' if dry else 'Removed'} {address}")
     if not has_errors(diagnostics) and not dry:

@@ -6,12 +6,12 @@ from attrs import evolve
 
 from planner.cli.commands.state_list import instances, no_state
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, SHOW_SENSITIVE, VARIABLES, options
+from planner.cli.options import JSON_LINES, SHOW_SENSITIVE, VARIABLES, state_options
 from planner.render.terminal import Terminal
 from planner.render.view import open_plain_view, usage_error_lines
 from planner.state.model import InstanceState, ResourceState, State
 from planner.vocabulary.address import format_key
-from planner.vocabulary.diagnostic import error, has_errors
+from planner.vocabulary.diagnostic import error
 
 USAGE = "[options] ADDRESS"
 HELP = "Shows the attributes of one resource instance. `planner state list` lists the addresses."
@@ -34,27 +34,26 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
     if len(arguments.words) != 1:
         raise UsageError("One address is needed", "Write the address of a resource instance.")
-    from planner import pipeline
-    from planner.operations.shown import Shown
+    from planner.operations.show import ShownState, shown_json, stored_state
     from planner.render.schema_lookup import SchemaLookup
     from planner.render.state import StateText
 
     view = open_plain_view(arguments, terminal)
-    shown = pipeline.show(options(arguments), None)
-    if has_errors(shown.diagnostics):
-        return view.finish(shown.diagnostics)
+    shown, problems = stored_state(state_options(arguments))
+    if shown is None:
+        return view.finish(problems)
     if shown.state is None:
         return view.finish([no_state()])
     found = instances(shown.state, arguments.words)
     if found != arguments.words:
         detail = f"{arguments.words[0]} stands for several instances: {', '.join(found)}."
         return view.finish([error("state.not_an_instance", "Not a single instance", detail)])
-    lookup = SchemaLookup(shown.session.schemas)
+    lookup = SchemaLookup(shown.schemas)
     text = StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"])
     for resource, instance in shown.state.instances():
         if resource.address + format_key(instance.key) == found[0] and instance.current is not None:
-            alone = Shown(shown.session, state=only(resource, instance))
-            view.document(text.object(resource, instance, "", instance.current), pipeline.state_json(alone))
-            return view.finish(shown.diagnostics)
+            alone = ShownState(only(resource, instance), shown.schemas)
+            view.document(text.object(resource, instance, "", instance.current), shown_json(alone))
+            return view.finish(problems)
     detail = f"{found[0]} has only deposed objects."
     return view.finish([error("state.no_current_object", "No current object", detail)])

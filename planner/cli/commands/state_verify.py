@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from planner.cli.commands.state_list import no_state
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, VARIABLES, options
+from planner.cli.options import JSON_LINES, VARIABLES, state_options
 from planner.render.terminal import Terminal
-from planner.render.view import open_plain_view, usage_error_lines
-from planner.vocabulary.diagnostic import has_errors
+from planner.render.view import View, open_plain_view, usage_error_lines
+from planner.state.verify import Checked
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.told import Told
 
 USAGE = "[options]"
 HELP = """Checks the state file, its backup, and the journal that an apply leaves when it is cut off: whether each can
@@ -20,18 +22,21 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is lost or damaged."""
     if arguments.words:
         raise UsageError("Too many words", "Another file is named with -state=FILE.")
-    from planner.operations.shown import state_store
-    from planner.state.verify import verify
+    from planner.operations.show import kept_state
 
     view = open_plain_view(arguments, terminal)
-    store, problems = state_store(options(arguments))
-    if store is None:
-        return view.finish(problems)
-    checked, found = verify(store)
+    told = Told()
+    with told.until_an_error():
+        checked, problems = kept_state(state_options(arguments), told).store.verify()
+        return _report(view, told, checked, problems)
+    return view.finish(told)
+
+
+def _report(view: View, told: list[Diagnostic], checked: list[Checked], found: list[Diagnostic]) -> int:
     if not checked and not has_errors(found):
         found.append(no_state())
     for file in checked:
         text = f"{file.path}: {file.content}"
         view.say(text, text, type="state_checked", kind=file.kind, path=file.path)
     damaged = any(d.code == "state.journal_damaged" for d in found)
-    return max(view.finish([*problems, *found]), int(damaged))
+    return max(view.finish([*told, *found]), int(damaged))

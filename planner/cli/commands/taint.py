@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, STATE, VARIABLES, options
+from planner.cli.options import JSON_LINES, STATE, VARIABLES, state_options
 from planner.render.terminal import Terminal
 from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
@@ -37,7 +37,7 @@ def mark(arguments: Arguments, terminal: Terminal, change: Callable[..., list[Di
         raise UsageError("One address is needed", "Write the address of a resource instance.")
     view = open_plain_view(arguments, terminal)
     address = arguments.words[0]
-    diagnostics = change(options(arguments), address, allow_missing=arguments["allow-missing"])
+    diagnostics = change(state_options(arguments), address, allow_missing=arguments["allow-missing"])
     if not has_errors(diagnostics) and not diagnostics:
         text = sentence.format(address)
         view.say(text, text)

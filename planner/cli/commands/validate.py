@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_DOCUMENT, VARIABLES, options
+from planner.cli.options import JSON_DOCUMENT, VARIABLES, load_options
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 
@@ -22,12 +22,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the configuration is valid, else 1."""
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "validate takes at most one directory.")
-    settings = options(arguments, directory=arguments.words[0] if arguments.words else ".")
-    from planner import pipeline
+    settings = load_options(arguments, directory=arguments.words[0] if arguments.words else ".")
+    from planner.operations.validate import validate
     from planner.render.view import open_json_into
 
     stream = open_json_into(arguments, terminal)
-    found = pipeline.validate(settings)
+    found = validate(settings)
     if stream is not None:
         with stream:
             print(document(found), file=stream)

@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, options
+from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -66,10 +66,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is nothing to explain."""
     if not 1 <= len(arguments.words) <= 3:
         raise UsageError("One to three words are needed", "See planner why -help.")
-    from planner import pipeline
+    from planner.operations.why import why
 
-    proof, diagnostics = pipeline.why(
-        options(arguments),
+    proof, diagnostics = why(
+        operation_options(arguments),
         tuple(arguments.words),
         negated=arguments["not"],
         kind=arguments["type"],

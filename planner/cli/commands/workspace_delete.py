@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
 from planner.render.terminal import Terminal
 from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
@@ -23,7 +23,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations.workspaces import workspace_delete
 
     view = open_plain_view(arguments, terminal)
-    diagnostics = workspace_delete(options(arguments), name, force=arguments["force"])
+    diagnostics = workspace_delete(state_options(arguments), name, force=arguments["force"])
     if not has_errors(diagnostics):
         view.say(terminal.paint(f'Deleted workspace "{name}"!', "green"), f'Deleted workspace "{name}"')
     return view.finish(diagnostics)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.flags import Arguments
-from planner.cli.options import JSON_LINES, VARIABLES, options
+from planner.cli.options import JSON_LINES, VARIABLES, state_options
 from planner.render.terminal import Terminal
 from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
@@ -19,7 +19,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations.workspaces import workspaces
 
     view = open_plain_view(arguments, terminal)
-    names, current, diagnostics = workspaces(options(arguments))
+    names, current, diagnostics = workspaces(state_options(arguments))
     if has_errors(diagnostics):
         return view.finish(diagnostics)
     text = "".join(f"{'*' if name == current else ' '} {name}\n" for name in names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.commands.workspace_new import say_created
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, LOCK, VARIABLES, options
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
 from planner.render.terminal import Terminal
 from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
@@ -24,7 +24,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations.workspaces import workspace_select
 
     view = open_plain_view(arguments, terminal)
-    selected, diagnostics = workspace_select(options(arguments), name, create=arguments["or-create"])
+    selected, diagnostics = workspace_select(state_options(arguments), name, create=arguments["or-create"])
     if has_errors(diagnostics):
         return view.finish(diagnostics)
     if selected == "created":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, UsageError
-from planner.cli.options import VARIABLES, options
+from planner.cli.options import VARIABLES, state_options
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -19,7 +19,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Too many words", "workspace show takes none.")
     from planner.operations.workspaces import workspace_name
 
-    name, diagnostics = workspace_name(options(arguments))
+    name, diagnostics = workspace_name(state_options(arguments))
     if not has_errors(diagnostics):
         terminal.out(name)
     return finish(diagnostics, terminal)

@@ -5,25 +5,28 @@ A file is replaced as a whole (written beside it, flushed to disk, renamed), so 
 
 from __future__ import annotations
 
+import builtins
 import os
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
+from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.file import read_state, same_content, write_state
 from planner.state.journal import DAMAGED, SUFFIX, Journal, Recorded, mark_saving, read_journal, replayed, story
-from planner.state.lock import FileLock, Stop
+from planner.state.lock import FileLock, LockInfo, Stop, held_by, remove_info
 from planner.state.model import State
 from planner.state.rescued import forget_rescued
 from planner.support.disk import read_whole, replace_file, sync_directory, write_all
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
 
+if TYPE_CHECKING:
+    from planner.state.verify import Checked
+
 DEFAULT_PATH = "terraform.tfstate"
 DEFAULT_WORKSPACE_DIRECTORY = "terraform.tfstate.d"
-DEFAULT_WORKSPACE = "default"
-SETTINGS = {"local": ("path", "workspace_dir")}
-"""the backends that can be opened, and the names of their settings"""
+SETTINGS = ("path", "workspace_dir")
 
 
 class StateStore:
@@ -57,6 +60,31 @@ class StateStore:
 
     def unlock(self) -> list[Diagnostic]:
         return self.lock_file.release()
+
+    @property
+    def is_locked(self) -> bool:
+        return self.lock_file.held
+
+    def lock_holder(self) -> str:
+        return self.lock_file.holder()
+
+    def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
+        return held_by(self.path, lock_id)
+
+    def force_unlock(self, lock_id: str) -> list[Diagnostic]:
+        return remove_info(self.path)
+
+    @property
+    def place(self) -> str:
+        return self.path
+
+    def verify(self) -> tuple[list[Checked], list[Diagnostic]]:
+        from planner.state.verify import verify
+
+        return verify(self)
+
+    def keep_backup(self, path: str) -> None:
+        self.backup_path = path
 
     # ------------------------------------------------------------ read and write
 
@@ -229,7 +257,7 @@ class StateStore:
             try:
                 replace_file(self.backup_path, before)
             except PermissionError:
-                with open(self.backup_path, "wb") as file:  # where the folder takes no new files
+                with builtins.open(self.backup_path, "wb") as file:  # where the folder takes no new files
                     file.write(before)
             self._backed_up = True
 
@@ -283,14 +311,15 @@ def _problem(verb: str, path: str, e: OSError) -> Diagnostic:
 class LocalBackend:
     """`backend "local"`: the state of the default workspace in `path`, of any other in a folder of its own."""
 
-    type: ClassVar[str] = "local"
-
     path: str = DEFAULT_PATH
     workspace_directory: str = DEFAULT_WORKSPACE_DIRECTORY
 
     @property
+    def type(self) -> str:
+        return "local"
+
+    @property
     def settings(self) -> dict[str, str]:
-        """The settings that `open_backend` makes this backend from."""
         return {"path": self.path, "workspace_dir": self.workspace_directory}
 
     def state_path(self, workspace: str = DEFAULT_WORKSPACE) -> str:
@@ -326,30 +355,25 @@ class LocalBackend:
         shutil.rmtree(os.path.join(self.workspace_directory, workspace))
 
 
-def open_backend(type: str, settings: dict[str, Any]) -> tuple[LocalBackend | None, list[Diagnostic]]:
-    """The backend of a type with the settings of its block (absent and None mean the default)."""
-    if type not in SETTINGS:
-        return None, [
-            error(
-                "state.unsupported_backend",
-                "Backend not supported yet",
-                f'State in the backend "{type}" is not supported yet. Use backend "local", or no backend block at all.',
-            )
-        ]
-    found: list[Diagnostic] = []
+def open(settings: Mapping[str, Any]) -> tuple[LocalBackend | None, list[Diagnostic]]:
+    """The backend with the settings of its block (absent and None mean the default)."""
+    problems: list[Diagnostic] = []
     for name, value in settings.items():
-        if name not in SETTINGS[type]:
-            found.append(
-                error("state.backend_setting", "Invalid backend configuration", f'"local" has no setting "{name}".')
-            )
-        elif value is not None and not isinstance(value, str):
-            found.append(error("state.backend_setting", "Invalid backend configuration", f'"{name}" must be a string.'))
+        if value is not None and not isinstance(value, str):
+            problems.append(_setting(f'"{name}" must be a string.'))
         elif value == "":
-            found.append(
-                error("state.backend_setting", "Invalid backend configuration", f'"{name}" must not be empty.')
-            )
-    if found:
-        return None, found
-    return LocalBackend(
-        settings.get("path") or DEFAULT_PATH, settings.get("workspace_dir") or DEFAULT_WORKSPACE_DIRECTORY
-    ), []
+            problems.append(_setting(f'"{name}" must not be empty.'))
+    if problems:
+        return None, problems
+    path, folder = settings.get("path"), settings.get("workspace_dir")
+    return LocalBackend(path or DEFAULT_PATH, folder or DEFAULT_WORKSPACE_DIRECTORY), []
+
+
+def _setting(detail: str) -> Diagnostic:
+    return error("state.backend_setting", "Invalid backend configuration", detail)
+
+
+def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
+    """A local state is its file, by its real path. `directory`: where relative paths begin."""
+    path, folder = settings.get("path") or DEFAULT_PATH, settings.get("workspace_dir") or DEFAULT_WORKSPACE_DIRECTORY
+    return os.path.realpath(os.path.join(directory, LocalBackend(str(path), str(folder)).state_path(workspace)))

@@ -1,0 +1,21 @@
+"""`advice`: what somebody should know about a plan before it is applied."""
+
+from __future__ import annotations
+
+from planner.graph.build import build_graph
+from planner.operations import graphs
+from planner.operations.options import OperationOptions
+from planner.operations.plan_files import planned
+from planner.vocabulary.diagnostic import Diagnostic
+
+
+def advice(
+    options: OperationOptions, plan_file: str | None = None
+) -> tuple[list[tuple[str, str, str]], list[Diagnostic]]:
+    """Remarks about a plan (code, address, message), sorted: those of the rules, and of the user's own."""
+    answer = planned(options, plan_file)
+    made = answer.complete
+    if made is None:
+        return [], list(answer.diagnostics)
+    built = build_graph(graphs.apply_facts(made.plan, made.loaded), True, made.loaded.rules)
+    return sorted(built.database["advice"]), list(answer.diagnostics)

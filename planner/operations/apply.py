@@ -1,0 +1,142 @@
+"""`apply` and `refresh`: do what a plan says, or record only what looking at the real objects has shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import evolve, field, frozen
+
+from planner.operations.graphs import apply_graph
+from planner.operations.limits import provider_limits
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Made, Planned, Start, plan, release
+from planner.operations.plan_files import saved
+from planner.operations.storing import locked
+from planner.support.signals import STOP
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.told import Told
+
+if TYPE_CHECKING:
+    from planner.policy.guard import PolicyGuard
+    from planner.state.model import State
+    from planner.walk.hooks import Hooks
+
+
+@frozen(eq=False)
+class Counts:
+    """How many objects were created, changed, destroyed, imported and forgotten."""
+
+    add: int = 0
+    change: int = 0
+    remove: int = 0
+    imports: int = 0
+    forget: int = 0
+
+
+@frozen(eq=False)
+class Applied:
+    """The state after an apply, as far as it came; None when nothing was begun."""
+
+    state: State | None
+    counts: Counts = field(factory=Counts)
+    diagnostics: tuple[Diagnostic, ...] = ()
+    unsaved: bytes = b""
+    """the state file to be printed, when no file took the state"""
+
+
+def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks) -> Applied:
+    """Do what a plan says (one just made, or the one in a file). The state is saved as far as it came, whatever
+    happens."""
+    told = Told()
+    applied = Applied(None)
+    with told.until_an_error():
+        if isinstance(planned, str):
+            planned = saved(options, planned)
+            told += planned.diagnostics
+        if planned.complete is None:
+            raise Failure(() if told else planned.diagnostics)
+        made = planned.complete
+        refuse(made)
+        guard = _guard(made, told)
+        with locked(made.loaded.store, made.loaded.options, "OperationTypeApply", told, hooks=hooks):
+            applied = _apply(made, hooks, guard, told)
+        if guard is not None and applied.state is not None:
+            outputs = {} if has_errors(told) else applied.state.outputs  # else they may be those of before
+            told += guard.afterwards(outputs)
+    return evolve(applied, diagnostics=tuple(told))
+
+
+def refuse(made: Made[Start]) -> None:
+    """Raises Failure for plans that are not made to be applied."""
+    if made.plan.errored:
+        detail = "Planning failed, so the plan is not complete and cannot be applied."
+        raise Failure(error("apply.errored_plan", "Cannot apply failed plan", detail))
+    if made.plan.offline:
+        detail = "The plan was made without asking the providers (-offline): make one with them to apply it."
+        raise Failure(error("apply.offline_plan", "Cannot apply an offline plan", detail))
+
+
+def _guard(made: Made[Start], told: Told) -> PolicyGuard | None:
+    """What watches over the apply, when there are policies. Raises Failure where they deny it or are wrong."""
+    if made.plan.policy is None and not made.loaded.options.judges:
+        return None
+    from planner.operations.policies import apply_guard
+
+    guard, problems = apply_guard(made)
+    if guard is None:
+        raise Failure(problems)
+    return guard
+
+
+def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Told) -> Applied:
+    from planner.apply.walk import ApplyOptions, apply_walk
+    from planner.documents.plan_file import stale
+
+    plan, start, store = made.plan, made.loaded, made.loaded.store
+    stored, problems = store.read()
+    told.check([*problems, *stale(plan, stored)])
+    graph = apply_graph(plan, start)
+    limits = provider_limits(start.options, start.config, start.state)
+    journal, problems = store.begin_journal("apply", plan.prior_state)
+    told.check(problems)
+    options = ApplyOptions(
+        parallelism=start.options.parallelism,
+        workspace=start.workspace,
+        stop=STOP,
+        suppress_forget_errors=start.options.suppress_forget_errors,
+        journal=journal,
+        guard=guard,
+        provider_limits=limits,
+    )
+    outcome = apply_walk(graph, plan, start.config, made.variables, start.schemas, options, hooks)
+    start.schemas.close()
+    told += outcome.diagnostics
+    state, problems = store.write(outcome.state)
+    told += problems
+    unsaved = b""
+    if has_errors(problems):
+        from planner.state.rescue import rescue
+
+        more, unsaved = rescue(store, state)
+        told += more
+    counts = Counts(outcome.add, outcome.change, outcome.remove, outcome.imports, outcome.forget)
+    return Applied(state, counts, unsaved=unsaved)
+
+
+def refresh(options: OperationOptions, hooks: Hooks) -> Applied:
+    """Plan, and record in the state only what looking at the real objects has shown."""
+    planned = plan(options, hooks, to_apply=True)
+    made = planned.complete
+    if made is None:
+        return Applied(None, diagnostics=(*planned.diagnostics, *release(planned)))
+    told = [*_nothing_to_refresh(made.loaded.state), *planned.diagnostics]
+    state, problems = made.loaded.store.write(made.plan.prior_state)
+    return Applied(state, diagnostics=(*told, *problems, *release(planned)))
+
+
+def _nothing_to_refresh(state: State) -> list[Diagnostic]:
+    """A warning when the state has no object to look at."""
+    if any(r.mode == "managed" for r in state.resources.values()):
+        return []
+    detail = "The state has no objects of resources, so there is nothing to look at."
+    return [warning("state.nothing_to_refresh", "Empty or non-existent state", detail)]

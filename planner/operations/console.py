@@ -1,0 +1,47 @@
+"""`console`: what names mean in the root module, as things are or as they are planned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.operations.graphs import build
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Start, Variables, plan_options
+from planner.operations.storing import load_with_values
+from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.told import Told
+
+if TYPE_CHECKING:
+    from planner.language.scope import Scope
+
+
+def console_scope(options: OperationOptions, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
+    """What names mean in the root module, from configuration and state; with `planning`, as a plan sees it: objects
+    that do not exist yet have their planned values."""
+    told = Told()
+    with told.until_an_error():
+        start, variables = load_with_values(options, told)
+        scope, problems = (_planned_scope if planning else _present_scope)(start, variables)
+        told += problems
+        return scope, told
+    return None, told
+
+
+def _present_scope(start: Start, variables: Variables) -> tuple[Scope, list[Diagnostic]]:
+    from planner.evaluation.eval_walk import eval_walk
+
+    graph = build("eval", start, start.state)
+    context, problems = eval_walk(graph, start.config, start.state, variables, start.schemas, start.workspace)
+    return context.root.scope, problems
+
+
+def _planned_scope(start: Start, variables: Variables) -> tuple[Scope, list[Diagnostic]]:
+    from planner.plan.moves import apply_moves
+    from planner.plan.walk import PlanWalk
+    from planner.walk.hooks import Hooks
+
+    moves = apply_moves(start.config, start.state)
+    graph = build("plan", start, moves.state)
+    walk = PlanWalk(graph, start.config, moves, variables, start.schemas, plan_options(start), Hooks())
+    _, problems = walk.plan()
+    return walk.context.root.scope, problems

@@ -1,0 +1,91 @@
+"""`get`: install the modules that the configuration calls."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from planner.operations.loading import begin
+from planner.operations.options import Options
+from planner.vocabulary.diagnostic import Diagnostic, Failure
+
+if TYPE_CHECKING:
+    from planner.config.model import ModuleCall, ModulePath
+    from planner.config.modules_manifest import Manifest, ModuleRecord
+    from planner.config.reading import Problems
+    from planner.install.modules import ModuleInstaller
+    from planner.install.placing import Progress
+    from planner.operations.installing import Say
+    from planner.walk.hooks import Hooks
+
+
+def get(
+    options: Options, *, upgrade: bool = False, hooks: Hooks | None = None, progress: Progress | None = None
+) -> list[Diagnostic]:
+    """Install the modules that the configuration calls."""
+    from planner.config.module_installer import install_modules
+    from planner.state.workspace import data_directory
+
+    begun, problems = begin(options)
+    say = hooks.log if hooks is not None else (lambda text: None)
+    data_dir = data_directory(os.environ)
+    with _Fetching(options.directory, data_dir, upgrade, say, progress) as fetch:
+        installed, found = install_modules(
+            options.directory,
+            variables=begun.given,
+            workspace=begun.workspace,
+            upgrade=upgrade,
+            data_dir=data_dir,
+            fetch=fetch,
+        )
+    for record in installed:
+        say(f"- {record.key} in {record.directory}")
+    return problems + found
+
+
+class _Fetching:
+    """Installs modules that are not local. What that takes is loaded with the first of them, and from then on other
+    processes that install into the same directory have to wait."""
+
+    def __init__(self, directory: str, data_dir: str, upgrade: bool, say: Say, progress: Progress | None) -> None:
+        self.directory, self.data_dir, self.upgrade, self.say, self.progress = (
+            directory,
+            data_dir,
+            upgrade,
+            say,
+            progress,
+        )
+        self.installer: ModuleInstaller | None = None
+        self.others: Manifest = {}
+        self.lock = ExitStack()
+
+    def __enter__(self) -> _Fetching:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.lock.close()
+
+    def __call__(self, path: ModulePath, call: ModuleCall, problems: Problems) -> ModuleRecord | None:
+        from planner.config.modules_manifest import fits, module_key
+
+        if self.installer is None:
+            try:
+                self.installer = self._begin()
+            except Failure as failure:
+                problems.extend(failure.diagnostics)
+                return None
+        record = self.others.get(module_key(path))
+        if record is not None and fits(record, call, self.directory):
+            return record
+        return self.installer.install(path, call, problems)
+
+    def _begin(self) -> ModuleInstaller:
+        """Wait for others; what they have installed meanwhile need not be installed again. Raises Failure."""
+        from planner.config.modules_manifest import read_manifest
+        from planner.operations.installing import lock_modules, module_installer
+
+        self.lock.enter_context(lock_modules(self.directory, self.data_dir, self.say))
+        if not self.upgrade:
+            self.others, _ = read_manifest(self.directory, self.data_dir)
+        return module_installer(self.directory, self.data_dir, self.say, self.progress)

@@ -1,0 +1,140 @@
+"""`init`: prepare a working directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from planner.operations.backends import BackendInit, current_backend, init_backend
+from planner.operations.get import get
+from planner.operations.loading import Reading, begin, read_configuration
+from planner.operations.options import StateOptions
+from planner.operations.providers_needed import override_warnings, provider_addresses, provider_constraints
+from planner.operations.storing import store_of
+from planner.provider.lock_file import NAME
+from planner.state.backend import DEFAULT_WORKSPACE
+from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.vocabulary.provider_address import BUILTIN
+from planner.vocabulary.told import Told
+
+if TYPE_CHECKING:
+    from planner.config.model import Config
+    from planner.install.placing import Progress
+    from planner.state.migrate import Ask
+    from planner.state.model import State
+    from planner.walk.hooks import Hooks
+
+
+def init(
+    options: StateOptions,
+    *,
+    upgrade: bool = False,
+    install_modules: bool = True,
+    backend: bool = True,
+    backend_config: tuple[str, ...] = (),
+    reconfigure: bool = False,
+    migrate_state: bool = False,
+    force_copy: bool = False,
+    plugin_dirs: Iterable[str] = (),
+    lockfile: str = "",
+    from_module: str = "",
+    hooks: Hooks | None = None,
+    ask: Ask | None = None,
+    progress: Progress | None = None,
+    read: Reading[StateOptions] | None = None,
+) -> list[Diagnostic]:
+    """Set up the backend, install modules, select and install providers. Running it again is harmless. `ask` answers
+    questions about states that have to move (None: they are not to be asked); `progress` is told about downloads (what,
+    bytes done, bytes in all); `read` is the configuration, if somebody has just read it."""
+    from planner.operations.module_copy import copy_module, has_configuration
+    from planner.provider.cli_config import cache_warnings
+
+    say = hooks.log if hooks is not None else (lambda text: None)
+    told = Told()
+    with told.until_an_error():
+        if from_module:
+            say(f'Copying configuration from "{from_module}"...')
+            told.check(copy_module(from_module, options.directory))
+        if os.path.isdir(options.directory) and not has_configuration(options.directory):
+            say("There is no configuration in this directory yet, and nothing to prepare.")
+            return told
+        root = read if read is not None and read.config is not None else root_alone(options)
+        if root.config is None or (root is not read and has_errors(root.problems)):
+            raise Failure(root.problems)
+        if backend:
+            say("Initializing the backend...")
+            how = BackendInit(options, backend_config, reconfigure, migrate_state or force_copy, force_copy, ask, say)
+            told += init_backend(how, root.config, root.begun.workspace, root.begun.given)
+        told.check()
+        if install_modules and (from_module or root.config.root.calls):
+            say("Upgrading modules..." if upgrade else "Initializing modules...")
+            told.check(get(options, upgrade=upgrade, hooks=hooks, progress=progress))
+        whole = read if read is not None and stays_as_it_is(read) else read_configuration(options)
+        told.check(d for d in whole.problems if d not in told)
+        if whole.config is None:
+            return told
+        state = _stored(whole, whole.config, told) if backend else None
+        told.check()
+        told += cache_warnings(os.environ)
+        if _needs_nothing(whole.config, options.directory, state):  # so nothing of installing is loaded
+            told += _only_builtin(whole.config, state, say)
+            return told
+        from planner.operations.installing import Choices, init_providers
+
+        told[:] = [*override_warnings(whole.config), *told]
+        choices = Choices(upgrade, tuple(plugin_dirs), lockfile)
+        told += init_providers(whole.config, options.directory, state, choices, say, progress)
+    return told
+
+
+def _stored(reading: Reading[StateOptions], config: Config, told: Told) -> State | None:
+    """The state that is there already: its providers are needed, too."""
+    begun = reading.begun
+    backend, problems = current_backend(begun.options.directory, config, begun.workspace, begun.given)
+    told += problems
+    if backend is None or has_errors(told):
+        return None
+    state, problems = store_of(begun.options, backend, begun.workspace).read()
+    told += problems
+    return state
+
+
+def _sources(state: State | None) -> set[str]:
+    """The provider configurations in a state."""
+    return {resource.provider for resource in state.resources.values()} if state is not None else set()
+
+
+def _needs_nothing(config: Config, directory: str, state: State | None) -> bool:
+    """Whether there is no provider to install, and no lock file that might be wrong."""
+    if not provider_addresses(config) <= {BUILTIN} or os.path.lexists(os.path.join(directory, NAME)):
+        return False
+    return all(BUILTIN in source for source in _sources(state))
+
+
+def _only_builtin(config: Config, state: State | None, say: Callable[[str], None]) -> list[Diagnostic]:
+    say("\nInitializing provider plugins...")
+    from planner.provider.registry import versions_of_builtin
+
+    impossible = versions_of_builtin(provider_constraints(config))
+    if (provider_addresses(config) or _sources(state)) and not impossible:
+        say(f"- {BUILTIN} is part of this program")
+    return impossible
+
+
+def stays_as_it_is(reading: Reading[Any]) -> bool:
+    """Whether `init` finds nothing to do that changes what was read: there is no module to install, nothing of
+    providers but what is built in, and the default workspace, which is in every backend."""
+    config = reading.config
+    if config is None or config.root.calls or reading.begun.workspace != DEFAULT_WORKSPACE:
+        return False
+    return provider_addresses(config) <= {BUILTIN}
+
+
+def root_alone(options: StateOptions) -> Reading[StateOptions]:
+    """The root module without those that it calls: enough to know the backend."""
+    from planner.config.load import load_root
+
+    begun, problems = begin(options)
+    config, more = load_root(options.directory, variables=begun.given, workspace=begun.workspace)
+    return Reading(begun, config, (), (*problems, *more))

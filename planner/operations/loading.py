@@ -1,0 +1,187 @@
+"""Loading: from options to a configuration with all that it needs. What is loaded grows in steps (Begun, Loaded, and in
+storing.py Opened, Stored), and each step is a type that has everything of the steps before."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from attrs import define, field, frozen
+
+from planner.operations.options import Options
+from planner.operations.providers_needed import provider_constraints
+from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+
+if TYPE_CHECKING:
+    from planner.config.model import Config
+    from planner.config.variables import RawVariables, RootVariable
+    from planner.datalog.engine.fact_base import FactBase
+    from planner.evaluation.schemas import Schemas
+    from planner.model.graph import Graph
+    from planner.model.plan import ResourceChange
+    from planner.provider.interface import Provider
+    from planner.provider.locate import Located
+    from planner.state.model import State
+    from planner.vocabulary.told import Told
+
+O = TypeVar("O", bound=Options, covariant=True)  # noqa: E741 -- the options that a step was made with
+A = TypeVar("A", bound=Options)
+Grown = TypeVar("Grown", bound="Begun[Any]")
+UserRules = tuple[tuple[str, str], ...]
+"""(path, text) of the user's own rule files"""
+
+
+@frozen(eq=False)
+class Begun(Generic[O]):
+    """What is known before any configuration is read: the selected workspace, and what was given for variables."""
+
+    options: O
+    workspace: str
+    given: RawVariables
+
+
+@define(eq=False)
+class Derived:
+    """What was derived for one graph and serves the next one of the same command. Facts of the configuration are kept
+    with and without its import blocks (True, False)."""
+
+    declared: dict[bool, FactBase] = field(factory=dict)
+    with_state: dict[bool, tuple[State, FactBase]] = field(factory=dict)
+    plan_graph: Graph | None = None
+    """the one that the plan was made with, without limits, for policies that ask about it"""
+    apply_graph: tuple[tuple[ResourceChange, ...], Graph] | None = None
+    """the one that was checked while planning, for these changes"""
+
+
+@frozen(eq=False)
+class Loaded(Begun[O]):
+    """A configuration without errors, and what goes with it."""
+
+    config: Config
+    schemas: Schemas
+    rules: UserRules
+    derived: Derived = field(factory=Derived, repr=False, kw_only=True)
+
+
+@frozen(eq=False)
+class Reading(Generic[O]):
+    """What came of reading a configuration, which may be wrong, or not be there at all."""
+
+    begun: Begun[O]
+    config: Config | None
+    rules: UserRules
+    problems: tuple[Diagnostic, ...]
+
+    def loaded(self) -> Loaded[O]:
+        """Raises Failure, with everything that there is to say, when something is wrong."""
+        if self.config is None or has_errors(self.problems):
+            raise Failure(self.problems)
+        options = self.begun.options
+        schemas = new_schemas(options.directory, self.config, options.offline)
+        return grown(Loaded, self.begun, config=self.config, schemas=schemas, rules=self.rules)
+
+
+def grown(kind: type[Grown], step: Begun[Any], **more: Any) -> Grown:
+    """The next step: all that the one before has, and more."""
+    return kind(**{name: getattr(step, name) for name in _fields(step.__class__)}, **more)
+
+
+def _fields(kind: type[Begun[Any]]) -> list[str]:
+    return [attribute.name for attribute in kind.__attrs_attrs__]
+
+
+def begin(options: A) -> tuple[Begun[A], list[Diagnostic]]:
+    """The workspace and the given values, and what is wrong with them."""
+    from planner.state.workspace import current_workspace
+
+    workspace, _, problems = current_workspace(options.directory, os.environ)
+    given, more = load_variables(options)
+    return Begun(options, workspace, given), [*problems, *more]
+
+
+def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
+    """All values given for root variables."""
+    from planner.config.variables import RawValue, collect_variables
+
+    given, problems = collect_variables(options.directory, options.var_args)
+    given.update((name, RawValue(name, "input", given=value)) for name, value in options.inputs.items())
+    return given, problems
+
+
+def read_configuration(options: A) -> Reading[A]:
+    """The configuration of a working directory, right or wrong."""
+    from planner.config.load import load_config
+    from planner.state.workspace import data_directory
+
+    begun, problems = begin(options)
+    config, more = load_config(
+        options.directory, variables=begun.given, workspace=begun.workspace, data_dir=data_directory(os.environ)
+    )
+    rules, wrong = load_rules(options)
+    return Reading(begun, config, rules, (*problems, *more, *wrong))
+
+
+def load(options: A, told: Told) -> Loaded[A]:
+    """The configuration of a working directory. Raises Failure."""
+    reading = read_configuration(options)
+    loaded = reading.loaded()
+    told += reading.problems
+    return loaded
+
+
+def load_rules(options: Options) -> tuple[UserRules, list[Diagnostic]]:
+    """The user's own rule files, and what is wrong with them."""
+    if not options.rules:
+        return (), []
+    from planner.graph.build import graph_program, user_files
+
+    try:
+        rules = user_files(options.rules)
+        graph_program(rules)
+    except Failure as failure:
+        return (), failure.diagnostics
+    return rules, []
+
+
+def load_values(loaded: Loaded[Any]) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
+    """The values of the root variables. Those without any are asked for, where questions are welcome."""
+    from planner.config.variables import RawValue, root_variables
+
+    given, declared = dict(loaded.given), loaded.config.root.variables
+    ask = loaded.options.ask_variable
+    for name in sorted(declared) if ask is not None else ():
+        if name not in given and declared[name].default is None:
+            variable = declared[name]
+            answer = ask(name, variable.description or "", variable.sensitive)
+            if answer is not None:
+                given[name] = RawValue(name, "input", answer)
+    return root_variables(declared, given)
+
+
+def new_schemas(directory: str = ".", config: Config | None = None, offline: bool = False) -> Schemas:
+    """Schemas by provider; plugins are looked for from a directory, in versions that the configuration allows.
+    `offline`: nothing but their schemas is used of them."""
+    from planner.evaluation.schemas import Schemas
+    from planner.provider.registry import start_provider
+
+    located: list[Any] = []
+
+    def start(address: str) -> Provider:
+        provider = start_provider(address, locate)
+        if offline and not provider.is_inline:
+            from planner.provider.offline import OfflineProvider
+
+            return OfflineProvider(provider)
+        return provider
+
+    def locate(address: str) -> Located:
+        if not located:
+            from planner.provider.locate import Locator
+            from planner.state.workspace import data_directory
+
+            wanted = provider_constraints(config) if config is not None else {}
+            located.append(Locator(directory, os.environ, wanted, data_directory(os.environ)))
+        answer: Located = located[0].locate(address)
+        return answer
+
+    return Schemas(start)

@@ -1,0 +1,90 @@
+"""What commands are asked, by what they do: read a configuration, work on a state, plan and apply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from planner.model.plan import Mode
+
+
+@frozen
+class Limits:
+    """The addresses of -target, -exclude and -replace, as given."""
+
+    targets: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    replace: tuple[str, ...] = ()
+
+
+UNLIMITED = Limits()
+
+
+@frozen(eq=False)
+class Options:
+    """What every command is asked that reads a configuration. `var_args` are ("var", text) and ("var-file", path) in
+    order."""
+
+    directory: str = "."
+    var_args: tuple[tuple[str, str], ...] = ()
+    rules: tuple[str, ...] = ()
+    """folders with rules of the user's own"""
+    ask_variable: Callable[[str, str, bool], str | None] | None = None
+    """asks for the value of a variable (name, description, whether it is sensitive); None: nobody is there, or gave
+    none"""
+    inputs: Mapping[str, Any] = field(factory=dict)
+    """values of root variables that come from elsewhere, and may be unknown; they win over all others"""
+    offline: bool = False
+    """providers are not asked"""
+
+
+@frozen(eq=False)
+class StateOptions(Options):
+    """What commands are asked that read or write a state."""
+
+    lock: bool = True
+    lock_timeout: float = 0.0
+    """in seconds"""
+    state_path: str | None = None
+    state_out: str | None = None
+    backup: str | None = None
+
+
+@frozen(eq=False)
+class OperationOptions(StateOptions):
+    """What commands are asked that plan, or ask about plans."""
+
+    mode: Mode = "normal"
+    refresh: bool = True
+    targets: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    replace: tuple[str, ...] = ()
+    parallelism: int = 10
+    provider_parallelism: tuple[tuple[str, int], ...] = ()
+    """bounds for single providers, by name"""
+    generate_config_out: str | None = None
+    needs_configuration: bool = False
+    """a directory without configuration is refused, unless everything is to be destroyed"""
+    policies: tuple[str, ...] = ()
+    """folders and files of policies, or builtin:NAME"""
+    standing_policies: tuple[str, ...] = ()
+    """the same of the organisation: nobody else adds to what they declare"""
+    policy_overrides: tuple[str, ...] = ()
+    """codes of denials that may pass"""
+    policy_reason: str = ""
+    """why they may"""
+    suppress_forget_errors: bool = False
+    """applying may leave forgotten objects behind without an error"""
+    pending_states: Mapping[str, str] = field(factory=dict)
+    """states that are about to change (`planner.state.identity`), with what changes them: who reads one has to wait"""
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.targets, self.excludes, self.replace)
+
+    @property
+    def judges(self) -> bool:
+        """Whether plans are judged by policies."""
+        return bool(self.policies or self.standing_policies)

@@ -1,0 +1,229 @@
+"""`plan`: what would have to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+
+from attrs import evolve, frozen
+
+from planner.operations.graphs import apply_graph, build
+from planner.operations.limits import provider_limits
+from planner.operations.loading import Derived, Loaded, load_values, read_configuration
+from planner.operations.options import OperationOptions
+from planner.operations.providers_needed import override_warnings, selection_problems
+from planner.operations.storing import Stored, locked, open_backend, read_state
+from planner.operations.validate import validate_loaded
+from planner.support.signals import STOP
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.told import Told
+
+if TYPE_CHECKING:
+    from planner.config.variables import RootVariable
+    from planner.model.graph import Graph
+    from planner.model.plan import Plan
+    from planner.plan.options import PlanOptions
+    from planner.state.model import State
+    from planner.walk.hooks import Hooks
+
+Start: TypeAlias = Stored[OperationOptions]
+"""what planning starts from, beside the values of variables"""
+Variables: TypeAlias = "dict[str, RootVariable]"
+BuildGraph: TypeAlias = "Callable[[Start, str, State], Graph]"
+L = TypeVar("L", bound=Loaded[OperationOptions], covariant=True)
+
+
+@frozen(eq=False)
+class Made(Generic[L]):
+    """A plan, and what it was made from."""
+
+    plan: Plan
+    loaded: L
+    variables: Variables
+
+
+@frozen(eq=False)
+class Planned(Generic[L]):
+    """What planning came to: a plan, which may have failed half-way, or none; and what there is to say."""
+
+    made: Made[L] | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def plan(self) -> Plan | None:
+        return self.made.plan if self.made is not None else None
+
+    @property
+    def complete(self) -> Made[L] | None:
+        """The plan if there is nothing wrong with it."""
+        return None if has_errors(self.diagnostics) else self.made
+
+
+def plan(options: OperationOptions, hooks: Hooks, to_apply: bool = False) -> Planned[Start]:
+    """Compare configuration, state and real objects, and decide what to do. The state is locked meanwhile; `to_apply`:
+    when there is a plan, it stays locked until `release`, so that nobody can change it before the plan is applied."""
+    told = Told()
+    made = None
+    with told.until_an_error():
+        made = _plan(options, hooks, to_apply, told)
+    return Planned(made, tuple(told))
+
+
+def release(planned: Planned[Start]) -> list[Diagnostic]:
+    """Give back the lock that a plan to apply holds."""
+    return planned.made.loaded.store.unlock() if planned.made is not None else []
+
+
+def _plan(options: OperationOptions, hooks: Hooks, to_apply: bool, told: Told) -> Made[Start]:
+    from planner.evaluation.variables import UNFIT
+
+    if options.generate_config_out:
+        from planner.plan.generation import check_output
+
+        told.check(check_output(options.generate_config_out, options.mode))
+    reading = read_configuration(options)
+    loaded = reading.loaded()
+    if options.needs_configuration and not loaded.config.files and options.mode != "destroy":
+        detail = "Without configuration everything would be planned to be destroyed. Use destroy if that is meant."
+        raise Failure(error("plan.no_configuration", "No configuration files", detail))
+    # warnings of the root module are said by finding the backend and by loading: readers of the JSON lines expect both
+    told += [*override_warnings(loaded.config), *loaded.config.root_warnings, *reading.problems]
+    told.check(selection_problems(loaded.config, options.directory))
+    opened = open_backend(loaded, told)
+    operation = "OperationTypeApply" if to_apply else "OperationTypePlan"
+    with locked(opened.store, options, operation, told, to_apply, hooks):
+        stored = read_state(opened, told)
+        variables, problems = load_values(loaded)
+        # a value that does not fit is reported by the walk, which plans everything else
+        told.check(d for d in problems if d.code not in UNFIT)
+        try:
+            return _make_valid_plan(stored, variables, hooks, told)
+        finally:
+            loaded.schemas.close()
+
+
+def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Told) -> Made[Start]:
+    """The plan of a configuration that is right by itself. The graph of a plan without limits serves for seeing to
+    that, too, which saves a third of the time of large configurations. Raises Failure."""
+    options = start.options
+    is_checked = False
+
+    def check(graph: Graph | None = None) -> None:
+        nonlocal is_checked
+        is_checked = True
+        told.check(validate_loaded(start, graph))
+
+    def build_graph(start: Start, walk: str, state: State) -> Graph:
+        graph = build(walk, start, state, options.limits)
+        if not is_checked:
+            check(graph)
+        if options.policies:
+            start.derived.plan_graph = graph
+        return graph
+
+    if options.mode == "destroy" or options.targets or options.excludes or options.generate_config_out:
+        check()
+    made, problems = _make_plan(start, variables, hooks, build_graph)
+    if not is_checked:  # it did not come to a graph: what is wrong by itself is the cause
+        check()
+    told += problems
+    if made is None:
+        raise Failure(())
+    return made
+
+
+def _make_plan(
+    start: Start, variables: Variables, hooks: Hooks, build_graph: BuildGraph
+) -> tuple[Made[Start] | None, list[Diagnostic]]:
+    from planner.plan.planning import make_plan
+
+    asked = plan_options(start)
+    out = start.options.generate_config_out
+    if out:
+        from planner.plan.generation import with_missing, write_generated
+
+        config, generated, problems = with_missing(start.config, out)
+        if problems:
+            return None, problems
+        start = evolve(start, config=config, derived=Derived())
+        asked = evolve(asked, generated=generated, generate_to=out)
+    plan, problems = make_plan(
+        start.config,
+        start.state,
+        variables,
+        start.schemas,
+        asked,
+        lambda walk, state: build_graph(start, walk, state),
+        hooks,
+    )
+    if plan is None:
+        return None, problems
+    backend = {"type": start.backend.type, **start.backend.settings}
+    plan = evolve(plan, rules=start.rules, backend=backend, offline=start.options.offline)
+    if out:
+        problems = [*problems, *write_generated(plan, out)]
+    if not plan.errored and not has_errors(problems) and _may_have_cycle(plan):
+        try:
+            apply_graph(plan, start)
+        except Failure as failure:
+            problems = problems + failure.diagnostics
+    return Made(plan, start, variables), problems
+
+
+def refreshed_to_destroy(start: Start, variables: Variables) -> State | None:
+    """The state that a plan to destroy everything starts from: that of an ordinary plan made before. None when that
+    fails."""
+    from planner.plan.planning import make_plan
+    from planner.walk.hooks import Hooks
+
+    ordinary = evolve(plan_options(start), mode="normal", before_destroy=True)
+    plan, problems = make_plan(
+        start.config,
+        start.state,
+        variables,
+        start.schemas,
+        ordinary,
+        lambda walk, state: build(walk, start, state, start.options.limits),
+        Hooks(),
+    )
+    return None if plan is None or has_errors(problems) else plan.prior_state
+
+
+def _may_have_cycle(plan: Plan) -> bool:
+    """Whether the apply graph has edges that the plan graph had not in a coarser form."""
+    return _reorders(frozenset((change.action, bool(change.deposed)) for change in plan.changes))
+
+
+@cache
+def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
+    """Whether these actions, on current or deposed objects, can give such edges; plans of thousands of units have few
+    sets of them."""
+    from planner.datalog.engine.evaluate import evaluate
+    from planner.datalog.engine.fact_base import FactBuilder
+    from planner.graph.build import graph_program
+
+    facts = FactBuilder()
+    for action, deposed in actions:
+        facts.add("planned_deposed" if deposed else "planned", "any", *["any"] * deposed, action)
+    return bool(evaluate(graph_program(), facts.build(), ["reorders"])["reorders"])
+
+
+def plan_options(start: Start) -> PlanOptions:
+    """What was asked, as the plan walk reads it. Raises Failure."""
+    from planner.plan.options import PlanOptions
+
+    options = start.options
+    return PlanOptions(
+        options.mode,
+        options.refresh,
+        options.targets,
+        options.excludes,
+        options.replace,
+        options.parallelism,
+        start.workspace,
+        stop=STOP,
+        offline=options.offline,
+        pending_states=options.pending_states,
+        provider_limits=provider_limits(options, start.config, start.state),
+    )

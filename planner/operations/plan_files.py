@@ -1,0 +1,137 @@
+"""Plans in files: saved with the configuration that they were made from, and opened again."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from planner.operations.loading import Loaded, begin, grown, new_schemas
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Made, Planned, Start, plan
+from planner.operations.providers_needed import override_warnings
+from planner.operations.storing import read_state, with_backend
+from planner.support.disk import read_whole
+from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.told import Told
+
+if TYPE_CHECKING:
+    from planner.config.model import Config
+    from planner.config.variables import RawVariables, RootVariable
+    from planner.model.plan import Plan
+    from planner.walk.hooks import Hooks
+
+Unstored = Loaded[OperationOptions]
+"""what a plan in a file was made from, without the backend of its state"""
+
+
+def save_plan(made: Made[Unstored], path: str) -> list[Diagnostic]:
+    """Write the plan file, with the files of the configuration."""
+    from planner.config.modules_manifest import manifest_path
+    from planner.documents.plan_file import ABSOLUTE, write_plan
+    from planner.state.workspace import data_directory
+    from planner.values.json_codec import CodecError
+
+    directory = made.loaded.options.directory
+    names = {name: os.path.join(directory, name) for name in made.loaded.config.files}
+    manifest = manifest_path(directory, data_directory(os.environ))
+    if os.path.exists(manifest):
+        names[".terraform/modules/modules.json"] = manifest
+    sources = {}
+    for name, file_path in names.items():
+        sources[f"{ABSOLUTE}{name}" if name.startswith("/") else name] = read_whole(file_path)
+    try:
+        return write_plan(path, made.plan, sources)
+    except CodecError as bad:
+        detail = f"The plan cannot be saved in {path}: {bad}."
+        return [error("plan.unwritable", "Failed to write plan file", detail)]
+
+
+def planned(options: OperationOptions, plan_file: str | None = None, hooks: Hooks | None = None) -> Planned[Unstored]:
+    """The plan in a file, or one made to be asked about: without locking the state."""
+    from planner.walk.hooks import Hooks
+
+    if plan_file is None:
+        return plan(evolve(options, lock=False), hooks or Hooks())
+    told = Told()
+    made = None
+    with told.until_an_error():
+        made = open_plan(options, plan_file, told)
+    return Planned(made, tuple(told))
+
+
+def saved(options: OperationOptions, path: str) -> Planned[Start]:
+    """The plan in a file as one that was just made: with its variables, and the state that is stored now."""
+    from planner.config.variables import undeclared_values
+    from planner.state.backend import open_backend
+
+    told = Told()
+    made = None
+    with told.until_an_error():
+        opened = open_plan(options, path, told)
+        plan, loaded = opened.plan, opened.loaded
+        _, wrong = recorded_variables(loaded.config, loaded.given, plan)
+        undeclared = undeclared_values(loaded.config.root.variables, loaded.given)
+        told[:] = [*override_warnings(loaded.config), *told, *undeclared, *wrong]
+        # the backend that the plan was made with, whatever is set up now
+        settings = {name: value for name, value in plan.backend.items() if name != "type"}
+        backend, problems = open_backend(str(plan.backend.get("type", "local")), settings)
+        told += problems
+        if backend is not None:
+            stored = read_state(with_backend(loaded, backend), told)
+            made = Made(plan, stored, opened.variables)
+    return Planned(made, tuple(told))
+
+
+def open_plan(options: OperationOptions, path: str, told: Told) -> Made[Unstored]:
+    """A saved plan, and what it was made from: its configuration, the values of its variables, its targets and
+    excludes, and the user's rules. Raises Failure."""
+    import tempfile
+
+    from planner.config.load import load_config
+    from planner.documents.plan_file import ABSOLUTE, read_plan, unpack_sources
+
+    plan, sources, problems = read_plan(path)
+    plan = told.take((plan, problems))
+    begun, more = begin(evolve(options, targets=plan.targets, excludes=plan.excludes, inputs={}))
+    told += more
+    with tempfile.TemporaryDirectory(prefix="planner-") as folder:
+        root, more = unpack_sources(sources, folder)
+        told.check(more)
+        # what static expressions need was given when the plan was made
+        variables, absolute = planned_variables(plan, begun.given), os.path.join(root, ABSOLUTE)
+        config, more = load_config(root, variables=variables, workspace=begun.workspace, absolute=absolute)
+    config = told.take((config, more))
+    schemas = new_schemas(options.directory, config)
+    loaded = grown(Loaded[OperationOptions], begun, config=config, schemas=schemas, rules=plan.rules)
+    return Made(plan, loaded, recorded_variables(config, begun.given, plan)[0])
+
+
+def recorded_variables(
+    config: Config, given: RawVariables, plan: Plan
+) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
+    """The values of the variables of a plan, and what keeps it from being applied with what is given now: another
+    value for one on record, none for an ephemeral one."""
+    from planner.config.variables import check_plan_variables
+
+    recorded = {name: value for name, value in plan.variables.items() if value is not None}
+    return check_plan_variables(recorded, config.root.variables, given)
+
+
+def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
+    """The values that the plan recorded, as given values; what is given now for the others (ephemeral ones)."""
+    from planner.config.reading import Piece
+    from planner.config.variables import RawValue
+    from planner.syntax.parse import parse_expression
+    from planner.values.expression_text import expression_text
+    from planner.vocabulary.span import Source
+
+    recorded = {}
+    for name, value in plan.variables.items():
+        if value is not None:
+            source = Source(f"<planned value of var.{name}>", expression_text(value))
+            node, _ = parse_expression(source)
+            assert node is not None
+            recorded[name] = RawValue(name, "plan", expr=Piece(node, source))
+    return {**given, **recorded}

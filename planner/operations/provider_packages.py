@@ -1,0 +1,40 @@
+"""`providers lock` and `providers mirror`, of the providers of a configuration. What they do is in installing.py, which
+is loaded when the configuration is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planner.operations.loading import load
+from planner.operations.options import Options
+from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.told import Told
+
+Say = Callable[[str], None]
+
+
+def lock_providers(
+    options: Options, addresses: tuple[str, ...], platforms: tuple[str, ...], say: Say, **more: Any
+) -> list[Diagnostic]:
+    """`providers lock`; see planner.operations.installing."""
+    told = Told()
+    with told.until_an_error():
+        config = load(options, told).config
+        from planner.operations.installing import lock_providers as lock
+
+        told += lock(config, options.directory, addresses, platforms, say, **more)
+    return told
+
+
+def mirror_providers(
+    options: Options, target: str, platforms: tuple[str, ...], say: Say, **more: Any
+) -> list[Diagnostic]:
+    """`providers mirror`; see planner.operations.installing."""
+    told = Told()
+    with told.until_an_error():
+        config = load(options, told).config
+        from planner.operations.installing import mirror_providers as mirror
+
+        told += mirror(config, options.directory, target, platforms, say, **more)
+    return told

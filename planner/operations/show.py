@@ -1,0 +1,129 @@
+"""`show` and `output`: states, outputs and saved plans, as values and as JSON."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from attrs import frozen
+
+from planner.operations.loading import new_schemas, read_configuration
+from planner.operations.options import OperationOptions, StateOptions
+from planner.operations.plan import Made
+from planner.operations.plan_files import Unstored, open_plan
+from planner.operations.storing import store_of
+from planner.support.disk import MOST_BYTES, read_given
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.told import Told
+
+if TYPE_CHECKING:
+    from planner.evaluation.schemas import Schemas
+    from planner.state.backend import Backend, Store
+    from planner.state.model import OutputState, State
+
+S = TypeVar("S", bound=StateOptions)
+
+
+@frozen(eq=False)
+class Kept(Generic[S]):
+    """Where the state of the selected workspace is kept; the configuration only says where."""
+
+    options: S
+    schemas: Schemas
+    backend: Backend
+    store: Store
+
+
+@frozen(eq=False)
+class ShownState:
+    """A state (None: there is none yet), and schemas to show it by."""
+
+    state: State | None
+    schemas: Schemas
+
+
+Shown = Made[Unstored] | ShownState
+"""what `show` reads: a plan, or a state"""
+
+
+def kept_state(options: S, told: Told) -> Kept[S]:
+    """Where the state of the selected workspace is kept; nothing is read from that yet. Raises Failure."""
+    from planner.config.load import load_root
+    from planner.operations.backends import current_backend
+    from planner.state.workspace import current_workspace
+
+    workspace, _, problems = current_workspace(options.directory, os.environ)
+    told += problems
+    config, given, schemas = None, dict[str, Any](), new_schemas(options.directory)
+    if options.state_path is None and _has_configuration(options.directory):
+        reading = read_configuration(options)
+        config, given = reading.config, reading.begun.given
+        schemas = new_schemas(options.directory, config, options.offline)
+        if config is None:  # modules that are not installed do not matter here
+            config, problems = load_root(options.directory, variables=given, workspace=workspace)
+            if config is None:
+                raise Failure(problems)
+    backend, problems = current_backend(options.directory, config, workspace, given)
+    told += problems
+    if backend is None:
+        raise Failure(())
+    return Kept(options, schemas, backend, store_of(options, backend, workspace))
+
+
+def stored_state(options: StateOptions) -> tuple[ShownState | None, list[Diagnostic]]:
+    """The state of the selected workspace; None when it cannot be read."""
+    told = Told()
+    with told.until_an_error():
+        kept = kept_state(options, told)
+        state, problems = kept.store.read()
+        told.check(problems)
+        return ShownState(state, kept.schemas), told
+    return None, told
+
+
+def _has_configuration(directory: str) -> bool:
+    endings = (".tf", ".tofu", ".tf.json", ".tofu.json")
+    try:
+        return any(name.endswith(endings) for name in os.listdir(directory))
+    except OSError:
+        return False
+
+
+def outputs(options: StateOptions) -> tuple[dict[str, OutputState], list[Diagnostic]]:
+    """The root output values in the state."""
+    shown, problems = stored_state(options)
+    return ({} if shown is None or shown.state is None else dict(shown.state.outputs)), problems
+
+
+def show(options: OperationOptions, path: str | None) -> tuple[Shown | None, list[Diagnostic]]:
+    """The state of the workspace, or the plan or state in a file."""
+    if path is None:
+        return stored_state(options)
+    from planner.documents.plan_file import is_plan_file
+    from planner.state.file import read_state
+
+    if is_plan_file(path):
+        told = Told()
+        with told.until_an_error():
+            return open_plan(options, path, told), told
+        return None, told
+    try:
+        data = read_given(path, MOST_BYTES)
+    except OSError as problem:
+        detail = f"{path}: {problem.strerror or problem}."
+        return None, [error("show.unreadable", "Cannot read the file", detail)]
+    state, problems = read_state(data, path)
+    if has_errors(problems):
+        return None, problems
+    return ShownState(state, new_schemas(options.directory)), problems
+
+
+def shown_json(shown: Shown) -> dict[str, Any]:
+    """What `show -json` prints. Raises Failure."""
+    if isinstance(shown, ShownState):
+        from planner.documents.json_state import state_json
+
+        return state_json(shown.state, shown.schemas.schema)
+    from planner.documents.json_plan import plan_json
+
+    return plan_json(shown.plan, shown.loaded.config, shown.loaded.schemas.schema)

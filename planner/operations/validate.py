@@ -1,0 +1,43 @@
+"""`validate`: is the configuration right by itself, whatever the state and the world are?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from planner.operations.graphs import build
+from planner.operations.loading import Loaded, load
+from planner.operations.providers_needed import missing_providers, override_warnings
+from planner.operations.schema_table import SchemaTable
+from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.vocabulary.told import Told
+
+if TYPE_CHECKING:
+    from planner.model.graph import Graph
+    from planner.operations.options import Options
+
+
+def validate(options: Options) -> list[Diagnostic]:
+    """Everything that is wrong with the configuration by itself."""
+    told = Told()
+    with told.until_an_error():
+        loaded = load(options, told)
+        return [*override_warnings(loaded.config), *told, *validate_loaded(loaded)]
+    return told
+
+
+def validate_loaded(loaded: Loaded[Any], graph: Graph | None = None) -> list[Diagnostic]:
+    """The same of a configuration that could be loaded, without what loading said. `graph`: that of a plan without
+    limits, which has every vertex that validation looks at; without it one is built."""
+    from planner.config.validate import check_module_arguments
+    from planner.state.model import State
+    from planner.validate.walk import validate_walk
+
+    config, schemas = loaded.config, loaded.schemas
+    problems = missing_providers(config, schemas) or list(check_module_arguments(config))
+    if has_errors(problems):
+        return problems
+    try:
+        graph = graph or build("validate", loaded, State())
+    except Failure as failure:
+        return [*problems, *failure.diagnostics]
+    return problems + list(validate_walk(graph, config, schemas, loaded.workspace, SchemaTable(schemas)))

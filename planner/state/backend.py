@@ -1,0 +1,134 @@
+"""Backends: what keeps the states of workspaces. Each type is a module of planner.state.backends with its name, found
+when somebody asks for it; nothing else knows which there are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol
+
+from planner.vocabulary.diagnostic import Diagnostic, error
+
+if TYPE_CHECKING:
+    from planner.state.journal import Journal
+    from planner.state.lock import LockInfo, Stop
+    from planner.state.model import State
+    from planner.state.verify import Checked
+
+DEFAULT_WORKSPACE = "default"
+
+
+class Store(Protocol):
+    """The state of one workspace: locked, read, written."""
+
+    def lock(
+        self, operation: str, timeout: float = 0.0, on_wait: Callable[[], None] | None = None, stop: Stop | None = None
+    ) -> list[Diagnostic]:
+        """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds."""
+
+    def unlock(self) -> list[Diagnostic]:
+        """Give it back."""
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether it is we who hold the lock."""
+
+    def lock_holder(self) -> str:
+        """Who holds the lock, as the end of a sentence; empty when that is not known."""
+
+    def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
+        """The holder of the lock with this id, None when there is no such lock or its holder lives."""
+
+    def force_unlock(self, lock_id: str) -> list[Diagnostic]:
+        """Remove a lock that its holder left behind."""
+
+    def read(self) -> tuple[State | None, list[Diagnostic]]:
+        """The state, None when there is none yet, or an error."""
+
+    def write(self, state: State) -> tuple[State, list[Diagnostic]]:
+        """Save a state under the next serial, if it differs from the one before; as saved."""
+
+    def put(self, state: State) -> tuple[State, list[Diagnostic]]:
+        """Save a state with exactly the serial and lineage that it has."""
+
+    def keep_backup(self, path: str) -> None:
+        """Keep what was there before the first write in this file from now on."""
+
+    def verify(self) -> tuple[list[Checked], list[Diagnostic]]:
+        """What is kept of the state and whether it can be relied on. Nothing is changed."""
+
+    def erase(self) -> list[Diagnostic]:
+        """Leave no state: it is somewhere else now."""
+
+    @property
+    def place(self) -> str:
+        """Where the state is, for sentences."""
+
+    @property
+    def journal(self) -> Journal | None:
+        """The journal of the operation that is under way."""
+
+    def begin_journal(
+        self, operation: str, begins_with: State | None = None
+    ) -> tuple[Journal | None, list[Diagnostic]]:
+        """A journal for an operation that changes the state, closed by the next `write`. `begins_with`: the state that
+        the operation begins with, as refreshing and moving made it."""
+
+
+class Backend(Protocol):
+    """Where the states of all workspaces of a configuration are."""
+
+    @property
+    def type(self) -> str:
+        """The word of its block."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that `open` makes this backend from."""
+
+    def store(self, workspace: str = ..., state: str = "", state_out: str = "", backup: str = "") -> Store:
+        """The store of a workspace. The files of `-state`, `-state-out` and `-backup` take precedence where a backend
+        keeps files."""
+
+    def workspaces(self) -> list[str]:
+        """The names of all workspaces: the default one first, the others sorted. Raises OSError."""
+
+    def create_workspace(self, workspace: str) -> None:
+        """Raises OSError."""
+
+    def delete_workspace(self, workspace: str) -> None:
+        """Remove a workspace and its state. Raises OSError."""
+
+
+def module_of(type: str) -> Any:
+    """The module of a type of backend: `SETTINGS` (the names of its settings), `open(settings)` and
+    `identity(settings, workspace, directory)`. None when there is no such type."""
+    name = f"planner.state.backends.{type}"
+    if not type.isidentifier() or (name not in sys.modules and find_spec(name) is None):
+        return None
+    return import_module(name)
+
+
+def settings_of(type: str) -> tuple[str, ...] | None:
+    """The names of the settings of a type of backend; None when there is no such type."""
+    backend = module_of(type)
+    return None if backend is None else backend.SETTINGS
+
+
+def open_backend(type: str, settings: Mapping[str, Any]) -> tuple[Backend | None, list[Diagnostic]]:
+    """The backend of a type with the settings of its block (absent and None mean the default)."""
+    known = module_of(type)
+    if known is None:
+        detail = f'State in the backend "{type}" is not supported yet. Use backend "local", or no backend block at all.'
+        return None, [error("state.unsupported_backend", "Backend not supported yet", detail)]
+    unknown = [
+        error("state.backend_setting", "Invalid backend configuration", f'"{type}" has no setting "{name}".')
+        for name in settings
+        if name not in known.SETTINGS
+    ]
+    if unknown:
+        return None, unknown
+    answer: tuple[Backend | None, list[Diagnostic]] = known.open(settings)
+    return answer
