@@ -236,7 +236,9 @@ def _check(plan: Plan) -> None:
     for change in (*plan.changes, *plan.drift):
         if change.action not in actions() or change.importing.__class__ not in (Importing, type(None)):
             raise ValueError("action or importing")
-        for fact in change.facts:
+    told = (c.facts for changes in (plan.changes, plan.drift, plan.outputs) for c in changes)
+    for facts in (plan.facts, *told):
+        for fact in facts:
             if fact.__class__ is not tuple or not fact or any(part.__class__ not in (str, int, bool) for part in fact):
                 raise ValueError("a fact expected")
     for value in (plan.variables, plan.backend):

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from planner.evaluation.instance import Instance
 from planner.evaluation.provider_diagnostics import in_body
 from planner.evaluation.schema_marks import marked_by_schema
-from planner.plan.data import data_configuration
+from planner.plan.data import data_configuration, readiness
+from planner.plan.decide import derive
 from planner.plan.managed import path_name, self_references
 from planner.provider.interface import AttributeDiagnostic, Opened
 from planner.provider.propose import planned_unknown_object
@@ -134,7 +135,7 @@ def plan_ephemeral(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     if has_errors(problems):
         return problems
     config = data_configuration(it, problems)
-    if not is_wholly_known(config) or walk.pending_dependencies(it) or it.is_offline:
+    if not derive({"ephemeral_resource": (), **readiness(walk, it, config)}, "read_now"):
         if walk.options.mode == "refresh-only":
             value: Value = Null(it.object_type)
         else:

@@ -115,9 +115,8 @@ class Trace:
             for text, path in sorted(found.items()):
                 self._attribute(Place(module, "resource", key, change.key, path), name, text)
         self._triggers(change, module, decl)
-        for row in change.facts:
-            if row[0] == "dependency_pending":
-                self._pending(name, row[2], change.module)
+        for resource in sorted({row[2] for row in change.facts if row[0] in ("change_before", "dependency_pending")}):
+            self._pending(name, resource, change.module)
 
     def _attribute(self, place: Place, instance: str, text: str) -> None:
         if self.places.given(place) is None and not self.places.in_blocks(place):
@@ -127,7 +126,7 @@ class Trace:
 
     def _triggers(self, change: ResourceChange, module: ModuleInstance, decl: ResourceDecl) -> None:
         for row in change.facts:
-            if row[0] != "triggered":
+            if row[0] not in ("watched", "triggered"):
                 continue
             scope = self.places.instance_scope(Place(module, "resource", decl.key, change.key))
             for expr in decl.lifecycle.replace_triggered_by:
@@ -147,7 +146,7 @@ class Trace:
         for other in self._resources.get(resource, ()):
             if other.action != "no-op":
                 source = declaration(self.config, other) or StateEntry(other.address)
-                self._facts.add("waits_on", name, label(other), source=source)
+                self._facts.add("waits_on", name, resource, label(other), source=source)
                 self.change(other)
 
     # ---------------------------------------------------------------- values

@@ -74,6 +74,8 @@ class OutputChange:
     before: Value
     after: Value
     sensitive: bool
+    facts: tuple[tuple[str, ...], ...] = ()
+    """the decision's facts, as those of a ResourceChange"""
 
 
 @frozen(eq=False)
@@ -121,6 +123,8 @@ class Plan:
     timestamp: str = ""
     errored: bool = False
     backend: dict[str, Any] = field(factory=dict)
+    facts: tuple[tuple[str, ...], ...] = ()
+    """facts of decisions about what has no change: data sources that were read"""
     rules: tuple[tuple[str, str], ...] = ()
     """(path, text) of the user's own rule files that the plan was made with; its apply is ordered by them too"""
     policy: PolicyRecord | None = None

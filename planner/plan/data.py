@@ -10,8 +10,9 @@ from planner.evaluation.objects import object_id, write_object
 from planner.evaluation.provider_diagnostics import in_body
 from planner.evaluation.schema_marks import marked_by_schema
 from planner.language.decode import decode_block
-from planner.plan.decide import Facts, decide, rows
+from planner.plan.decide import Decision, Facts, decide, rows
 from planner.plan.managed import ephemeral_problems, path_name, self_references
+from planner.programs.actions import does
 from planner.provider import remote_state
 from planner.provider.propose import planned_unknown_object
 from planner.values.paths import apply_marks, marked_paths, unknown_paths
@@ -33,33 +34,33 @@ def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     if has_errors(problems):
         return problems
     config = data_configuration(it, problems)
-    facts: Facts = {"desired": (), "data_source": ()}
-    if not is_wholly_known(config):
-        facts["config_unknown"] = tuple(sorted({path_name(path[:1]) for path in unknown_paths(config)}))
-    pending = walk.pending_dependencies(it) or _pending_state(walk, it, config)
-    if pending:
-        facts["dependency_pending"] = pending
-    if it.is_offline:
-        facts["unasked"] = ()
-    if len(facts) > 2:
+    facts: Facts = {"desired": (), "data_source": (), **readiness(walk, it, config)}
+    changing = _changing_state(walk, it, config)
+    if changing:
+        facts["state_changes"] = (changing,)
+    if it.decl.check is not None:
+        facts["read_for_check"] = (f"check.{it.decl.check}",)
+    if walk.options.mode == "refresh-only":
+        facts["refresh_only"] = ()
+    decision = decide(facts)
+    if not decision.read_now:
         if it.decl.check is not None:
             report_to_check(walk, it, it.decl.check, [])
         walk.record.refreshed.remove_object(it.resource_address, it.key)
-        if walk.options.mode == "refresh-only":
+        planned = _planned(it, config)
+        _record(walk, it, planned, facts, decision)
+        if not does(decision.action, "makes"):
             it.objects.remove(it.key)
             return problems
-        planned = _planned(it, config)
-        _record(walk, it, planned, facts)
         it.objects.set(it.key, marked_by_schema(planned, it.schema.block))
         return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))
     value, found = read_data(walk, it, config)
     if it.decl.check is not None:
         found = report_to_check(walk, it, it.decl.check, found)
         value = _planned(it, config) if value is None else value
-        if walk.options.mode != "refresh-only":
-            facts["read_for_check"] = (f"check.{it.decl.check}",)
-            _record(walk, it, value, facts)
     problems += found
+    if value is not None:
+        _record(walk, it, value, facts, decision)
     if value is None or has_errors(problems):
         return problems
     if is_wholly_known(value):
@@ -73,14 +74,26 @@ def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     return problems + walk.conditions(it, "postcondition", seen)
 
 
-def _pending_state(walk: PlanWalk, it: Instance, config: Value) -> tuple[str, ...]:
-    """What is about to change the state that a terraform_remote_state reads."""
-    if not walk.options.pending_states or not it.provider.is_inline or it.type != remote_state.NAME:
-        return ()
+def readiness(walk: PlanWalk, it: Instance, config: Value) -> Facts:
+    """Facts about whether a data source or an ephemeral resource can be read or opened now."""
+    facts: Facts = {}
     if not is_wholly_known(config):
-        return ()
-    changing = walk.options.pending_states.get(remote_state.source(unmark_deep(config)[0]) or "")
-    return (changing,) if changing else ()
+        facts["config_unknown"] = tuple(sorted({path_name(path[:1]) for path in unknown_paths(config)}))
+    changes = walk.changes_before(it)
+    if changes:
+        facts["change_before"] = changes
+    if it.is_offline:
+        facts["unasked"] = ()
+    return facts
+
+
+def _changing_state(walk: PlanWalk, it: Instance, config: Value) -> str:
+    """What is about to change the state that a terraform_remote_state reads, "" for nothing."""
+    if not walk.options.pending_states or not it.provider.is_inline or it.type != remote_state.NAME:
+        return ""
+    if not is_wholly_known(config):
+        return ""
+    return walk.options.pending_states.get(remote_state.source(unmark_deep(config)[0]) or "") or ""
 
 
 def _settled(value: Value) -> Value:
@@ -125,8 +138,11 @@ def _planned(it: Instance, config: Value) -> Value:
     return apply_marks(planned, marked_paths(config))
 
 
-def _record(walk: PlanWalk, it: Instance, planned: Value, facts: Facts) -> None:
-    decision = decide(facts)
+def _record(walk: PlanWalk, it: Instance, planned: Value, facts: Facts, decision: Decision) -> None:
+    """What is read while applying is a change; of the rest the plan only keeps why it was read now."""
+    if not does(decision.action, "changes"):
+        walk.record.decided(rows(it.address, facts))
+        return
     walk.record.add(
         walk.record.change_of(
             it,

@@ -39,7 +39,7 @@ def decision_source(plan: Plan, config: Config, change: ResourceChange, predicat
     assert decl is not None
     if predicate in _ATTRIBUTES:
         return _attribute(decl, change, str(columns[0])) or block
-    if predicate == "triggered":
+    if predicate in ("watched", "triggered"):
         found = (e.span for e in decl.lifecycle.replace_triggered_by if e.span.text == columns[0])
         return next(found, block)
     if predicate == "repetition":

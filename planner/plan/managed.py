@@ -22,11 +22,11 @@ from planner.evaluation.schema_marks import (
 )
 from planner.language.decode import decode_block
 from planner.model.plan import Importing, ResourceChange
-from planner.plan.decide import Facts, rows
+from planner.plan.decide import Facts, derive, rows
 from planner.plan.generation import generate
 from planner.plan.lifecycle import decided, keeps_object
 from planner.plan.refresh import import_object, read_current, refreshed, settle_dependencies
-from planner.plan.triggers import is_triggered, watched
+from planner.plan.triggers import seen, watched
 from planner.programs.actions import does
 from planner.provider.conformity import plan_problems
 from planner.provider.interface import PlanAnswer, PlanRequest
@@ -52,9 +52,13 @@ def plan_managed(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     problems = self_references(walk, it)
     if problems:
         return problems
+    facts: Facts = {"desired": ()}
     importing = walk.imports.target(it.address)
-    if importing is not None and walk.record.refreshed.instance(it.resource_address, it.key) is not None:
-        importing = None  # it is managed already
+    if importing is not None:
+        facts["import_wanted"] = ()
+        if walk.record.refreshed.instance(it.resource_address, it.key) is not None:
+            facts["managed_already"] = ()
+        importing = importing if derive(facts, "imported") else None
     generated = ""
     if importing is not None and it.is_offline:
         current: RemoteObject | None = None
@@ -70,7 +74,7 @@ def plan_managed(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     if walk.options.mode == "refresh-only":
         return problems + _without_plan(walk, it, current)
     try:
-        change, planned, destruction = _plan(walk, it, current, problems, importing is not None)
+        change, planned, destruction = _plan(walk, it, current, problems, facts)
     except Failure:
         if generated and current is not None:  # what was generated is written all the same: it only needs mending
             walk.record.add(_nothing_but(walk, it, current, generated))
@@ -121,19 +125,16 @@ def _missing(it: Instance) -> Value:
 
 
 def _plan(
-    walk: PlanWalk, it: Instance, current: RemoteObject | None, problems: list[Diagnostic], imports: bool
+    walk: PlanWalk, it: Instance, current: RemoteObject | None, problems: list[Diagnostic], facts: Facts
 ) -> tuple[ResourceChange, Value, list[Diagnostic]]:
-    """The change of an instance, its planned object with marks, and why it must not happen. Raises Failure with all
-    problems so far."""
+    """The change of an instance of which some facts are known, its planned object with marks, and why it must not
+    happen. Raises Failure with all problems so far."""
     assert it.decl is not None
-    facts: Facts = {"desired": ()}
     if it.is_offline:
         facts["unasked"] = ()
-        if imports:
-            facts["to_import"] = ()
-    triggers = _triggers(walk, it)
-    if triggers:
-        facts["triggered"] = triggers
+    watched_changes = _triggers(walk, it)
+    if watched_changes:
+        facts["watched"] = watched_changes
     extend(problems, walk.conditions(it, "precondition"))
     config = configuration_of(it, problems)
     meta = walk.meta(it)
@@ -249,19 +250,21 @@ def with_marks(it: Instance, planned: Value, config_marks: list[Any]) -> Value:
     return apply_marks(planned, marks) if marks else planned
 
 
-def _triggers(walk: PlanWalk, it: Instance) -> tuple[str, ...]:
-    """The first element of replace_triggered_by that changes. Raises Failure."""
+def _triggers(walk: PlanWalk, it: Instance) -> tuple[tuple[str, str, str], ...]:
+    """What the elements of replace_triggered_by name, up to the first one that changes. Raises Failure."""
     assert it.decl is not None
     assert it.module is not None
+    rows: set[tuple[str, str, str]] = set()
     for expr in it.decl.lifecycle.replace_triggered_by:
         ref = watched(expr, it.repetition)
         address = f"{it.module_text}.{ref.name}" if it.module_text else ref.name
         changes = walk.record.of_resource(address)
         if ref.key is not None or ref.rest:
             changes = [c for c in changes if c.key == ref.key and not c.deposed]
-        if is_triggered(expr, ref, it.module, changes):
-            return (expr.span.text,)
-    return ()
+        rows |= seen(expr, ref, it.module, changes)
+        if derive({"watched": tuple(rows)}, "triggered"):
+            break
+    return tuple(sorted(rows))
 
 
 def _describe(walk: PlanWalk, it: Instance, current: RemoteObject | None, facts: Facts) -> None:

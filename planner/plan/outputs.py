@@ -11,7 +11,9 @@ from planner.evaluation.context import ModuleInstance, output_marks
 from planner.evaluation.scope import ModuleScope
 from planner.language.evaluate import try_evaluate
 from planner.model.plan import Action, OutputChange
+from planner.plan.decide import Facts, derive, rows
 from planner.plan.record import PlanRecord
+from planner.programs.actions import NO_OP, does
 from planner.state.model import OutputState, State
 from planner.values.operations import same_value
 from planner.values.value import (
@@ -113,11 +115,13 @@ def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value)
     recorded = state.outputs.get(decl.name)
     before: Value = recorded.value if recorded is not None else Null()
     plain = unmark_deep(value)[0]
-    action = _action(decl, recorded, before, plain)
+    facts = _facts(decl, recorded, before, plain)
+    action = output_action(facts)
     sensitive = decl.sensitive or (recorded is not None and recorded.sensitive)
     # nothing to nothing: the type of the null that the expression gives is not told
-    after = before if action == "no-op" and plain.__class__ is Null else value
-    record.outputs[decl.name] = OutputChange(decl.name, action, before, after, sensitive)
+    after = before if not does(action, "changes") and plain.__class__ is Null else value
+    told = rows(f"output.{decl.name}", facts)
+    record.outputs[decl.name] = OutputChange(decl.name, action, before, after, sensitive, told)
     if is_wholly_known(plain):
         if plain.__class__ is Null:
             record.refreshed.remove_output(decl.name)
@@ -125,21 +129,37 @@ def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value)
             record.refreshed.set_output(decl.name, OutputState(plain, type_of(plain), decl.sensitive, decl.deprecated))
 
 
-def _action(decl: OutputDecl, recorded: OutputState | None, before: Value, plain: Value) -> Action:
-    deprecated = recorded.deprecated if recorded is not None else None
-    same_words = (decl.deprecated or "") == (deprecated or "")
-    if plain.__class__ is Null and unmark(before)[0].__class__ is Null and same_words:
-        return "no-op"
-    if recorded is None:
-        return "create"
-    if is_wholly_known(plain) and same_value(plain, before) and decl.sensitive == recorded.sensitive and same_words:
-        return "no-op"
-    return "update"
+def _facts(decl: OutputDecl, recorded: OutputState | None, before: Value, plain: Value) -> Facts:
+    """What rules/plan/outputs.dl asks about an output that the configuration has."""
+    facts: Facts = {"output_declared": ()}
+    if recorded is not None:
+        facts["output_recorded"] = ()
+    gone = (("before", unmark(before)[0]), ("after", plain))
+    nulls = tuple(when for when, v in gone if v.__class__ is Null)
+    if nulls:
+        facts["output_null"] = nulls
+    different = {
+        "value": not is_wholly_known(plain) or not same_value(plain, before),
+        "sensitivity": recorded is not None and decl.sensitive != recorded.sensitive,
+        "deprecation": (decl.deprecated or "") != ((recorded.deprecated if recorded is not None else None) or ""),
+    }
+    if any(different.values()):
+        facts["output_differs"] = tuple(what for what, differs in different.items() if differs)
+    return facts
 
 
-def plan_destroyed_output(record: PlanRecord, state: State, name: str) -> list[Diagnostic]:
-    """A root output that nothing declares any more, or that goes with everything else."""
+def output_action(facts: Facts) -> Action:
+    """The action of an output of which these facts hold; no-op when the rules say nothing."""
+    for (action,) in derive(facts, "output_action"):
+        return str(action)
+    return NO_OP
+
+
+def plan_destroyed_output(record: PlanRecord, state: State, name: str, why: str = "") -> list[Diagnostic]:
+    """A root output that nothing declares any more, or (`why`: everything_ends) that goes with everything else."""
     recorded = state.outputs.get(name)
     if recorded is not None:
-        record.outputs[name] = OutputChange(name, "delete", recorded.value, Null(), recorded.sensitive)
+        facts: Facts = {"output_recorded": (), **({why: ()} if why else {})}
+        action, told = output_action(facts), rows(f"output.{name}", facts)
+        record.outputs[name] = OutputChange(name, action, recorded.value, Null(), recorded.sensitive, told)
     return []

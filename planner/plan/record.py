@@ -9,7 +9,9 @@ from attrs import frozen
 
 from planner.evaluation.instance import Instance
 from planner.model.plan import Action, OutputChange, ResourceChange
+from planner.plan.decide import Facts, derive, rows
 from planner.plan.moves import MoveResults
+from planner.programs.actions import does
 from planner.state.build import StateBuilder
 from planner.state.model import InstanceKey, State
 from planner.values.identity import identical
@@ -41,8 +43,9 @@ class PlanRecord:
         self._lock = Lock()
         self._changes: dict[tuple[str, str], ResourceChange] = {}
         self._by_resource: dict[str, list[ResourceChange]] = {}
-        self._by_config: dict[str, list[ResourceChange]] = {}
-        self._seen: dict[str, Seen] = {}
+        self._by_config: dict[str, set[tuple[str, str]]] = {}
+        self._seen: dict[str, tuple[Seen, Facts, Action]] = {}
+        self._decided: list[tuple[tuple[str, ...], ...]] = []
 
     def add(self, change: ResourceChange) -> None:
         """A planned change of one object."""
@@ -50,7 +53,17 @@ class PlanRecord:
         with self._lock:
             self._changes[change.address, change.deposed] = change
             self._by_resource.setdefault(resource, []).append(change)
-            self._by_config.setdefault(_without_keys(resource), []).append(change)
+            if not change.deposed:
+                self._by_config.setdefault(_without_keys(resource), set()).add((change.action, change.module))
+
+    def decided(self, facts: tuple[tuple[str, ...], ...]) -> None:
+        """The facts of a decision about something of which there is no change."""
+        with self._lock:
+            self._decided.append(facts)
+
+    def facts(self) -> tuple[tuple[str, ...], ...]:
+        """The facts of decisions about what has no change, those about one object together."""
+        return tuple(row for facts in sorted(self._decided) for row in facts)
 
     def changes(self) -> tuple[ResourceChange, ...]:
         """All changes, by address; deposed objects after the current one."""
@@ -87,24 +100,29 @@ class PlanRecord:
         """The changes of a resource's instances in one module instance."""
         return self._by_resource.get(address, [])
 
-    def pending(self, config_address: str) -> list[ResourceChange]:
-        """What is planned for current objects of a resource (its address without keys), in all module instances."""
+    def pending(self, config_address: str) -> set[tuple[str, str]]:
+        """What is planned for current objects of a resource (its address without keys): (action, module instance)."""
         with self._lock:
-            return [c for c in self._by_config.get(config_address, ()) if c.action != "no-op" and not c.deposed]
+            return {found for found in self._by_config.get(config_address, ()) if does(found[0], "changes")}
 
     def saw(self, address: str, seen: Seen) -> None:
         """What refreshing did to an object that was in the state."""
-        if address in self.moves.moves or not identical(seen.before, seen.after):
-            self._seen[address] = seen
+        facts: Facts = {"looked_at": ()}
+        if seen.after.__class__ is Null:
+            facts["vanished"] = ()
+        elif not identical(seen.before, seen.after):
+            facts["found_different"] = ()
+        if address in self.moves.moves:
+            facts["moved_here"] = ()
+        for (action,) in derive(facts, "drift"):
+            self._seen[address] = seen, facts, action
 
     def drift(self) -> tuple[ResourceChange, ...]:
         """What has changed outside of any plan, and what only moved: managed objects, by address."""
-        return tuple(self._drift(address, self._seen[address]) for address in sorted(self._seen, key=sort_key))
+        return tuple(self._drift(address, *self._seen[address]) for address in sorted(self._seen, key=sort_key))
 
-    def _drift(self, address: str, seen: Seen) -> ResourceChange:
+    def _drift(self, address: str, seen: Seen, facts: Facts, action: Action) -> ResourceChange:
         instance = parse_resource_instance(address)
-        gone = seen.after.__class__ is Null
-        action = "delete" if gone else "update" if not identical(seen.before, seen.after) else "no-op"
         return ResourceChange(
             address,
             self.moves.previous_address(address),
@@ -120,6 +138,7 @@ class PlanRecord:
             seen.before,
             seen.after,
             provider_key=seen.provider_key,
+            facts=rows(address, facts),
             before_identity=seen.identities[0],
             after_identity=seen.identities[1],
         )

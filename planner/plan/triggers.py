@@ -10,14 +10,13 @@ from planner.evaluation.context import ModuleInstance
 from planner.evaluation.repetition import Repetition
 from planner.evaluation.static_references import traversal_problems
 from planner.model.plan import ResourceChange
+from planner.programs.actions import does
 from planner.syntax.nodes import Expression, GetAttr, GetIndex, Index, Relative, Traversal, Variable
 from planner.values.identity import identical
 from planner.values.paths import get
 from planner.values.value import Value, unmark_deep
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.span import Span
-
-_TRIGGERING = frozenset(("create", "update", "delete-then-create", "create-then-delete", "forget-then-create"))
 
 
 def watched(expr: Expr, repetition: Repetition) -> Ref:
@@ -63,8 +62,10 @@ def _key(expr: Expr, node: Expression, repetition: Repetition) -> Value:
     raise Failure(error("plan.bad_trigger", "Invalid index expression", detail, span))
 
 
-def is_triggered(expr: Expr, ref: Ref, module: ModuleInstance, changes: Sequence[ResourceChange]) -> bool:
-    """Whether what is watched changes; `changes` are those planned for the resource or instance. Raises Failure."""
+def seen(expr: Expr, ref: Ref, module: ModuleInstance, changes: Sequence[ResourceChange]) -> set[tuple[str, str, str]]:
+    """The facts (columns of `watched`) about what an element names; `changes` are those planned for the resource or
+    instance. Raises Failure."""
+    text = expr.span.text
     decl = module.config.resources.get(ref.name)
     place = module.text or "the root module"
     if decl is None:
@@ -74,10 +75,10 @@ def is_triggered(expr: Expr, ref: Ref, module: ModuleInstance, changes: Sequence
         detail = f"replace_triggered_by names {ref.name}, of which there is no instance in {place}."
         raise Failure(error("plan.trigger_without_change", "Nothing to be triggered by", detail))
     if not ref.rest:
-        return any(change.action in _TRIGGERING for change in changes)
+        return {(text, change.action, "whole") for change in changes}
     change = changes[0]
-    if change.action not in _TRIGGERING:
-        return False
+    if not does(change.action, "stirs"):
+        return {(text, change.action, "same")}
     object_type = module.context.schemas.object_type(module.config, decl)
     problems = traversal_problems(object_type, ref.rest, expr.source)
     if problems:
@@ -90,4 +91,5 @@ def is_triggered(expr: Expr, ref: Ref, module: ModuleInstance, changes: Sequence
         except KeyError:
             found.append(None)
     before, after = found
-    return not (before is after if before is None or after is None else identical(before, after))
+    is_same = before is after if before is None or after is None else identical(before, after)
+    return {(text, change.action, "same" if is_same else "differs")}

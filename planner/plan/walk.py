@@ -8,7 +8,7 @@ gets is not decided here but by the rules of rules/plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from planner.config.model import Config, ModuleConfig, ResourceDecl
@@ -158,6 +158,7 @@ class PlanWalk(ConfigurationWalk):
             replace=options.replace,
             timestamp=self.timestamp,
             errored=errored,
+            facts=self.record.facts(),
         )
 
     def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:
@@ -224,7 +225,7 @@ class PlanWalk(ConfigurationWalk):
         modules = self.context.instances(path)
         self.checks.announce("output_value", config_address, (join(m.text, f"output.{node.object}") for m in modules))
         if not path and self.options.mode == "destroy":
-            return plan_destroyed_output(self.record, self.state, node.object)
+            return plan_destroyed_output(self.record, self.state, node.object, "everything_ends")
         problems: list[Diagnostic] = []
         for module in modules:
             problems += plan_output(self, module, node.object, config_address)
@@ -245,24 +246,16 @@ class PlanWalk(ConfigurationWalk):
         """Whether anything that a resource says, even in depends_on, names the resource itself."""
         return resource in self.own_references or self.graph.database is None
 
-    def pending_dependencies(self, it: Instance) -> tuple[str, ...]:
-        """Resources with planned changes that a data source has to wait for."""
-        assert it.decl is not None
-        lifecycle = it.decl.lifecycle
-        wanted: Iterable[str] = self._waits.get(it.config_address, ())
-        if lifecycle.preconditions or lifecycle.postconditions:
-            wanted = self.dependencies(it.node)
-        module = parse_resource_instance(it.config_address).module
-        found = []
-        for resource in wanted:
-            address = parse_resource_instance(resource)
-            if address.mode == it.mode:
-                continue  # what they wait for themselves is among the dependencies too
-            for change in self.record.pending(resource):
-                if address.module != module or change.module == it.module_text:
-                    found.append(resource)
-                    break
-        return tuple(found)
+    def changes_before(self, it: Instance) -> tuple[tuple[str, str, str], ...]:
+        """What is planned for resources that a data source has to wait for: (resource, action, where)."""
+        own = parse_resource_instance(it.config_address).module
+        found = set()
+        for resource in self._waits.get(it.config_address, ()):
+            is_near = parse_resource_instance(resource).module == own
+            for action, module in self.record.pending(resource):
+                place = "here" if module == it.module_text else "beside" if is_near else "elsewhere"
+                found.add((resource, action, place))
+        return tuple(sorted(found))
 
 
 # ---------------------------------------------------------------- helpers

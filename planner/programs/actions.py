@@ -36,6 +36,7 @@ def steps(action: str) -> tuple[str, ...]:
     return _table().steps[action]
 
 
+@cache
 def actions() -> tuple[str, ...]:
     """All actions, those of one step before those of several."""
     return tuple(_table().steps)

@@ -10,6 +10,19 @@ from planner.support.assets import rules_path
 from planner.vocabulary.diagnostic import Failure
 
 ACTION_CLASSES = "shared/action_classes"
+_DECISION = (
+    ACTION_CLASSES,
+    "object",
+    "actions",
+    "reasons",
+    "data",
+    "triggers",
+    "imports",
+    "drift",
+    "outputs",
+    "undecided",
+    "again",
+)
 
 
 @cache
@@ -50,9 +63,9 @@ def removal_program() -> Program:
 
 def decision_program() -> Program:
     """The action of one object, and its reason."""
-    return program(ACTION_CLASSES, "object", "actions", "reasons", "undecided", "again")
+    return program(*_DECISION)
 
 
 def cause_program() -> Program:
     """Where planned values and actions come from: the decision, and what set it off."""
-    return program(ACTION_CLASSES, "object", "actions", "reasons", "undecided", "again", "values", "unknowns", "causes")
+    return program(*_DECISION, "values", "unknowns", "causes")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from planner.programs.rule_programs import decision_program
 
 OWN = """
 replaced(I) :- differs(I, "tags").
-replaced(I) :- to_import(I), dependency_pending(I, R), starts_with(R, "module.").
+replaced(I) :- import_wanted(I), change_before(I, R, _, _), starts_with(R, "module.").
 """
 
 
@@ -30,7 +31,7 @@ def with_own_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     module._decide.cache_clear()
 
 
-def there(**facts: tuple[str, ...]) -> Facts:
+def there(**facts: tuple[Any, ...]) -> Facts:
     return {"desired": (), "exists": (), **facts}
 
 
@@ -38,8 +39,11 @@ def test_a_rule_may_look_at_any_value(with_own_rules: None) -> None:
     assert decide(there(differs=("input",))).action == "update"
     assert decide(there(differs=("tags",))).action == "delete-then-create"
     assert decide(there(differs=("input", "tags"))).action == "delete-then-create"
-    assert decide(there(to_import=(), dependency_pending=("a.b",))).action == "no-op"
-    assert decide(there(to_import=(), dependency_pending=("a.b", "module.c"))).action == "delete-then-create"
+    assert decide(there(import_wanted=(), change_before=(("a.b", "create", "here"),))).action == "no-op"
+    assert (
+        decide(there(import_wanted=(), change_before=(("a.b", "read", "here"), ("module.c", "read", "here")))).action
+        == "delete-then-create"
+    )
 
 
 def test_values_that_no_rule_looks_at_are_one_shape() -> None:
