@@ -35,6 +35,9 @@ INSTANCE_WORDS = {"targeted": "selected_instance", "excluded": "left_out_instanc
 MOVED = "moved"
 """word of `why` for an object of the state that lives at another address now"""
 
+DEPENDENCY = "recorded_dependency"
+"""the relation of what a state records; an operator computes it"""
+
 
 def is_word(text: str) -> bool:
     """Whether a word of `why` names a planned action, or what is asked of a value."""
@@ -74,6 +77,22 @@ def facts_with_instances(facts: FactBase, made: Made[Unstored]) -> FactBase:
     from planner.explain.instances import with_instances
 
     return with_instances(facts, explainer_of(made).places.context, made.plan.prior_state)
+
+
+def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
+    """The graph with what somebody wants to know about recorded dependencies, and the fact to ask it for."""
+    from planner.datalog.engine.fact_base import FactBuilder
+    from planner.graph.build import graph_with
+    from planner.graph.why import read_query
+    from planner.model.sources import CommandLine
+    from planner.syntax.rule_syntax import Atom, Constant
+
+    facts = FactBuilder(graph.database.facts)
+    for atom in read_query(graph.program, text)[0].rule.body:
+        if isinstance(atom, Atom) and isinstance(atom.arguments[-1], Constant):
+            resource = atom.arguments[-1].value
+            facts.add("asked_resource", resource, source=CommandLine(str(resource)))
+    return graph_with(graph.program, facts.build(), "depends_on_asked"), text.replace(DEPENDENCY, "depends_on_asked", 1)
 
 
 def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:

@@ -73,7 +73,7 @@ def _why_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan
 def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None, negated: bool) -> Proved:
     from planner.explain.instances import is_about_instances
     from planner.graph.build import graph_program, graph_with
-    from planner.operations.explanations import facts_with_instances, moves_ground
+    from planner.operations.explanations import DEPENDENCY, facts_with_instances, moves_ground, with_dependency
     from planner.programs.rule_programs import moving_program
 
     name = text.partition("(")[0].strip()
@@ -81,6 +81,8 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
         ground, diagnostics = moves_ground(options, plan_file)
         return _proved(ground, text, negated) if ground is not None else (None, diagnostics)
     asked = _checked(graph(options, kind, plan_file, True))
+    if name == DEPENDENCY:  # an operator's, which has no proof; the rules that say the same do
+        return _proved(*with_dependency(asked, text), negated)
     predicate = asked.program.predicates.get(name)
     if predicate is not None and is_about_instances(predicate):
         answer = planned(options, plan_file)

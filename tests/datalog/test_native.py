@@ -50,7 +50,13 @@ together(A, B) :- path(A, B), path(B, A).
 .decl representative(a: number, b: number)
 representative(A, R) :- together(A, A), R = min B : { together(A, B) }.
 
-.output path, reduced, reached, representative, node
+/// labelled
+.decl labelled(a: number, label: symbol)
+.input labelled
+/// lies_behind
+.decl lies_behind(a: number, label: symbol)
+lies_behind(A, L) :- path(A, B), labelled(B, L), not labelled(A, L).
+.output path, reduced, reached, representative, node, lies_behind
 
 /// n_reduced
 .native n_reduced(a: number, b: number) = reduction(edge)
@@ -62,7 +68,9 @@ representative(A, R) :- together(A, A), R = min B : { together(A, B) }.
 .native n_representative(a: number, b: number) = scc(edge)
 /// n_level
 .native n_level(a: number, n: number) = levels(edge)
-.output n_reduced, n_path, n_reached, n_representative, n_level
+/// n_behind
+.native n_behind(a: number, label: symbol) = behind(edge, labelled)
+.output n_reduced, n_path, n_reached, n_representative, n_level, n_behind
 """
 
 
@@ -75,7 +83,11 @@ def test_operators_equal_their_rules(seed: int) -> None:
     if acyclic:
         edges = {(a, b) for a, b in edges if a > b}
     starts = {(random.randrange(size),) for _ in range(random.randint(0, 2))}
-    database = derived(RULES, {"edge": edges, "start": starts})
+    labels = {(random.randrange(size), random.choice("xyz")) for _ in range(random.randint(0, size))}
+    database = derived(RULES, {"edge": edges, "start": starts, "labelled": labels})
+    assert database["n_behind"] == database["lies_behind"]
+    assert len(database["n_behind"]) == len(database["lies_behind"])
+    assert all(row in database["n_behind"] for row in database["lies_behind"])
     assert database["n_reduced"] == database["reduced"]
     assert database["n_path"] == database["path"]
     assert database["n_reached"] == database["reached"]

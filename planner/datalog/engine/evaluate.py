@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 from planner.datalog.engine.compiled import Function, Step
+from planner.datalog.engine.components import Shared
 from planner.datalog.engine.demand import Task, demanded, everything
 from planner.datalog.engine.fact_base import FactBase
-from planner.datalog.engine.native import OPERATORS, Shared
+from planner.datalog.engine.native import OPERATORS
 from planner.datalog.engine.program import Program
 from planner.datalog.front.values import Fraction, Row, Rows, sorted_rows
 
@@ -163,9 +164,12 @@ class _Evaluation:
     def step(self, step: Step) -> None:
         if step.native:
             (number,) = step.predicates
-            inputs = [self.relations[n] for n in step.inputs]
-            rows = dict.fromkeys(OPERATORS[step.native](*inputs, self.shared))
+            found = OPERATORS[step.native](*(self.relations[n] for n in step.inputs), self.shared)
             given = self.relations[number]
+            if isinstance(found, Mapping) and not given and not self.is_read(number):
+                self.relations[number] = cast(Rows, found)
+                return
+            rows = dict.fromkeys(found)
             self.relations[number] = rows | given if given else rows
             return
         own: set[int] = set()  # heads whose rows are a set that nobody else has
@@ -189,6 +193,11 @@ class _Evaluation:
                 own.add(head)
         if step.is_recursive:
             self.fixpoint(step)
+
+    def is_read(self, number: int) -> bool:
+        """Whether a rule that is evaluated here reads a relation."""
+        reads = self.program.compiled.reads
+        return any(number in reads[other] for other in self.needed if other != number)
 
     def call(self, function: Function, delta: Rows | None, rows: Rows) -> Rows:
         """`rows` with what the rule gives, or only that, if it is rows of a relation."""

@@ -7,91 +7,13 @@ tests evaluate those on small graphs and compare.
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Collection, Container, Iterator
+from collections.abc import Callable, Container
 from typing import Any
 
+from planner.datalog.engine.behind import Behind
+from planner.datalog.engine.components import Relation, Shared, condensed
 from planner.datalog.engine.json_relations import json_parts, json_values
 from planner.datalog.front.values import Row, sorted_rows
-
-Relation = Collection[Row]
-
-
-Ends = tuple["array[int]", "array[int]"]
-Shared = dict[int, "Condensed"]
-"""what operators worked out of a relation (by its identity), for others that take the same one in one evaluation"""
-
-
-class Condensed:
-    """The acyclic graph of the components of a relation. Components are numbered so that successors have smaller
-    numbers; `groups` are the numbers of the nodes in each, `successors` those of each component, the highest first."""
-
-    __slots__ = ("_component_of", "_left", "_right", "groups", "nodes", "successors")
-
-    def __init__(self, nodes: list[Any], groups: list[list[int]], graph: list[list[int]], ends: Ends) -> None:
-        self.nodes, self.groups = nodes, groups
-        self._left, self._right = ends
-        component_of = self._component_of = [0] * len(nodes)
-        for number, group in enumerate(groups):
-            for i in group:
-                component_of[i] = number
-        has_cycles = len(groups) < len(nodes)
-        self.successors: list[list[int]] = []
-        for number, group in enumerate(groups):
-            found = graph[group[0]]
-            if has_cycles:
-                found = list({component_of[j] for i in group for j in graph[i]} - {number})
-            else:  # each successor once; the lists of the graph serve again
-                found[:] = [component_of[j] for j in found if j != group[0]]
-            if len(found) > 1:
-                found.sort(reverse=True)
-            self.successors.append(found)
-
-    @property
-    def component(self) -> dict[Any, int]:
-        """The component of each node."""
-        return dict(zip(self.nodes, self._component_of, strict=True))
-
-    @property
-    def members(self) -> list[list[Any]]:
-        """The nodes of each component."""
-        return [[self.nodes[i] for i in group] for group in self.groups]
-
-    @property
-    def ends(self) -> tuple[Iterator[int], Iterator[int]]:
-        """The components that each row joins, in the order in which the relation gives the rows."""
-        of = self._component_of.__getitem__
-        return map(of, self._left), map(of, self._right)
-
-
-def _condensed(edges: Relation, shared: Shared) -> Condensed:
-    known = shared.get(id(edges))
-    if known is not None:
-        return known
-    from planner.datalog.front.strata import numbered_components
-
-    numbers: dict[Any, int] = {}
-    graph: list[list[int]] = []
-    left, right = array("i"), array("i")
-    for a, b in edges:
-        i = numbers.get(a)
-        if i is None:
-            i = numbers[a] = len(graph)
-            graph.append([])
-        j = numbers.get(b)
-        if j is None:
-            j = numbers[b] = len(graph)
-            graph.append([])
-        graph[i].append(j)
-        left.append(i)
-        right.append(j)
-    nodes = list(numbers)
-    pointed_to = bytearray(len(graph))
-    for j in right:
-        pointed_to[j] = 1
-    groups = numbered_components(graph, [i for i, found in enumerate(pointed_to) if not found])
-    made = shared[id(edges)] = Condensed(nodes, groups, graph, (left, right))
-    return made
 
 
 def reduction(edges: Relation, shared: Shared) -> Relation:
@@ -101,8 +23,8 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
         reduced(A, B) :- edge(A, B), not implied(A, B).
 
     On an acyclic graph this is the transitive reduction (Aho, Garey, Ullman 1972)."""
-    condensed = _condensed(edges, shared)
-    successors = condensed.successors
+    components = condensed(edges, shared)
+    successors = components.successors
     highest = [targets[0] if targets else -1 for targets in successors]  # nothing above it could lead there
     kept: dict[int, list[int]] = {}  # besides that one
     doubtful = _without_two_steps(successors)
@@ -120,7 +42,7 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
     direct = {node: set(targets) if len(targets) > _FEW else targets for node, targets in kept.items()}
     return [
         row
-        for row, a, b in zip(edges, *condensed.ends, strict=True)
+        for row, a, b in zip(edges, *components.ends, strict=True)
         if b == highest[a] or a == b or (a in direct and b in direct[a])
     ]
 
@@ -193,8 +115,8 @@ def closure(edges: Relation, shared: Shared) -> Relation:
 
     path(A, B) :- edge(A, B).
     path(A, C) :- edge(A, B), path(B, C)."""
-    condensed = _condensed(edges, shared)
-    component, members, successors = condensed.component, condensed.members, condensed.successors
+    components = condensed(edges, shared)
+    component, members, successors = components.component, components.members, components.successors
     loops = {component[a] for a, b in edges if a == b}
     reach: list[set[Any]] = []
     pairs: set[Row] = set()
@@ -228,12 +150,19 @@ def reachable(edges: Relation, starts: Relation, _shared: Shared) -> Relation:
     return {(a,) for a in found}
 
 
+def behind(edges: Relation, labels: Relation, _shared: Shared) -> Relation:
+    """The labels that a path of one or more edges leads to, without those that a node has itself.
+
+    behind(A, L) :- path(A, B), label(B, L), not label(A, L)."""
+    return Behind(edges, labels)
+
+
 def levels(edges: Relation, shared: Shared) -> Relation:
     """Each node with the number of edges on the longest path that begins there; nodes of a cycle count as one.
 
     On an acyclic graph: level(A, 0) where A has no edge, else one more than the highest level that A has an edge to."""
-    condensed = _condensed(edges, shared)
-    component, successors = condensed.component, condensed.successors
+    components = condensed(edges, shared)
+    component, successors = components.component, components.successors
     level: list[int] = []
     for targets in successors:
         level.append(1 + max((level[t] for t in targets), default=-1))
@@ -245,12 +174,12 @@ def scc(edges: Relation, shared: Shared) -> Relation:
 
     together(A, B) :- path(A, B), path(B, A).
     scc(A, R) :- together(A, A), R = min B : { together(A, B) }."""
-    condensed = _condensed(edges, shared)
+    components = condensed(edges, shared)
     loops = {a for a, b in edges if a == b}
     found: set[Row] = set()
-    for group in condensed.groups:
-        if len(group) > 1 or (loops and condensed.nodes[group[0]] in loops):
-            members = [condensed.nodes[i] for i in group]
+    for group in components.groups:
+        if len(group) > 1 or (loops and components.nodes[group[0]] in loops):
+            members = [components.nodes[i] for i in group]
             ((representative,), *_rest) = sorted_rows((n,) for n in members)
             found.update((node, representative) for node in members)
     return found
@@ -265,8 +194,8 @@ def closing(edges: Relation, wished: Relation, _shared: Shared) -> Relation:
     if not wished:
         return []
     both = list(dict.fromkeys([*edges, *wished]))
-    condensed = _condensed(both, {})
-    component = condensed.component
+    components = condensed(both, {})
+    component = components.component
     inside: dict[Any, list[Any]] = {}  # the edges within components: only these can lie on a cycle
     for a, b in edges:
         if component[a] == component[b]:
@@ -294,6 +223,7 @@ def _leads(graph: dict[Any, list[Any]], start: Any, end: Any) -> bool:
 
 
 OPERATORS: dict[str, Callable[..., Relation]] = {
+    "behind": behind,
     "closing": closing,
     "closure": closure,
     "json_parts": json_parts,
@@ -303,4 +233,5 @@ OPERATORS: dict[str, Callable[..., Relation]] = {
     "reduction": reduction,
     "scc": scc,
 }
-"""by their names (planner.datalog.front.operators): each takes its relations and what operators share"""
+"""by their names (planner.datalog.front.operators): each takes its relations and what operators share. A result that is
+a mapping makes its rows when they are read, which is worth it as long as no rule reads them"""
