@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, TextIO, cast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 from planner.render.streams import Output, visible
 
 if TYPE_CHECKING:
-    from planner.render.view import View
+    from planner.vocabulary.diagnostic import Diagnostic
 
 DEFAULT_WIDTH = 78
 """columns assumed when a stream is no terminal"""
@@ -41,6 +42,12 @@ class Paint:
         return f"\x1b[{';'.join(_CODES[s] for s in styles)}m{text}\x1b[0m"
 
 
+class Told(Protocol):
+    """Who is told of problems."""
+
+    def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None: ...
+
+
 class Terminal:
     """The three streams of a command. Colour only on a terminal, unless NO_COLOR or -no-color says no."""
 
@@ -67,7 +74,7 @@ class Terminal:
         """which warnings about deprecated parts of modules are shown: all, local (of local modules) or none"""
         self.owns_process = False
         """whether the command may handle the signals of the process"""
-        self.view: View | None = None
+        self.view: Told | None = None
         """where problems that end the command are told, once the command has chosen"""
         self.set_colour(colour)
 

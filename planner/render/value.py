@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from planner.render.literals import number_text, quoted
 from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type, friendly_name
-from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value
+from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value, unmark_deep
+
+if TYPE_CHECKING:
+    from planner.state.model import OutputState
 
 _NULLS: dict[Type, str] = {DYNAMIC: "null", STRING: "tostring(null)", NUMBER: "tonumber(null)", BOOL: "tobool(null)"}
+
+
+def all_outputs(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str:
+    """All outputs by name, sensitive ones hidden."""
+    lines = []
+    for name in sorted(outputs):
+        output = outputs[name]
+        hidden = output.sensitive and not show_sensitive
+        lines.append(f"{name} = {'<sensitive>' if hidden else format_value(unmark_deep(output.value)[0])}")
+    return "\n".join(lines)
 
 
 def format_value(value: Value, indent: int = 0) -> str:

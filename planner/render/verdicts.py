@@ -1,32 +1,32 @@
-"""Verdicts of policies on the command line: after a plan, and as text of `policy check`."""
+"""Verdicts of policies as text: their counts after a plan, and the table of `policy check`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from planner.render.streams import cell
-from planner.vocabulary.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
-    from planner.batch.policy import Verdict as FleetVerdict
-    from planner.operations.plan import L, Made
     from planner.policy.model import Verdict
     from planner.render.terminal import Paint
-    from planner.render.view import View
 
 
-def judge(made: Made[L], view: View) -> tuple[Made[L], list[Diagnostic]]:
-    """Judge a plan by the policies that its options name, and tell how it fared."""
-    from planner.operations import policies
+class Judged(Protocol):
+    """A finding of any verdict."""
 
-    made, verdict, problems = policies.judged(made)
-    if verdict is None:
-        return made, problems
-    view.verdict(verdict)
-    return made, [*problems, *policies.diagnostics(verdict)]
+    @property
+    def kind(self) -> str: ...
 
 
-def counted(verdict: Verdict | FleetVerdict) -> str:
+class Findings(Protocol):
+    """A verdict, about a plan or about all plans of a fleet."""
+
+    @property
+    def findings(self) -> Sequence[Judged]: ...
+
+
+def counted(verdict: Findings) -> str:
     """`Policies: 1 denied, 2 undecided.`"""
     words = {"deny": "denied", "warn": "warned"}
     kinds = ("deny", "broken", "undecided", "warn", "overridden")

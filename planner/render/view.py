@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any
 
-from planner.cli.flags import Arguments, UsageError
-from planner.render.streams import Output
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal, wrap
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
@@ -116,7 +113,7 @@ class HumanView(View):
 
     def outputs(self, outputs: Mapping[str, OutputState]) -> None:
         if outputs:
-            from planner.cli.commands.output import all_outputs
+            from planner.render.value import all_outputs
 
             self.terminal.out(f"\n{self.terminal.paint('Outputs:', 'bold', 'green')}\n")
             self.terminal.out(all_outputs(outputs, self.show_sensitive))
@@ -249,68 +246,3 @@ class BothViews(View):
     def unsaved_state(self, text: str) -> None:
         for view in self.views:
             view.unsaved_state(text)
-
-
-def open_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view that the flags -json and -json-into ask for, of a command that walks: the first interrupt stops the
-    walk. Raises UsageError when the file cannot be written."""
-    view = open_plain_view(arguments, terminal)
-    if terminal.owns_process:
-        _handle_interrupts(view)
-    return view
-
-
-def _handle_interrupts(view: View) -> None:
-    """Let the first interrupt stop the walk, and say so."""
-    from planner.support import signals
-
-    signals.STOP.listen(view.hooks.stopping)
-    signals.install()
-
-
-def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view that the flags ask for, of a command that does not walk. Failures that end the command go there too.
-    Raises UsageError when the file cannot be written."""
-    terminal.view = view = _made_view(arguments, terminal)
-    return view
-
-
-def _made_view(arguments: Arguments, terminal: Terminal) -> View:
-    stream = open_json_into(arguments, terminal)
-    if arguments.get("json"):
-        if arguments.get("json-into"):
-            raise UsageError("Conflicting options", "-json prints JSON lines and -json-into writes them: choose one.")
-        return JsonView(terminal.stdout)
-    view = HumanView(terminal, bool(arguments.get("show-sensitive")))
-    return view if stream is None else BothViews(view, JsonView(stream))
-
-
-def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:
-    """The file of -json-into, emptied; readable by its owner only when it is new. None without the flag. Raises
-    UsageError when it cannot be written, or when -json is given too."""
-    path = arguments.get("json-into")
-    if not path:
-        return None
-    try:
-        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    except OSError as problem:
-        raise UsageError("Cannot write the file of -json-into", f"{path}: {problem.strerror}.") from None
-    if arguments.get("json"):
-        os.close(number)
-        raise UsageError("Conflicting options", "JSON goes either to standard output or to a file, not to both.")
-    output = Output(open(number, "w", encoding="utf-8", errors="surrogateescape"), path)  # noqa: SIM115 -- closed at the end
-    terminal.outputs.append(output)
-    return cast(TextIO, output)
-
-
-def usage_error_lines(problem: UsageError, terminal: Terminal) -> int:
-    """A usage error of a command that was asked for JSON lines."""
-    from planner.vocabulary.diagnostic import error
-
-    return failure_lines([error("cli.usage", problem.summary, problem.detail)], terminal)
-
-
-def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
-    """What stopped a command that was asked for JSON lines before it had begun."""
-    JsonView(terminal.stdout).diagnostics(diagnostics)
-    return 1

@@ -20,10 +20,10 @@ from planner.cli.options import (
     may_ask,
     operation_options,
 )
+from planner.cli.views import judge, open_view, usage_error_lines
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal
-from planner.render.verdicts import judge
-from planner.render.view import View, open_view, usage_error_lines
+from planner.render.view import View
 from planner.vocabulary.diagnostic import has_errors
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from typing import Any
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import INPUT, LOCK, VARIABLES, operation_options
+from planner.cli.views import open_plain_view
 from planner.render.terminal import Terminal
-from planner.render.view import View, open_plain_view
+from planner.render.view import View
 from planner.vocabulary.diagnostic import Failure, has_errors
 
 USAGE = "[options]"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planner.cli.commands.apply import APPLY_FLAGS, apply
 from planner.cli.flags import Arguments, UsageError
+from planner.cli.views import usage_error_lines
 from planner.render.terminal import Terminal
-from planner.render.view import usage_error_lines
 
 USAGE = "[options]"
 HELP = "Plans to destroy everything that is managed here, shows the plan, asks, and does it."

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from planner.cli.approval import ask
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, JSON_LINES, VARIABLES, may_ask, state_options
+from planner.cli.views import open_plain_view, usage_error_lines
 from planner.render.terminal import Terminal
-from planner.render.view import open_plain_view, usage_error_lines
 
 if TYPE_CHECKING:
     from planner.state.lock import LockInfo

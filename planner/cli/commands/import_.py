@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.approval import asking
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, JSON_LINES, STATE, VARIABLES, may_ask, operation_options
+from planner.cli.views import open_view, usage_error_lines
 from planner.render.terminal import Terminal
-from planner.render.view import open_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] ADDRESS ID"

@@ -33,8 +33,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     name = arguments.words[0] if arguments.words else ""
     if arguments["raw"] and not name:
         raise UsageError("Option -raw needs a name", "Only a single output can be printed raw.")
+    from planner.cli.views import open_json_into
     from planner.operations.show import outputs as outputs_of
-    from planner.render.view import open_json_into
 
     stream = open_json_into(arguments, terminal)
     outputs, diagnostics = outputs_of(state_options(arguments))
@@ -59,21 +59,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     elif not outputs:
         show([_none()], terminal)
     else:
+        from planner.render.value import all_outputs
+
         terminal.out(all_outputs(outputs, arguments["show-sensitive"]))
     return 0
-
-
-def all_outputs(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str:
-    """All outputs by name, sensitive ones hidden."""
-    from planner.render.value import format_value
-    from planner.values.value import unmark_deep
-
-    lines = []
-    for name in sorted(outputs):
-        output = outputs[name]
-        hidden = output.sensitive and not show_sensitive
-        lines.append(f"{name} = {'<sensitive>' if hidden else format_value(unmark_deep(output.value)[0])}")
-    return "\n".join(lines)
 
 
 def raw(name: str, output: OutputState) -> str:

@@ -16,9 +16,8 @@ from planner.cli.options import (
     may_ask,
     operation_options,
 )
+from planner.cli.views import judge, open_view, usage_error_lines
 from planner.render.terminal import Terminal
-from planner.render.verdicts import judge
-from planner.render.view import open_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options]"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from planner.cli.commands.providers_lock import checked_platforms
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, VARIABLES, load_options
+from planner.cli.views import open_view, usage_error_lines
 from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
-from planner.render.view import open_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] DIR"

@@ -17,8 +17,8 @@ from planner.cli.options import (
     may_ask,
     operation_options,
 )
+from planner.cli.views import open_view, usage_error_lines
 from planner.render.terminal import Terminal
-from planner.render.view import open_view, usage_error_lines
 
 USAGE = "[options]"
 HELP = """Reads all managed objects and records in the state what changed outside. Better: `planner apply -refresh-

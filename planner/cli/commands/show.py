@@ -34,8 +34,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if chosen in (["config"], ["module"]):
         return _show_configuration(arguments, terminal)
     settings = operation_options(arguments)
+    from planner.cli.views import open_json_into
     from planner.operations.show import ShownState, show, shown_json
-    from planner.render.view import open_json_into
 
     stream = open_json_into(arguments, terminal)
     shown, problems = show(settings, path)
@@ -71,8 +71,8 @@ def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
     """The configuration, or one module of it, as JSON."""
     if not arguments["json"] or arguments["json-into"]:
         raise UsageError("Option -json is needed", "There is only a JSON form of a configuration.")
+    from planner.cli.views import open_json_into
     from planner.operations.shown_configuration import configuration_json, module_json
-    from planner.render.view import open_json_into
     from planner.support.exact_json import dumps
 
     open_json_into(arguments, terminal)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON_LINES, VARIABLES, state_options
+from planner.cli.views import open_plain_view, usage_error_lines
 from planner.render.terminal import Terminal
-from planner.render.view import open_plain_view, usage_error_lines
 from planner.state.model import State
 from planner.vocabulary.address import (
     Address,

@@ -6,8 +6,8 @@ import sys
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
+from planner.cli.views import open_plain_view, usage_error_lines
 from planner.render.terminal import Terminal
-from planner.render.view import open_plain_view, usage_error_lines
 from planner.support.disk import MOST_BYTES, read_given
 from planner.vocabulary.diagnostic import Failure, error
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.approval import ask
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, state_options
+from planner.cli.views import open_plain_view, usage_error_lines
 from planner.render.terminal import Terminal
-from planner.render.view import open_plain_view, usage_error_lines
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] FROM TO"

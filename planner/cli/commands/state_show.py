@@ -7,8 +7,8 @@ from attrs import evolve
 from planner.cli.commands.state_list import instances, no_state
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, SHOW_SENSITIVE, VARIABLES, state_options
+from planner.cli.views import open_plain_view, usage_error_lines
 from planner.render.terminal import Terminal
-from planner.render.view import open_plain_view, usage_error_lines
 from planner.state.model import InstanceState, ResourceState, State
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import error

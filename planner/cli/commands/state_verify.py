@@ -5,8 +5,9 @@ from __future__ import annotations
 from planner.cli.commands.state_list import no_state
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, VARIABLES, state_options
+from planner.cli.views import open_plain_view, usage_error_lines
 from planner.render.terminal import Terminal
-from planner.render.view import View, open_plain_view, usage_error_lines
+from planner.render.view import View
 from planner.state.verify import Checked
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.vocabulary.told import Told

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import VARIABLES
+from planner.cli.views import usage_error_lines
 from planner.render.terminal import Terminal
-from planner.render.view import usage_error_lines
 from planner.vocabulary.diagnostic import Failure, error
 
 USAGE = "[options]"

@@ -23,8 +23,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "validate takes at most one directory.")
     settings = load_options(arguments, directory=arguments.words[0] if arguments.words else ".")
+    from planner.cli.views import open_json_into
     from planner.operations.validate import validate
-    from planner.render.view import open_json_into
 
     stream = open_json_into(arguments, terminal)
     found = validate(settings)

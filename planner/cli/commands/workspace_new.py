@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
+from planner.cli.views import open_plain_view, usage_error_lines
 from planner.render.terminal import Terminal
-from planner.render.view import View, open_plain_view, usage_error_lines
+from planner.render.view import View
 from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] NAME"

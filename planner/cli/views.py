@@ -1,0 +1,92 @@
+"""The view that the flags of a command ask for, and what is told through it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TextIO, cast
+
+from planner.cli.flags import Arguments, UsageError
+from planner.render.streams import Output
+from planner.render.terminal import Terminal
+from planner.render.view import BothViews, HumanView, JsonView, View
+from planner.vocabulary.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from planner.operations.plan import L, Made
+
+
+def open_view(arguments: Arguments, terminal: Terminal) -> View:
+    """The view that the flags -json and -json-into ask for, of a command that walks: the first interrupt stops the
+    walk. Raises UsageError when the file cannot be written."""
+    view = open_plain_view(arguments, terminal)
+    if terminal.owns_process:
+        _handle_interrupts(view)
+    return view
+
+
+def _handle_interrupts(view: View) -> None:
+    """Let the first interrupt stop the walk, and say so."""
+    from planner.support import signals
+
+    signals.STOP.listen(view.hooks.stopping)
+    signals.install()
+
+
+def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
+    """The view that the flags ask for, of a command that does not walk. Failures that end the command go there too.
+    Raises UsageError when the file cannot be written."""
+    terminal.view = view = _made_view(arguments, terminal)
+    return view
+
+
+def _made_view(arguments: Arguments, terminal: Terminal) -> View:
+    stream = open_json_into(arguments, terminal)
+    if arguments.get("json"):
+        if arguments.get("json-into"):
+            raise UsageError("Conflicting options", "-json prints JSON lines and -json-into writes them: choose one.")
+        return JsonView(terminal.stdout)
+    view = HumanView(terminal, bool(arguments.get("show-sensitive")))
+    return view if stream is None else BothViews(view, JsonView(stream))
+
+
+def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:
+    """The file of -json-into, emptied; readable by its owner only when it is new. None without the flag. Raises
+    UsageError when it cannot be written, or when -json is given too."""
+    path = arguments.get("json-into")
+    if not path:
+        return None
+    try:
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    except OSError as problem:
+        raise UsageError("Cannot write the file of -json-into", f"{path}: {problem.strerror}.") from None
+    if arguments.get("json"):
+        os.close(number)
+        raise UsageError("Conflicting options", "JSON goes either to standard output or to a file, not to both.")
+    output = Output(open(number, "w", encoding="utf-8", errors="surrogateescape"), path)  # noqa: SIM115 -- closed at the end
+    terminal.outputs.append(output)
+    return cast(TextIO, output)
+
+
+def usage_error_lines(problem: UsageError, terminal: Terminal) -> int:
+    """A usage error of a command that was asked for JSON lines."""
+    from planner.vocabulary.diagnostic import error
+
+    return failure_lines([error("cli.usage", problem.summary, problem.detail)], terminal)
+
+
+def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
+    """What stopped a command that was asked for JSON lines before it had begun."""
+    JsonView(terminal.stdout).diagnostics(diagnostics)
+    return 1
+
+
+def judge(made: Made[L], view: View) -> tuple[Made[L], list[Diagnostic]]:
+    """Judge a plan by the policies that its options name, and tell how it fared."""
+    from planner.operations import policies
+
+    made, verdict, problems = policies.judged(made)
+    if verdict is None:
+        return made, problems
+    view.verdict(verdict)
+    return made, [*problems, *policies.diagnostics(verdict)]
