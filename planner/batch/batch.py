@@ -10,9 +10,9 @@ from attrs import frozen
 
 from planner.batch.analyse import Analysis, analyse, environment, from_plain, survey_request, to_plain
 from planner.batch.cache import Cache, survey_of
-from planner.batch.executors import Workplace, is_death
 from planner.batch.model import Fleet, Request, Survey
 from planner.batch.selectors import Selection
+from planner.batch.workplace import Workplace, is_death
 from planner.policy.standing import organisation
 from planner.programs.fleet import Files
 from planner.vocabulary.diagnostic import Failure, error, has_errors

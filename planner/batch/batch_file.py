@@ -23,8 +23,8 @@ from fnmatch import fnmatchcase
 
 from attrs import evolve, frozen
 
-from planner.batch.discover import Memory, root_modules
 from planner.batch.model import Fleet, Input, Place, Unit
+from planner.batch.root_modules import Memory, root_modules
 from planner.config.reading import (
     Piece,
     Problems,

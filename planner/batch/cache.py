@@ -61,7 +61,7 @@ class Cache:
                 return False
         return True
 
-    # ---------------------------------------------------------------- folders (planner.batch.discover.Memory)
+    # ---------------------------------------------------------------- folders (planner.batch.root_modules.Memory)
 
     def folder(self, path: str) -> tuple[bool, list[str]] | None:
         """Whether a folder is a root module and what is in it, if nothing of that has changed."""

@@ -8,7 +8,7 @@ import threading
 from concurrent.futures import Future
 from typing import Any
 
-from planner.batch.executors import Workplace
+from planner.batch.workplace import Workplace
 from planner.vocabulary.diagnostic import Failure, error
 
 

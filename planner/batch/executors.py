@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from typing import Any
 
+from planner.batch.workplace import Workplace, busy
 from planner.vocabulary.diagnostic import Failure, error
 
 FEW = 3
 """so many units are planned in this process when no more than these seem to need it"""
-busy = threading.Lock()
-"""held while a unit is in work in this process"""
-
-
-class Workplace(Executor):
-    """An executor that can be asked to come to an end early."""
-
-    def stop(self) -> None:
-        """What is in work shall begin nothing more and come to its end, as far as it can be told."""
-
-    def end(self) -> None:
-        """What is in work shall end at once; nobody waits for it."""
 
 
 def open_executor(text: str, workers: int, is_small: bool = False) -> Workplace:
@@ -92,15 +80,6 @@ def warm_up(text: str) -> None:
         from planner.batch.processes import start_server
 
         start_server()
-
-
-def is_death(problem: BaseException) -> bool:
-    """Whether an exception of a future means that the process which did the work is gone."""
-    from concurrent.futures import BrokenExecutor
-
-    if isinstance(problem, BrokenExecutor | EOFError | ConnectionError):
-        return True
-    return type(problem).__name__ in ("KilledWorker", "CancelledError")
 
 
 def work(request: Any) -> Any:

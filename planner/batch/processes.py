@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any
 
-from planner.batch.executors import Workplace, busy
+from planner.batch.workplace import Workplace, busy
 
 PRELOAD = "planner.batch.preload"
 GRACE = 60.0

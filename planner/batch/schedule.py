@@ -14,9 +14,10 @@ from typing import Any
 from attrs import evolve
 
 from planner.batch.decide import Decision, decide
-from planner.batch.executors import Workplace, is_death, work
+from planner.batch.executors import work
 from planner.batch.model import Done, Request, Result
 from planner.batch.record import Record
+from planner.batch.workplace import Workplace, is_death
 
 POLL = 0.2
 """seconds between looks at whether somebody wants to stop"""
