@@ -14,7 +14,7 @@ import pytest
 from attrs import evolve
 from batch.fleets import BACKEND, batch, chain, inside, unit, write
 
-from planner.batch import CACHE, cache_files, discover
+from planner.batch import CACHE, cache_files, root_modules
 from planner.batch import batch as finding
 from planner.batch.model import Request
 from planner.batch.reads import RECORDER
@@ -267,7 +267,7 @@ class TestFoldersAreRemembered:
         )
         assert self.units(tmp_path) == ["a", "deep/er/b"]
         with monkeypatch.context() as nothing:
-            nothing.setattr(discover, "_look_into", None)
+            nothing.setattr(root_modules, "_look_into", None)
             assert self.units(tmp_path) == ["a", "deep/er/b"]
         return tmp_path
 
