@@ -147,7 +147,7 @@ class ApplyWalk(ConfigurationWalk):
         self.configurations = provider_configurations(graph)
         self._opening: dict[str, Instance] = {}
         self.deposed_keys = {row[0]: row[1] for row in relation(graph, "new_deposed")}
-        self.forced_first = {row[0] for row in relation(graph, "forced_create_before_destroy")}
+        self.replacement_first = {row[0] for row in relation(graph, "replacement_first")}
 
     # ---------------------------------------------------------------- the whole
 
@@ -394,11 +394,7 @@ class ApplyWalk(ConfigurationWalk):
             raise Failure(error("apply.undeclared_instance", "Resource instance not declared", detail))
         key = self.providers.key_of(module, decl, repetition, str(address))
         it = self._instance(node, address, change, key, module, decl, repetition)
-        it.created_first = (
-            bool(decl.lifecycle.create_before_destroy)
-            or change.action == "create-then-delete"
-            or node.name in self.forced_first
-        )
+        it.created_first = node.name in self.replacement_first
         return it
 
     def _recorded(self, node: Node) -> Instance:

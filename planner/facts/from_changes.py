@@ -14,11 +14,12 @@ from planner.facts.from_state import add_instance, module_path
 from planner.model.plan import ResourceChange
 from planner.model.sources import StateEntry
 from planner.state.model import State
+from planner.values.value import Null
 from planner.vocabulary.span import Span
 
 
 def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: State, config: Config) -> None:
-    """Add the planned action of every object, and the deposed keys that replacements will need."""
+    """Add the planned action of every object, and the deposed keys that replacements may need."""
     for change in changes:
         source = declaration(config, change) or StateEntry(change.address)
         address = add_instance(facts, change.module, change.mode, change.type, change.name, change.key, source)
@@ -27,11 +28,11 @@ def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: S
             facts.add("planned_deposed", address, change.deposed, change.action, source=StateEntry(change.address))
             continue
         facts.add("planned", address, change.action, source=source)
-        if change.action == "create-then-delete":
+        if change.action != "no-op" and change.before.__class__ is not Null:
             resource = state.resources.get(change.resource_address)
             instance = resource.instances.get(change.key) if resource else None
             key = deposed_key(address, instance.deposed if instance else ())
-            facts.add("new_deposed", address, key, source=StateEntry(change.address))
+            facts.add("free_deposed_key", address, key, source=StateEntry(change.address))
 
 
 def declaration(config: Config, change: ResourceChange) -> Span | None:

@@ -19,7 +19,7 @@ WANTED = (
     "in_cycle",
     "instance_node",
     "deposed_node",
-    "forced_create_before_destroy",
+    "replacement_first",
     "data_waits",
     "data_waits_for_module",
     "provider_missing",

@@ -192,7 +192,6 @@ class ResourceVertices:
         address = module.instance_address(decl, key)
         provider_key = self.walk.providers.key_of(module, decl, repetition, address)
         provider = self.walk.providers.instance(configuration, provider_key, address)
-        first = bool(decl.lifecycle.create_before_destroy) or node in self.walk.forced_first
         return Instance(
             node,
             module.text,
@@ -208,7 +207,7 @@ class ResourceVertices:
             module,
             decl,
             repetition=repetition,
-            created_first=first,
+            created_first=node in self.walk.replacement_first,
         )
 
     def recorded_instance(

@@ -93,7 +93,7 @@ class PlanWalk(ConfigurationWalk):
         self.own_references: dict[str, list[str]] = {}
         for resource, target in sorted(relation(graph, "mentions_itself")):
             self.own_references.setdefault(resource, []).append(target)
-        self.forced_first = {row[0] for row in relation(graph, "forced_create_before_destroy")}
+        self.replacement_first = {row[0] for row in relation(graph, "replacement_first")}
         self._waits: dict[str, list[str]] = {}
         for resource, dependency in sorted(relation(graph, "data_waits")):
             self._waits.setdefault(resource, []).append(dependency)
