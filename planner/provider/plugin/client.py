@@ -1,16 +1,15 @@
-"""Calls to a plugin: connections to its process, and errors that say which call failed and what it wrote last."""
+"""Calls to a plugin: its process, a transport to it, and errors that say which call failed and what it wrote last."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
-from threading import Lock
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from planner.provider.plugin.http2 import OK, UNIMPLEMENTED, Answer, Connection, request_headers
+from planner.provider.plugin.connections import Connections
 from planner.provider.plugin.messages import CALLS, messages, method
 from planner.provider.plugin.process import END_SECONDS, START_SECONDS, PluginError, PluginProcess
+from planner.provider.plugin.transport import OK, UNIMPLEMENTED, Open
 
 if TYPE_CHECKING:
     from planner.provider.plugin.reattach import Attachment
@@ -20,7 +19,6 @@ QUICK_SECONDS = 300.0
 _SHUTDOWN = "/plugin.GRPCController/Shutdown"
 LONGEST_MESSAGE = 256 << 20
 """bytes; schemas of 4 MB and more are common, and what is longer than this is a mistake"""
-_IDLE_SECONDS = 60.0  # a connection that rested longer is not used again: its peer may have grown tired of it
 
 
 class Client:
@@ -28,16 +26,16 @@ class Client:
     that it speaks. Calls may come from several threads at once. Raises PluginError when the plugin cannot be started.
     """
 
-    def __init__(self, command: list[str], name: str, attachment: Attachment | None = None) -> None:
+    def __init__(
+        self, command: list[str], name: str, attachment: Attachment | None = None, transport: Open = Connections
+    ) -> None:
         limit = time_limit()
         self._attached = attachment is not None
         self._process: PluginProcess | Attachment = attachment or PluginProcess(command, name, limit or START_SECONDS)
         self.version = self._process.handshake.version
         self.messages = messages(self.version)
-        self._longest = message_limit()
-        self._lock = Lock()
-        self._resting: list[tuple[float, Connection]] = []
-        self._busy: set[Connection] = set()
+        shake = self._process.handshake
+        self._transport = transport(shake.target, shake.certificate, message_limit())
         self._ended = False
         self._paths = {call: method(self.version, call) for call in CALLS}
         self._readers = {call: getattr(self.messages, CALLS[call][2]).FromString for call in CALLS}
@@ -56,7 +54,7 @@ class Client:
         """The same with the answer as it came."""
         seconds = time_limit() or (QUICK_SECONDS if quick else None)
         try:
-            answer = self._exchange(self._paths[name], request.SerializeToString(), seconds)
+            answer = self._transport.call(self._paths[name], request.SerializeToString(), seconds)
         except TimeoutError:
             self._process.end()
             raise PluginError(
@@ -77,50 +75,13 @@ class Client:
             raise PluginError(f"It does not know the call {name}.")
         raise PluginError(f"The call {name} failed: {answer.message}.{self._process.last_output()}")
 
-    def _exchange(self, path: str, body: bytes, seconds: float | None) -> Answer:
-        """Raises OSError."""
-        connection = self._connection(seconds)
-        try:
-            headers = request_headers(path, bool(self._process.handshake.certificate))
-            answer = connection.call(headers, body, seconds)
-        except BaseException:
-            connection.close()
-            raise
-        finally:
-            with self._lock:
-                self._busy.discard(connection)
-                if connection.is_usable:
-                    self._resting.append((monotonic(), connection))
-        if not connection.is_usable:
-            connection.close()
-        return answer
-
-    def _connection(self, seconds: float | None) -> Connection:
-        with self._lock:
-            while self._resting:
-                since, found = self._resting.pop()
-                if monotonic() - since < _IDLE_SECONDS:
-                    self._busy.add(found)
-                    return found
-                found.close()
-        shake = self._process.handshake
-        made = Connection(shake.target, shake.certificate, self._longest, seconds)
-        with self._lock:
-            self._busy.add(made)
-        return made
-
     def close(self) -> None:
         """Let the plugin end, or end it."""
         self._ended = True
         if self._process.is_running and not self._attached:
             with suppress(OSError):  # most plugins are gone before they could answer
-                self._exchange(_SHUTDOWN, b"", END_SECONDS)
-        with self._lock:
-            for connection in self._busy:
-                connection.abort()
-            for _, connection in self._resting:
-                connection.close()
-            self._resting.clear()
+                self._transport.call(_SHUTDOWN, b"", END_SECONDS)
+        self._transport.close()
         self._process.end(END_SECONDS)
 
 

@@ -12,9 +12,8 @@ from base64 import b64decode
 from contextlib import suppress
 from functools import cache, lru_cache
 from struct import pack, unpack_from
-from typing import NamedTuple
 
-from planner.provider.plugin import hpack
+from planner.provider.plugin.transport import OK, UNKNOWN, Answer
 
 _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW, _CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 _END_STREAM = _ACK = 1
@@ -28,17 +27,6 @@ _LONGEST_HEADERS = 1 << 20
 _MOST_FIELDS = 10_000
 _RECEIVE = 1 << 18
 _REFILL = 1 << 30
-
-OK, UNIMPLEMENTED, UNKNOWN = 0, 12, 2
-"""codes of gRPC"""
-
-
-class Answer(NamedTuple):
-    """What became of a call: gRPC's code, its message, and the bytes of the answer when the code is OK."""
-
-    code: int
-    message: str
-    body: bytes
 
 
 def _frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
@@ -57,7 +45,7 @@ _GREETING = b"".join(
 @cache
 def request_headers(path: str, secure: bool) -> bytes:
     """The headers of calls to a method."""
-    return hpack.encode(
+    return encode_headers(
         (
             (":method", "POST"),
             (":scheme", "https" if secure else "http"),
@@ -67,6 +55,29 @@ def request_headers(path: str, secure: bool) -> bytes:
             ("content-type", "application/grpc"),
         )
     )
+
+
+def encode_headers(headers: tuple[tuple[str, str], ...]) -> bytes:
+    """A block of headers that enters nothing into the table which both sides may share: no state is kept from block to
+    block, and all calls of a method begin with the same bytes."""
+    from hpack import Encoder, NeverIndexedHeaderTuple
+
+    return bytes(Encoder().encode([NeverIndexedHeaderTuple(*pair) for pair in headers], huffman=False))
+
+
+def decode_headers(data: bytes) -> dict[str, str]:
+    """The headers in a block, by a peer that was told that its table has no room. Raises ValueError when the bytes are
+    no such block."""
+    from hpack import Decoder
+    from hpack.exceptions import HPACKError
+
+    decoder = Decoder(max_header_list_size=_LONGEST_HEADERS)
+    decoder.max_allowed_table_size = decoder.header_table_size = 0
+    try:
+        pairs = decoder.decode(data, raw=True)
+    except HPACKError as problem:
+        raise ValueError(f"its headers cannot be read: {problem}") from None
+    return {bytes(name).decode("latin-1"): bytes(value).decode("latin-1") for name, value in pairs}
 
 
 class Connection:
@@ -241,7 +252,7 @@ class Connection:
             payload += more
             if kind != _CONTINUATION or stream != self._stream or len(payload) > _LONGEST_HEADERS:
                 raise ValueError("headers that go on wrongly")
-        return _decoded(payload) if len(payload) < 64 else hpack.decode(payload)
+        return _decoded(payload) if len(payload) < 64 else decode_headers(payload)
 
 
 def _unpadded(flags: int, payload: bytes) -> bytes:
@@ -269,7 +280,7 @@ def _widened(window: int, payload: bytes) -> int:
 @lru_cache(100)
 def _decoded(payload: bytes) -> dict[str, str]:
     """Short headers, which are the same in nearly all answers."""
-    return hpack.decode(payload)
+    return decode_headers(payload)
 
 
 def _complete(fields: dict[str, str], chunks: list[bytes]) -> Answer:
