@@ -42,6 +42,12 @@ def _limits() -> Program:
     return limit_program()
 
 
+def _relevance() -> Program:
+    from planner.programs.rule_programs import relevance_program
+
+    return relevance_program()
+
+
 def _causes() -> Program:
     from planner.programs.rule_programs import cause_program
 
@@ -71,6 +77,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "policy": _policy,
     "batch": _batch,
     "limits": _limits,
+    "relevance": _relevance,
 }
 """What is evaluated together, by name. Programs share column types and files; what stands in a file of several is
 listed with the first."""

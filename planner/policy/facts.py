@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from planner.config.model import Config, ModuleConfig, OutputDecl, ResourceDecl, VariableDecl
-from planner.datalog.engine.fact_base import FactBase
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.datalog.front.values import FALSE, TRUE, Row
 from planner.facts.from_state import module_path
-from planner.facts.unknowns import UnknownCauses
+from planner.facts.unknowns import UnknownFacts
 from planner.model.plan import OutputChange, Plan, ResourceChange
 from planner.model.sources import StateEntry
 from planner.policy.impact import Impact
 from planner.policy.interest import OUTPUT, Interest, kind_of
 from planner.policy.values import ValueRows, root_of
+from planner.programs.rule_programs import relevance_program
 from planner.syntax.body import BlockSchema, BodySchema
 from planner.values.value import SENSITIVE, Null, Value, mark
 from planner.vocabulary.address import format_resource, join
@@ -305,9 +307,11 @@ class Builder:
         asked = [c for c in self.current.values() if interest is None or interest.asks_why_unknown(kind_of(c))]
         if not asked:
             return
-        causes = UnknownCauses(self.config, self.plan.changes)
+        builder = FactBuilder()
+        facts = UnknownFacts(builder, self.config, self.plan.changes)
         for change in asked:
-            yield from causes.of(change)
+            facts.add(change)
+        yield from evaluate(relevance_program(), builder.build(), ["unknown_cause"]).sorted("unknown_cause")
 
     # -------- configuration
 

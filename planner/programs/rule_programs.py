@@ -69,3 +69,8 @@ def decision_program() -> Program:
 def cause_program() -> Program:
     """Where planned values and actions come from: the decision, and what set it off."""
     return program(*_DECISION, "values", "unknowns", "causes")
+
+
+def relevance_program() -> Program:
+    """What contributed to a plan's changes, and why values are not known yet, as documents and policies tell it."""
+    return program("relevant", "unknown_causes")

@@ -11,7 +11,13 @@ from planner.datalog.engine.program import Program
 from planner.datalog.tools.cases import Case, load_cases, run_case
 from planner.graph.build import graph_program
 from planner.programs.fleet import batch_program
-from planner.programs.rule_programs import cause_program, decision_program, limit_program, move_program
+from planner.programs.rule_programs import (
+    cause_program,
+    decision_program,
+    limit_program,
+    move_program,
+    relevance_program,
+)
 from planner.support.assets import rules_path
 
 HERE = Path(__file__).parent
@@ -19,7 +25,8 @@ HERE = Path(__file__).parent
 
 def programs() -> list[Program]:
     """The programs that the product runs."""
-    return [graph_program(), decision_program(), move_program(), cause_program(), batch_program(), limit_program()]
+    product = [graph_program(), decision_program(), move_program(), cause_program(), batch_program(), limit_program()]
+    return [*product, relevance_program()]
 
 
 def program_of(path: Path) -> Program:
@@ -47,7 +54,9 @@ def test_cases(path: Path) -> None:
         assert run_case(program_of(path), case) == [], case.name
 
 
-@pytest.mark.parametrize("index", range(6), ids=["graph", "decisions", "moves", "causes", "batch", "limits"])
+@pytest.mark.parametrize(
+    "index", range(7), ids=["graph", "decisions", "moves", "causes", "batch", "limits", "relevance"]
+)
 def test_every_rule_has_a_case_that_fails_without_it(index: int) -> None:
     program = programs()[index]
     cases = [(path, case) for path in FILES if program_of(path) is program for case in cases_of(path)]
