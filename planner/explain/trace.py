@@ -69,29 +69,14 @@ class Trace:
         self._seen: set[Place] = set()
         self._explained: set[str] = set()
         self._waiting: list[Place] = []
-        self._attributes: list[tuple[Place, str, str, Span | None]] = []
-        self._parts: dict[str, list[str]] = {}
         self._was: dict[str, Value] = {}
         """what stood, before the plan, where something merely copies a place"""
-        self._decided: set[str] = set()
 
     def build(self) -> FactBase:
         """All facts about what was asked."""
         while self._waiting:
             self._visit(self._waiting.pop())
-        for place, instance, path, source in self._attributes:
-            if not self._rests_on_provider(str(place)):
-                self._facts.add("attribute", str(place), instance, path, source=source)
         return self._facts.build()
-
-    def _rests_on_provider(self, text: str) -> bool:
-        waiting = [text]
-        while waiting:
-            at = waiting.pop()
-            if at in self._decided:
-                return True
-            waiting += self._parts.get(at, ())
-        return False
 
     # ---------------------------------------------------------------- actions
 
@@ -121,7 +106,7 @@ class Trace:
     def _attribute(self, place: Place, instance: str, text: str) -> None:
         if self.places.given(place) is None and not self.places.in_blocks(place):
             return
-        self._attributes.append((place, instance, text, self._source(place)))
+        self._facts.add("attribute_place", str(place), instance, text, source=self._source(place))
         self.value(place)
 
     def _triggers(self, change: ResourceChange, module: ModuleInstance, decl: ResourceDecl) -> None:
@@ -191,7 +176,6 @@ class Trace:
 
     def _part(self, place: Place, inner: Place) -> None:
         if inner != place:
-            self._parts.setdefault(str(place), []).append(str(inner))
             self._facts.add("part", str(place), str(inner), source=self._source(inner))
 
     # ---------------------------------------------------------------- what is not known
@@ -214,7 +198,6 @@ class Trace:
             change = self.changes[place.root_text]
             source = declaration(self.config, change)
             self._facts.add("provider_decides", text, change.address, source=source)
-            self._decided.add(text)
             self.change(change)
             self._provider(place, change)
 

@@ -121,6 +121,31 @@ def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tup
     return Graph({}, (), {}, database=evaluate(program, facts), program=program), told
 
 
+def relevance_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
+    """What the rules derive about what contributed to a plan, in a graph without vertices. None without a plan."""
+    from planner.datalog.engine.evaluate import evaluate
+    from planner.datalog.engine.fact_base import FactBuilder
+    from planner.facts.unknowns import UnknownFacts
+    from planner.model.graph import Graph
+    from planner.plan.relevant import RelevanceFacts, block_lookup, changed_outputs
+    from planner.programs.rule_programs import relevance_program
+
+    answer = planned(options, plan_file)
+    if answer.made is None:
+        return None, list(answer.diagnostics)
+    plan, loaded = answer.made.plan, answer.made.loaded
+    outputs = changed_outputs(plan.outputs, explainer_of(answer.made).places.context)
+    relevance = RelevanceFacts(loaded.config, block_lookup(loaded.schemas), plan.changes, outputs, with_sources=True)
+    facts = FactBuilder(relevance.build())
+    unknowns = UnknownFacts(facts, loaded.config, plan.changes)
+    for change in plan.changes:
+        if not change.deposed:
+            unknowns.add(change)
+    program = relevance_program()
+    database = evaluate(program, facts.build())
+    return Graph({}, (), {}, database=database, program=program), list(answer.diagnostics)
+
+
 def explainer(options: OperationOptions, plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
     """What answers questions about a plan: the one in a file, or one made for the purpose, without locking the state.
     None when there is no plan to ask about."""

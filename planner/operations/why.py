@@ -73,13 +73,20 @@ def _why_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan
 def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None, negated: bool) -> Proved:
     from planner.explain.instances import is_about_instances
     from planner.graph.build import graph_program, graph_with
-    from planner.operations.explanations import DEPENDENCY, facts_with_instances, moves_ground, with_dependency
-    from planner.programs.rule_programs import moving_program
+    from planner.operations.explanations import (
+        DEPENDENCY,
+        facts_with_instances,
+        moves_ground,
+        relevance_ground,
+        with_dependency,
+    )
+    from planner.programs.rule_programs import moving_program, relevance_program
 
     name = text.partition("(")[0].strip()
-    if name in moving_program().predicates and name not in graph_program().predicates:
-        ground, diagnostics = moves_ground(options, plan_file)
-        return _proved(ground, text, negated) if ground is not None else (None, diagnostics)
+    for program, ground_of in ((moving_program, moves_ground), (relevance_program, relevance_ground)):
+        if name not in graph_program().predicates and name in program().predicates:
+            ground, diagnostics = ground_of(options, plan_file)
+            return _proved(ground, text, negated) if ground is not None else (None, diagnostics)
     asked = _checked(graph(options, kind, plan_file, True))
     if name == DEPENDENCY:  # an operator's, which has no proof; the rules that say the same do
         return _proved(*with_dependency(asked, text), negated)

@@ -13,13 +13,16 @@ from planner.config.model import Config, Expr, ModuleConfig, ResourceDecl
 from planner.config.references import Ref, parse_reference
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.evaluation.context import EvaluationContext
+from planner.evaluation.schemas import Schemas
 from planner.facts.mentions import in_body
-from planner.model.plan import ResourceChange
+from planner.model.plan import OutputChange, ResourceChange
 from planner.programs.rule_programs import relevance_program
 from planner.syntax import nodes
 from planner.syntax.references import variables
 from planner.values.convert import path_text
 from planner.values.schema import BlockSchema
+from planner.values.value import is_null
 from planner.vocabulary.address import ROOT, InstanceKey, ModuleAddress, format_instance, join, parse_module
 from planner.vocabulary.span import Source, Span
 
@@ -69,6 +72,25 @@ def relevant_attributes(
     derived = evaluate(relevance_program(), facts.build(), ["relevant"])
     found = {facts.resources[place] for (place,) in derived["relevant"]}
     return tuple(sorted(found, key=lambda item: (item[0], [(kind, str(key)) for kind, key in item[1]])))
+
+
+def changed_outputs(outputs: Iterable[OutputChange], context: EvaluationContext) -> list[tuple[str, str]]:
+    """(module instance address, name) of the root outputs that change, and of all outputs of child modules."""
+    changed = [("", name) for name in sorted(output.name for output in outputs if output.action != "no-op")]
+    for module in context.all_instances():
+        if module.text:
+            changed += [(module.text, name) for name, value in sorted(module.outputs.items()) if not is_null(value)]
+    return changed
+
+
+def block_lookup(schemas: Schemas) -> BlockOf:
+    """The schemas of declared resources."""
+
+    def block_of(module: ModuleConfig, decl: ResourceDecl) -> BlockSchema | None:
+        found = schemas.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)
+        return found.block if found else None
+
+    return block_of
 
 
 class RelevanceFacts:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from planner.config.model import Config, ModuleConfig, ResourceDecl
+from planner.config.model import Config, ResourceDecl
 from planner.config.variables import RootVariable
 from planner.evaluation.configuration_walk import ConfigurationWalk, module_path, provider_configurations, relation
 from planner.evaluation.imports import Imports
@@ -30,8 +30,7 @@ from planner.plan.unmatched import unmatched
 from planner.state.model import InstanceKey
 from planner.support.collector import collector_paused
 from planner.support.later import Later
-from planner.values.schema import BlockSchema
-from planner.values.value import Null, Value, is_null
+from planner.values.value import Null, Value
 from planner.vocabulary.address import AddressError, join, parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.provider_address import parse_provider_configuration
@@ -164,19 +163,10 @@ class PlanWalk(ConfigurationWalk):
     def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:
         """What the changes rest on: of resources, of root outputs that change and of all outputs of child modules. Few
         plans are asked for it."""
-        from planner.plan.relevant import relevant_attributes
+        from planner.plan.relevant import block_lookup, changed_outputs, relevant_attributes
 
-        changed = [("", name) for name, output in sorted(self.record.outputs.items()) if output.action != "no-op"]
-        for module in self.context.all_instances():
-            if module.text:
-                changed += [(module.text, name) for name, value in sorted(module.outputs.items()) if not is_null(value)]
-
-        config, schemas = self.config, self.schemas
-
-        def block_of(module: ModuleConfig, decl: ResourceDecl) -> BlockSchema | None:
-            found = schemas.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)
-            return found.block if found else None
-
+        config, block_of = self.config, block_lookup(self.schemas)
+        changed = changed_outputs(self.record.outputs.values(), self.context)
         return Later(lambda: relevant_attributes(config, block_of, changes, changed))
 
     # ---------------------------------------------------------------- work on vertices (planner.walk.work.Work)

@@ -190,3 +190,16 @@ def test_removed(planner, work: Path):
     assert ran.code == 0 and "main.tf:1: removed {" in ran.out and "no later removed block" in ran.out
     ran = planner("why", "forget", "terraform_data.a")
     assert ran.code == 0 and "main.tf:1: removed {" in ran.out
+
+
+def test_what_contributed(planner, work: Path):
+    ran = planner("why", 'relevant("terraform_data.a.id")')
+    assert ran.code == 0 and "contributes to what changes: main.tf:3" in ran.out
+    assert planner("why", 'relevant("terraform_data.alone.id")').code == 1
+    ran = planner("why", 'unknown_cause("terraform_data.b", "input", "terraform_data.a")')
+    assert ran.code == 0 and "input mentions terraform_data.a: main.tf:3" in ran.out
+    ran = planner("why", 'recorded_dependency("terraform_data.c", "terraform_data.a")')
+    assert ran.code == 0 and "main.tf:3" in ran.out and "main.tf:5" in ran.out
+    assert planner("why", "-not", 'recorded_dependency("terraform_data.a", "terraform_data.c")').code == 0
+    ran = planner("query", 'recorded_dependency("terraform_data.c", O)')
+    assert ran.out.split()[2:] == ["terraform_data.a", "terraform_data.b"]
