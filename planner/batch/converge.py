@@ -14,7 +14,7 @@ from attrs import evolve
 
 from planner.batch.batch import Batch, BatchOptions
 from planner.batch.decide import decide
-from planner.batch.model import Done
+from planner.batch.model import Done, from_json
 from planner.batch.record import Record
 from planner.batch.run import Report, Run, begin, finish
 from planner.batch.schedule import Listener
@@ -96,15 +96,13 @@ def resume(
 ) -> Report:
     """Go on with a run that was cut off, the last one unless named: what had ended stays as it is, what was in work is
     named (`began`) and run again. Raises Failure."""
-    import cattrs
-
     started = time.monotonic()
     record = Record(root, name) if name else Record.last(root)
     asked = record.asked()
     command = str(asked["command"])
     if command not in KEPT:
         raise Failure(error("batch.resume", "Nothing to resume", f"A run of {command} cannot be resumed."))
-    options: BatchOptions = cattrs.structure(asked["options"], BatchOptions)
+    options: BatchOptions = from_json(BatchOptions, asked["options"])
     options = evolve(options, lock_timeout=max(options.lock_timeout, PATIENCE), is_brief=False)
     batch = Batch(options, command)
     batch.hold()

@@ -20,7 +20,7 @@ It adds to `O` and gives that back; where a rule only chooses rows of one relati
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from planner.datalog.engine.compiled import Index
 from planner.datalog.front.checks import assigned
@@ -65,6 +65,41 @@ _PARTIAL = frozenset(("before", "after", "before_last", "after_last", "replace",
 _PARTIAL |= {"cidr_prefix", "cidr_addresses"}
 
 
+class Loop(NamedTuple):
+    """`for (v0, v1) in r1`. `is_scan`: over a relation itself, not what an index or the last round gives of it."""
+
+    target: str
+    source: str
+    is_scan: bool = False
+
+    def __str__(self) -> str:
+        return f"for {self.target} in {self.source}"
+
+
+class Check(NamedTuple):
+    """`if (v0,) not in r2`. `passed_by`: the relation that lets everything pass when it is empty."""
+
+    condition: str
+    passed_by: str = ""
+
+    def __str__(self) -> str:
+        return f"if {self.condition}"
+
+
+class Let(NamedTuple):
+    """`v2 = v0 + v1`; as the clause of a comprehension a loop over the one value."""
+
+    name: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"for {self.name} in ({self.value},)"
+
+
+Clause: TypeAlias = Loop | Check | Let
+"""what a literal becomes: a step of nested loops, or of a comprehension"""
+
+
 def tuple_code(parts: list[str]) -> str:
     return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
 
@@ -84,25 +119,16 @@ class Indexes:
 
 
 class BodyCompiler:
-    """Compiles one rule. `indexes` None: relations are tiny, join them by nested loops over the whole."""
+    """Compiles one rule."""
 
-    def __init__(
-        self,
-        rule: Rule,
-        predicates: Mapping[str, Predicate],
-        indexes: Indexes | None,
-        prelude: dict[str, str] | None = None,
-    ) -> None:
+    def __init__(self, rule: Rule, predicates: Mapping[str, Predicate], indexes: Indexes) -> None:
         self.rule, self.predicates, self.indexes = rule, predicates, indexes
         self.outer = outer_names(rule.head, rule.body)
         self.types = RuleTypes(rule.head, rule.body, predicates, rule.span)
         self.names: dict[str, str] = {}
         self.used = 0
-        # code -> the name that the function gives it before the comprehension
-        self.prelude: dict[str, str] = prelude if prelude is not None else {}
+        self.prelude: dict[str, str] = {}  # code -> the name that the function gives it first
         self.needs: set[int] = set()
-        self.bindings: dict[str, str] = {}  # clause -> the assignment that says the same
-        self.negations: dict[str, str] = {}  # clause -> the relation that lets everything pass when it is empty
 
     def fresh(self) -> str:
         self.used += 1
@@ -110,7 +136,7 @@ class BodyCompiler:
 
     # -------- values
 
-    def term(self, term: Term, clauses: list[str]) -> str:
+    def term(self, term: Term, clauses: list[Clause]) -> str:
         """The expression of a term. What has to hold for it to have a value goes to `clauses` before."""
         if isinstance(term, Variable):
             return self.names[term.name]
@@ -127,14 +153,8 @@ class BodyCompiler:
         if term.function not in _PARTIAL and all(w in ("any", b) for w, b in zip(wanted, bases, strict=True)):
             return call
         name = self.fresh()
-        clauses += [self.bound(name, call), f"if {name} is not None"]
+        clauses += [Let(name, call), Check(f"{name} is not None")]
         return name
-
-    def bound(self, name: str, value: str) -> str:
-        """The clause of a comprehension that gives a value its name."""
-        clause = f"for {name} in ({value},)"
-        self.bindings[clause] = f"{name} = {value}"
-        return clause
 
     def _inline(self, term: Call, arguments: list[str], bases: list[str]) -> str | None:
         if term.function in ("+", "-") and bases == ["number", "number"]:
@@ -161,7 +181,7 @@ class BodyCompiler:
         parts = [_HELPERS.get(term.function, term.function), *map(self.optional, term.arguments)]
         return f"optional({', '.join(parts)})"
 
-    def test(self, test: Test, clauses: list[str]) -> str:
+    def test(self, test: Test, clauses: list[Clause]) -> str:
         if test.function == "undefined":
             return f"{self.optional(test.arguments[0])} is {'not ' if test.negated else ''}None"
         arguments = [self.term(a, clauses) for a in test.arguments]
@@ -186,7 +206,6 @@ class BodyCompiler:
         return self.prelude.setdefault(f"R[{number}]", f"r{number}")
 
     def index(self, atom: Atom, keys: list[int], has_rows: bool) -> str:
-        assert self.indexes is not None
         predicate = self.predicates[atom.predicate]
         number = self.indexes.number(Index(predicate.number, predicate.arity, tuple(keys), has_rows))
         self.needs.add(number)
@@ -197,78 +216,74 @@ class BodyCompiler:
     def is_known(self, term: Term) -> bool:
         return isinstance(term, Constant) or (isinstance(term, Variable) and term.name in self.names)
 
-    def atom(self, atom: Atom, clauses: list[str], is_delta: bool = False) -> None:
+    def atom(self, atom: Atom, clauses: list[Clause], is_delta: bool = False) -> None:
         """Range over an atom: bind its new variables, require its known ones."""
         arguments = atom.arguments
         keys = [i for i, a in enumerate(arguments) if self.is_known(a)]
         rest = [i for i, a in enumerate(arguments) if isinstance(a, Variable) and i not in keys]
-        scan = is_delta or self.indexes is None or not keys
+        scan = is_delta or not keys
         if len(keys) == len(arguments) and not is_delta:
             row = tuple_code([self.term(a, clauses) for a in arguments]) if arguments else "()"
-            clauses.append(f"if {row} in {self.relation(atom)}")
+            clauses.append(Check(f"{row} in {self.relation(atom)}"))
             return
         if not keys and not rest and not is_delta:
-            clauses.append(f"if {self.relation(atom)}")  # wildcards only: any row will do
+            clauses.append(Check(self.relation(atom)))  # wildcards only: any row will do
             return
         if not scan:
             key = key_code([self.term(arguments[i], clauses) for i in keys])
             if not rest:
-                clauses.append(f"if {key} in {self.index(atom, keys, has_rows=False)}")
+                clauses.append(Check(f"{key} in {self.index(atom, keys, has_rows=False)}"))
                 return
-        targets, conditions = [], []
+        targets: list[str] = []
+        conditions: list[Clause] = []
         for i, argument in enumerate(arguments):
             if isinstance(argument, Wildcard) or (not scan and i in keys):
                 targets.append("_")
             elif self.is_known(argument):
                 targets.append(self.fresh())
-                conditions.append(f"if {targets[-1]} == {self.term(argument, clauses)}")
+                conditions.append(Check(f"{targets[-1]} == {self.term(argument, clauses)}"))
             else:
                 assert isinstance(argument, Variable)
                 targets.append(self.fresh())
                 self.names[argument.name] = targets[-1]
         if scan:
             source = "D" if is_delta else self.relation(atom)
-            clauses.append(f"for {tuple_code(targets) if targets else '()'} in {source}")
+            clauses.append(Loop(tuple_code(targets) if targets else "()", source, not is_delta))
         else:
-            clauses.append(f"for {tuple_code(targets)} in {self.index(atom, keys, has_rows=True)}({key}, E)")
+            clauses.append(Loop(tuple_code(targets), f"{self.index(atom, keys, has_rows=True)}({key}, E)"))
         clauses += conditions
 
-    def negation(self, literal: Negation, clauses: list[str]) -> None:
+    def negation(self, literal: Negation, clauses: list[Clause]) -> None:
         arguments = literal.atom.arguments
         keys = [i for i, a in enumerate(arguments) if not isinstance(a, Wildcard)]
         parts = [self.term(arguments[i], clauses) for i in keys]
         if len(keys) == len(arguments):
             row = tuple_code(parts) if parts else "()"
-            clauses.append(f"if {row} not in {self.relation(literal.atom)}")
-            self.negations[clauses[-1]] = self.relation(literal.atom)
+            relation = self.relation(literal.atom)
+            clauses.append(Check(f"{row} not in {relation}", relation))
         elif not keys:
-            clauses.append(f"if not {self.relation(literal.atom)}")
-            self.negations[clauses[-1]] = self.relation(literal.atom)
-        elif self.indexes is None:
-            targets = [self.fresh() if i in keys else "_" for i in range(len(arguments))]
-            equal = " and ".join(f"{targets[i]} == {p}" for i, p in zip(keys, parts, strict=True))
-            inner = f"1 for {tuple_code(targets)} in {self.relation(literal.atom)} if {equal}"
-            clauses.append(f"if not any({inner})")
+            relation = self.relation(literal.atom)
+            clauses.append(Check(f"not {relation}", relation))
         else:
-            clauses.append(f"if {key_code(parts)} not in {self.index(literal.atom, keys, has_rows=False)}")
+            clauses.append(Check(f"{key_code(parts)} not in {self.index(literal.atom, keys, has_rows=False)}"))
 
-    def compare(self, literal: Comparison, clauses: list[str]) -> None:
+    def compare(self, literal: Comparison, clauses: list[Clause]) -> None:
         target = assigned(literal, set(self.names), self.outer)
         if target is not None:
             is_left = isinstance(literal.left, Variable) and literal.left.name == target
             value = self.term(literal.right if is_left else literal.left, clauses)
             self.names[target] = self.fresh()
-            clauses.append(self.bound(self.names[target], value))
+            clauses.append(Let(self.names[target], value))
             return
         left, right = self.term(literal.left, clauses), self.term(literal.right, clauses)
         bases = (self.base(literal.left), self.base(literal.right))
-        clauses.append(f"if {self.comparison(literal.operator, left, right, bases)}")
+        clauses.append(Check(self.comparison(literal.operator, left, right, bases)))
 
-    def aggregate(self, literal: Aggregate, clauses: list[str]) -> None:
+    def aggregate(self, literal: Aggregate, clauses: list[Clause]) -> None:
         """The value is computed by an inner comprehension. Every assignment is met once: each row of an atom is one
         assignment to its variables and wildcards, so wildcards count as variables here."""
         saved = dict(self.names)
-        inner: list[str] = []
+        inner: list[Clause] = []
         number = 0
         body: list[Literal] = []
         for x in literal.body:
@@ -289,9 +304,7 @@ class BodyCompiler:
             self.literal(ordered, inner)
         value = "1" if literal.expression is None else self.term(literal.expression, inner)
         self.names = saved
-        if not inner or not inner[0].startswith("for"):
-            inner.insert(0, "for _ in ONE")
-        values = f"[{value} {' '.join(inner)}]"
+        values = f"[{value} {_comprehended(inner)}]"
         base = self.base(literal.expression) if literal.expression is not None else "number"
         is_partial = literal.function in ("min", "max") or (literal.function == "sum" and base != "number")
         if literal.function == "count":
@@ -303,14 +316,14 @@ class BodyCompiler:
         result = literal.result
         assert isinstance(result, Variable)
         if result.name in self.names:
-            clauses.append(f"if {code} == {self.names[result.name]}")
+            clauses.append(Check(f"{code} == {self.names[result.name]}"))
             return
         name = self.names[result.name] = self.fresh()
-        clauses.append(self.bound(name, code))
+        clauses.append(Let(name, code))
         if is_partial:
-            clauses.append(f"if {name} is not None")
+            clauses.append(Check(f"{name} is not None"))
 
-    def literal(self, literal: Literal, clauses: list[str]) -> None:
+    def literal(self, literal: Literal, clauses: list[Clause]) -> None:
         if isinstance(literal, Atom):
             self.atom(literal, clauses)
         elif isinstance(literal, Negation):
@@ -318,34 +331,38 @@ class BodyCompiler:
         elif isinstance(literal, Comparison):
             self.compare(literal, clauses)
         elif isinstance(literal, Test):
-            condition = self.test(literal, clauses)
-            clauses.append(f"if {condition}")
+            clauses.append(Check(self.test(literal, clauses)))
         else:
             self.aggregate(literal, clauses)
 
-    def _chosen(self, row: str, clauses: list[str]) -> str | None:
+    def _chosen(self, row: str, clauses: list[Clause]) -> str | None:
         """The expression of a rule that takes rows as they are from one relation: all of them, or those that pass. No
         row is made or hashed again, and when all pass the result is the relation itself."""
-        first = next((n for n, clause in enumerate(clauses) if clause.startswith("for")), len(clauses))
-        guards, tests = clauses[:first], clauses[first + 1 :]
-        scan = f"for {row} in r"
-        if first == len(clauses) or not clauses[first].startswith(scan):
+        guards: list[Check] = []
+        scan: Loop | None = None
+        tests: list[Check] = []
+        for clause in clauses:
+            if isinstance(clause, Check):
+                (guards if scan is None else tests).append(clause)
+            elif scan is not None or not isinstance(clause, Loop):
+                return None
+            else:
+                scan = clause
+        if scan is None or not scan.is_scan or scan.target != row:
             return None
-        if any(clause.startswith("for") for clause in tests):
-            return None
-        rows = clauses[first].removeprefix(scan[:-1])
-        found = rows
+        rows = chosen = scan.source
         if tests:
             whole = self.fresh()
-            found = f"chosen({rows}, [{whole} for {whole} in {rows} for {row} in ({whole},) {' '.join(tests)}])"
-            if all(test in self.negations for test in tests):
-                found = f"({found} if {' or '.join(self.negations[test] for test in tests)} else {rows})"
-        conditions = " and ".join(f"({guard.removeprefix('if ')})" for guard in guards)
-        return f"{found} if {conditions} else {{}}" if guards else found
+            passing = " ".join(map(str, tests))
+            chosen = f"chosen({rows}, [{whole} for {whole} in {rows} for {row} in ({whole},) {passing}])"
+            if all(test.passed_by for test in tests):
+                chosen = f"({chosen} if {' or '.join(test.passed_by for test in tests)} else {rows})"
+        conditions = " and ".join(f"({guard.condition})" for guard in guards)
+        return f"{chosen} if {conditions} else {{}}" if guards else chosen
 
-    def clauses(self, delta: Atom | None = None) -> tuple[str, list[str]]:
+    def clauses(self, delta: Atom | None = None) -> tuple[str, list[Clause]]:
         """The row of the head, and the clauses of the comprehension that gives it."""
-        clauses: list[str] = []
+        clauses: list[Clause] = []
         for literal in join_order(self.rule.body, (), self.outer, delta):
             if literal is delta:
                 assert isinstance(literal, Atom)
@@ -356,16 +373,9 @@ class BodyCompiler:
         return tuple_code(head) if head else "()", clauses
 
     def comprehension(self) -> str:
-        """The whole rule as an expression that gives rows: new ones or, with indexes, a relation that they equal."""
+        """The whole rule as an expression that gives rows: new ones, or a relation that they equal."""
         row, clauses = self.clauses()
-        chosen = self._chosen(row, clauses) if self.indexes is not None else None
-        return chosen or self._new_rows(row, clauses)
-
-    @staticmethod
-    def _new_rows(row: str, clauses: list[str]) -> str:
-        if clauses and not clauses[0].startswith("for"):
-            clauses = ["for _ in ONE", *clauses]
-        return f"{{{row}: None {' '.join(clauses)}}}"
+        return self._chosen(row, clauses) or _new_rows(row, clauses)
 
     def statements(self, delta: Atom | None = None) -> list[str]:
         """The same as the body of a function that adds rows to `O`."""
@@ -375,16 +385,26 @@ class BodyCompiler:
         if chosen is not None:
             return [*prelude, f"return {chosen}"]
         if len(clauses) > _DEEPEST:
-            return [*prelude, f"O.update({self._new_rows(row, clauses)})", "return O"]
+            return [*prelude, f"O.update({_new_rows(row, clauses)})", "return O"]
         lines = []
         depth = 0
         for clause in clauses:
-            if clause in self.bindings:
-                lines.append(" " * depth + self.bindings[clause])
+            if isinstance(clause, Let):
+                lines.append(f"{' ' * depth}{clause.name} = {clause.value}")
             else:
-                lines.append(" " * depth + clause + ":")
+                lines.append(f"{' ' * depth}{clause}:")
                 depth += 1
         return [*prelude, *lines, " " * depth + f"O[{row}] = None", "return O"]
+
+
+def _new_rows(row: str, clauses: list[Clause]) -> str:
+    return f"{{{row}: None {_comprehended(clauses)}}}"
+
+
+def _comprehended(clauses: list[Clause]) -> str:
+    """The clauses of a comprehension, which begins with a loop."""
+    first = [] if clauses and not isinstance(clauses[0], Check) else ["for _ in ONE"]
+    return " ".join([*first, *map(str, clauses)])
 
 
 def constant_code(value: str | int | Decimal | bool) -> str:
