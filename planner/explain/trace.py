@@ -30,9 +30,9 @@ from planner.explain.places import ANY, Place, Places, open_parts, select
 from planner.facts.from_changes import declaration
 from planner.facts.from_config import configuration_address
 from planner.language.functions import lookup
-from planner.model.plan import Plan, ResourceChange
+from planner.model.plan import OutputChange, Plan, ResourceChange
 from planner.model.sources import CommandLine, StateEntry
-from planner.plan.decision_sources import decision_source
+from planner.plan.decision_sources import decision_source, output_source
 from planner.plan.triggers import watched
 from planner.programs.actions import does
 from planner.syntax.chains import Chain, chains
@@ -65,6 +65,7 @@ class Trace:
             if not change.deposed:
                 self._resources.setdefault(_without_keys(change), []).append(change)
         self._drift = {c.address: c for c in plan.drift}
+        self._outputs = {f"output.{o.name}": o for o in plan.outputs}
         self._facts = FactBuilder()
         self._seen: set[Place] = set()
         self._explained: set[str] = set()
@@ -102,6 +103,22 @@ class Trace:
         self._triggers(change, module, decl)
         for resource in sorted({row[2] for row in change.facts if row[0] in ("change_before", "dependency_pending")}):
             self._pending(name, resource, change.module)
+
+    def output(self, change: OutputChange) -> None:
+        """The facts of the decision about a root output, and what they are about."""
+        name = f"output.{change.name}"
+        for predicate, _, *columns in change.facts:
+            self._facts.add(predicate, name, *columns, source=output_source(self.config, change.name, predicate))
+        if ("output_differs", name, "value") in change.facts and change.before.__class__ is not Null:
+            place = Place(self.places.context.root, "output", change.name)
+            self._facts.add("output_place", name, str(place), source=self._source(place))
+            self.value(place)
+
+    def drift(self, change: ResourceChange) -> None:
+        """The facts about what has happened to an object outside of any plan."""
+        for predicate, _, *columns in change.facts:
+            source = decision_source(self.plan, self.config, change, predicate, columns)
+            self._facts.add(predicate, change.address, *columns, source=source)
 
     def _attribute(self, place: Place, instance: str, text: str) -> None:
         if self.places.given(place) is None and not self.places.in_blocks(place):
@@ -229,6 +246,9 @@ class Trace:
             self._root_variable(place)
         elif place.kind == "resource":
             self._changed_object(place, value)
+        elif place.kind == "output" and place.module.parent is None and self._is_recorded(place):
+            output = self._outputs[place.root_text]
+            self._altered(place, _at(output.before, place.path), value, output.sensitive)
         elif place.kind == "resources":
             for change in self._resources.get(join(str(place.module.address.config), place.name), ()):
                 if change.module == place.module.text and change.action != "no-op":
@@ -267,21 +287,32 @@ class Trace:
                     for at, _ in self.value(inner):
                         self._part(place, at)
             return
+        if self._altered(place, before, value):
+            drift = self._drift.get(change.address)
+            if drift is not None and drift.after.__class__ is not Null:
+                old, new = _at(drift.before, place.path), _at(drift.after, place.path)
+                if old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0]):
+                    self._facts.add("drifted", text, change.address, source=StateEntry(change.address))
+
+    def _is_recorded(self, place: Place) -> bool:
+        """Whether a root output has another value than the one that the state has of it."""
+        output = self._outputs.get(place.root_text)
+        return output is not None and output.before.__class__ is not Null and does(output.action, "makes")
+
+    def _altered(self, place: Place, before: Value, value: Value, secret: bool = False) -> bool:
+        """Facts about a place whose value was another before; whether they are about the place as a whole."""
+        text, source = str(place), self._source(place)
         inside = differing(before, value) if before is not None and value is not None and not place.fresh else []
         if inside and inside != [((), False)]:
             for path, fresh in inside:
                 for at, _ in self.value(place.at((*place.path, *path), fresh)):
                     self._part(place, at)
-            return
-        hidden = self.places.is_sensitive(place)
+            return False
+        hidden = secret or self.places.is_sensitive(place)
         texts = [short_text(v, hidden) if v is not None else "nothing" for v in (before, value)]
         self._facts.add("planned_change", text, *texts, source=source)
-        drift = self._drift.get(change.address)
-        if drift is not None and drift.after.__class__ is not Null:
-            old, new = _at(drift.before, place.path), _at(drift.after, place.path)
-            if old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0]):
-                self._facts.add("drifted", text, change.address, source=StateEntry(change.address))
         self._mentions(place, unknown=False, before=before, after=value)
+        return True
 
     def _root_variable(self, place: Place) -> None:
         given = self.variables.get(place.name)

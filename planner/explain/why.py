@@ -8,21 +8,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from attrs import frozen
+
 from planner.config.model import Config
 from planner.config.variables import RootVariable
 from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Prover
 from planner.datalog.explain.why_not_deep import obstacles, obstacles_text
 from planner.evaluation.context import EvaluationContext
 from planner.explain.places import Place, Places
 from planner.explain.trace import Trace, label
-from planner.model.plan import Plan, ResourceChange
+from planner.model.plan import OutputChange, Plan, ResourceChange
 from planner.model.sources import source_json
-from planner.programs.actions import actions, does
+from planner.programs.actions import NO_OP, actions, does
 from planner.programs.rule_programs import cause_program
 from planner.values.short_text import short_text
-from planner.values.value import Value, is_wholly_known
+from planner.values.value import Null, Value, is_wholly_known
+from planner.vocabulary.address import parse_resource_instance
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.nearest import did_you_mean
 
@@ -38,6 +42,49 @@ def verbs() -> dict[str, tuple[str, ...]]:
     for action in actions():
         named[verb_of(action)] = (*named.get(verb_of(action), ()), action)
     return named
+
+
+@frozen
+class Asked:
+    """What a question is about: its name in facts, its action, and the changes that have its facts."""
+
+    name: str
+    action: str
+    changes: tuple[ResourceChange | OutputChange, ...]
+
+    @property
+    def predicate(self) -> str:
+        """What says its action."""
+        return "output_action" if any(isinstance(change, OutputChange) for change in self.changes) else "action"
+
+
+def read_now(plan: Plan) -> list[ResourceChange]:
+    """The data sources that were read while planning, as changes that do nothing."""
+    facts: dict[str, list[tuple[str, ...]]] = {}
+    for row in plan.facts:
+        facts.setdefault(row[1], []).append(row)
+    changes = []
+    for address, rows in sorted(facts.items()):
+        at = parse_resource_instance(address)
+        module, none = str(at.module), Null()
+        read = ResourceChange(
+            address,
+            address,
+            module,
+            at.mode,
+            at.type,
+            at.name,
+            at.key,
+            "",
+            "",
+            NO_OP,
+            "",
+            none,
+            none,
+            facts=tuple(rows),
+        )
+        changes.append(read)
+    return changes
 
 
 class Explainer:
@@ -58,19 +105,16 @@ class Explainer:
     def action(self, address: str, verb: str = "") -> dict[str, Any]:
         """The proof of a change's action, followed to what set it off. With `verb` (a key of `verbs`) it must be one of
         those actions. Raises Failure, with what keeps every rule from deriving it."""
-        change = self.find(address)
-        name = label(change)
-        trace = self.trace()
-        trace.change(change)
-        base = trace.build()
-        database = evaluate(cause_program(), base)
-        prover = Prover(cause_program(), database)
-        if verb and verb_of(change.action) != verb:
-            word = verb_of(change.action)
+        asked = self.find(address)
+        name = asked.name
+        base = self.facts(asked)
+        prover = Prover(cause_program(), evaluate(cause_program(), base))
+        if verb and verb_of(asked.action) != verb:
+            word = verb_of(asked.action)
             detail = f"The plan is to {word} {name}: ask why {word}." if word != "no-op" else f"{name} does not change."
-            text = obstacles_text(self._not_planned(prover, name, verb), ["action", name, verb])
+            text = obstacles_text(self._not_planned(prover, asked, verb), [asked.predicate, name, verb])
             raise Failure(error("why.other_action", f"No {verb} is planned for {name}", f"{detail}\n{text}"))
-        proof = prover.why("explained", (name, change.action))
+        proof = prover.why("explained", (name, asked.action))
         if proof is None:
             detail = f"The plan does not say what the action of {name} was decided from."
             raise Failure(error("why.no_facts", "Nothing to explain", detail))
@@ -78,31 +122,51 @@ class Explainer:
 
     def not_action(self, address: str, verb: str) -> dict[str, Any]:
         """Why the change is none of the actions of a verb. Raises Failure if it is one."""
-        change = self.find(address)
-        name = label(change)
-        if verb_of(change.action) == verb:
-            raise Failure(error("why.holds", "It does hold", f"The plan is to {verb} {name}; ask why without -not."))
-        trace = self.trace()
-        trace.change(change)
-        prover = Prover(cause_program(), evaluate(cause_program(), trace.build()))
-        found = self._not_planned(prover, name, verb)
-        return {"format_version": "1.0", "goal": ["action", name, verbs()[verb][0]], "holds": False, "rules": found}
+        asked = self.find(address)
+        if verb_of(asked.action) == verb:
+            detail = f"The plan is to {verb} {asked.name}; ask why without -not."
+            raise Failure(error("why.holds", "It does hold", detail))
+        prover = Prover(cause_program(), evaluate(cause_program(), self.facts(asked)))
+        rules = self._not_planned(prover, asked, verb)
+        goal = [asked.predicate, asked.name, verbs()[verb][0]]
+        return {"format_version": "1.0", "goal": goal, "holds": False, "rules": rules}
 
-    def _not_planned(self, prover: Prover, name: str, verb: str) -> list[dict[str, Any]]:
-        found = []
+    def _not_planned(self, prover: Prover, asked: Asked, verb: str) -> list[dict[str, Any]]:
+        rules = []
         for action in verbs()[verb]:
-            fitting = obstacles(prover, "action", (name, action))
-            found += [o for o in fitting if o["head_fits"]]
-        return found
+            fitting = obstacles(prover, asked.predicate, (asked.name, action))
+            rules += [o for o in fitting if o["head_fits"]]
+        return rules
 
-    def find(self, address: str) -> ResourceChange:
-        """The change that somebody means. Raises Failure."""
-        known = {label(change): change for change in self.plan.changes}
-        change = known.get(address)
-        if change is None:
+    def find(self, address: str) -> Asked:
+        """What somebody means by an address. Raises Failure."""
+        known = {label(change): Asked(label(change), change.action, (change,)) for change in self.plan.changes}
+        known |= {f"output.{o.name}": Asked(f"output.{o.name}", o.action, (o,)) for o in self.plan.outputs}
+        known |= {c.address: Asked(c.address, c.action, (c,)) for c in read_now(self.plan)}
+        asked = known.get(address)
+        if asked is None:
             detail = f'The plan has no change for "{address}".{did_you_mean(address, known)}'
             raise Failure(error("why.no_change", "Nothing to explain", detail))
-        return change
+        return asked
+
+    def facts(self, asked: Asked) -> FactBase:
+        """Everything that a question about this may need."""
+        trace = self.trace()
+        for change in asked.changes:
+            if isinstance(change, OutputChange):
+                trace.output(change)
+            else:
+                trace.change(change)
+        for change in self.plan.drift:
+            if change.address == asked.name:
+                trace.drift(change)
+        return trace.build()
+
+    def about(self, address: str) -> FactBase:
+        """Everything that is known about what has this address: an object that only drifted, too. Raises Failure."""
+        drifted = any(change.address == address for change in self.plan.drift)
+        known = any(label(change) == address for change in self.plan.changes)
+        return self.facts(Asked(address, "", ()) if drifted and not known else self.find(address))
 
     # ---------------------------------------------------------------- unknown values
 

@@ -29,6 +29,9 @@ created before it is destroyed because of something that depends on it"""
 
 UNKNOWN = "unknown"
 
+DRIFT = "drift"
+"""word of `why` for what has happened to an object outside of any plan"""
+
 INSTANCE_WORDS = {"targeted": "selected_instance", "excluded": "left_out_instance"}
 """the same words about an instance of a resource whose vertex stands for all of them"""
 
@@ -144,6 +147,24 @@ def relevance_ground(options: OperationOptions, plan_file: str | None = None) ->
     program = relevance_program()
     database = evaluate(program, facts.build())
     return Graph({}, (), {}, database=database, program=program), list(answer.diagnostics)
+
+
+def decision_ground(
+    options: OperationOptions, what: str, plan_file: str | None = None
+) -> tuple[Graph | None, str, list[Diagnostic]]:
+    """What the rules of decisions derive about one address, in a graph without vertices; and what has happened to the
+    object outside of any plan, as an action ("" for nothing). None when there is no plan to ask about. Raises
+    Failure."""
+    from planner.datalog.engine.evaluate import evaluate
+    from planner.model.graph import Graph
+    from planner.programs.rule_programs import cause_program
+
+    answers, problems = explainer(options, plan_file)
+    if answers is None:
+        return None, "", problems
+    program, drifted = cause_program(), {change.address: change.action for change in answers.plan.drift}
+    database = evaluate(program, answers.about(what))
+    return Graph({}, (), {}, database=database, program=program), drifted.get(what, ""), problems
 
 
 def explainer(options: OperationOptions, plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:

@@ -11,6 +11,7 @@ from planner.operations.plan_files import planned
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 if TYPE_CHECKING:
+    from planner.datalog.engine.program import Program
     from planner.model.graph import Graph
 
 Proved: TypeAlias = tuple["dict[str, Any] | None", list[Diagnostic]]
@@ -28,7 +29,7 @@ def why(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof of what the words name, in the documented format: two vertices (why the first waits for the second),
     a fact, or an address (why its action is planned)."""
-    from planner.operations.explanations import GRAPH_WORDS, MOVED, is_word, vertex_fact, why_planned
+    from planner.operations.explanations import DRIFT, GRAPH_WORDS, MOVED, is_word, vertex_fact, why_planned
 
     if len(words) == 2 and words[0] in GRAPH_WORDS:
         kind = kind or "plan"  # that is where it was decided, also for a plan in a file
@@ -38,6 +39,8 @@ def why(
         return _why_fact(options, text, kind, plan_file, negated)
     if len(words) == 2 and words[0] == MOVED:
         return _why_moved(options, words[1], plan_file, negated)
+    if len(words) == 2 and words[0] == DRIFT:
+        return _why_drift(options, words[1], plan_file, negated)
     if len(words) == 2 and is_word(words[0]):
         return why_planned(options, words[0], words[1], plan_file, negated)
     if len(words) == 2 and not negated:
@@ -75,14 +78,18 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
     from planner.graph.build import graph_program, graph_with
     from planner.operations.explanations import (
         DEPENDENCY,
+        decision_ground,
         facts_with_instances,
         moves_ground,
         relevance_ground,
         with_dependency,
     )
-    from planner.programs.rule_programs import moving_program, relevance_program
+    from planner.programs.rule_programs import cause_program, moving_program, relevance_program
 
     name = text.partition("(")[0].strip()
+    if name in cause_program().predicates and name not in graph_program().predicates:
+        ground, _, diagnostics = decision_ground(options, _first_argument(cause_program(), text), plan_file)
+        return _proved(ground, text, negated) if ground is not None else (None, diagnostics)
     for program, ground_of in ((moving_program, moves_ground), (relevance_program, relevance_ground)):
         if name not in graph_program().predicates and name in program().predicates:
             ground, diagnostics = ground_of(options, plan_file)
@@ -115,6 +122,29 @@ def _why_moved(options: OperationOptions, what: str, plan_file: str | None, nega
         raise Failure(error("why.not_moved", "Nothing to explain", detail))
     origin, address = row or (what, what)
     return _proved(ground, f"moved({_quoted(origin)}, {_quoted(address)})", negated)
+
+
+def _why_drift(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
+    """What has happened to an object outside of any plan."""
+    from planner.operations.explanations import decision_ground
+
+    ground, action, diagnostics = decision_ground(options, what, plan_file)
+    if ground is None:
+        return None, diagnostics
+    if not action and not negated:
+        raise Failure(error("why.no_drift", "Nothing to explain", f"{what} is as it was last applied."))
+    return _proved(ground, f"drift({_quoted(what)}, {_quoted(action or 'update')})", negated)
+
+
+def _first_argument(program: Program, text: str) -> str:
+    """What a fact is about. Raises Failure."""
+    from planner.graph.why import read_query
+    from planner.syntax.rule_syntax import Atom, Constant
+
+    for atom in read_query(program, text)[0].rule.body:
+        if isinstance(atom, Atom) and atom.arguments and isinstance(atom.arguments[0], Constant):
+            return str(atom.arguments[0].value)
+    return ""
 
 
 def _proved(found: Graph, text: str, negated: bool) -> Proved:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from planner.config.model import Config, ResourceDecl
@@ -14,40 +15,63 @@ from planner.facts.from_config import removed_statements
 from planner.facts.from_state import add_instance
 from planner.model.plan import Plan, ResourceChange
 from planner.model.sources import CommandLine, StateEntry
-from planner.programs.rule_programs import removal_program
+from planner.programs.rule_programs import decision_program, removal_program
 from planner.syntax.body import BodySchema
 from planner.values.paths import marked_paths
-from planner.vocabulary.address import format_resource, parse_module
+from planner.vocabulary.address import format_resource, parse_module, parse_resource_instance
 from planner.vocabulary.span import Span
 
-_IN_STATE = frozenset(
-    ("exists", "tainted", "orphaned", "deposed_object", "kept_by_state", "key_kind", "module_undeclared")
-)
-_ATTRIBUTES = frozenset(("differs", "requires_replace", "config_unknown", "write_only_replace"))
+_OPTIONS = {"destroy": "-destroy", "refresh_only": "-refresh-only", "offline": "-offline"}
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    """predicate -> what kind of thing its facts come from, as the rules declare it (fact_source)."""
+    rows = evaluate(decision_program(), FactBuilder().build(), ["fact_source"])["fact_source"]
+    return {str(predicate): str(source) for predicate, source in rows}
 
 
 def decision_source(plan: Plan, config: Config, change: ResourceChange, predicate: str, columns: Sequence[Any]) -> Any:
     """The source of one fact about a change."""
-    if predicate == "replace_requested":
+    kind = _kinds().get(predicate, "block")
+    if kind == "replace":
         return CommandLine(f"-replace={change.address}")
-    if predicate == "destroy_requested":
-        return CommandLine("-destroy")
-    block = declaration(config, change)
-    if block is None or (predicate in _IN_STATE and change.importing is None):
-        return _removal(config, change) if predicate == "removal" else StateEntry(change.address)
+    if kind in _OPTIONS:
+        return CommandLine(_OPTIONS[kind])
+    if kind == "removed":
+        return _removal(config, change)
     decl = declared(config, change)
-    assert decl is not None
-    if predicate in _ATTRIBUTES:
-        return _attribute(decl, change, str(columns[0])) or block
-    if predicate in ("watched", "triggered"):
-        found = (e.span for e in decl.lifecycle.replace_triggered_by if e.span.text == columns[0])
-        return next(found, block)
-    if predicate == "repetition":
+    if decl is None or (kind == "state" and change.importing is None):
+        return StateEntry(change.address)
+    return _place(config, decl, change, kind, columns) or declaration(config, change)
+
+
+def output_source(config: Config, name: str, predicate: str) -> Any:
+    """The source of one fact about a root output."""
+    kind = _kinds().get(predicate, "block")
+    if kind in _OPTIONS:
+        return CommandLine(_OPTIONS[kind])
+    decl = config.root.outputs.get(name)
+    return StateEntry(f"output.{name}") if decl is None or kind == "state" else decl.span
+
+
+def _place(
+    config: Config, decl: ResourceDecl, change: ResourceChange, kind: str, columns: Sequence[Any]
+) -> Span | None:
+    """The part of the configuration that a fact comes from, None for the resource block as a whole."""
+    if kind == "argument":
+        return _attribute(decl, change, str(columns[0]))
+    if kind == "trigger":
+        elements = (e.span for e in decl.lifecycle.replace_triggered_by if e.span.text == columns[0])
+        return next(elements, None)
+    if kind == "repetition":
         expr = decl.count or decl.for_each or decl.enabled
-        return expr.span if expr is not None else block
-    if predicate in ("created_first", "prevents_destroy", "kept_by_configuration"):
-        return decl.lifecycle.span or block
-    return _removal(config, change) if predicate == "removal" else block
+        return expr.span if expr is not None else None
+    if kind == "import":
+        target = str(parse_resource_instance(change.address).config)
+        blocks = (i.to.span for i in config.root.imports if i.target is not None and str(i.target) == target)
+        return next(blocks, None)
+    return decl.lifecycle.span if kind == "lifecycle" else None
 
 
 def declared(config: Config, change: ResourceChange) -> ResourceDecl | None:

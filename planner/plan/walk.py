@@ -215,14 +215,14 @@ class PlanWalk(ConfigurationWalk):
         modules = self.context.instances(path)
         self.checks.announce("output_value", config_address, (join(m.text, f"output.{node.object}") for m in modules))
         if not path and self.options.mode == "destroy":
-            return plan_destroyed_output(self.record, self.state, node.object, "everything_ends")
+            return self.output_destroy(node)
         problems: list[Diagnostic] = []
         for module in modules:
             problems += plan_output(self, module, node.object, config_address)
         return problems
 
     def output_destroy(self, node: Node) -> list[Diagnostic]:
-        return plan_destroyed_output(self.record, self.state, node.object)
+        return plan_destroyed_output(self.record, self.state, node.object, self.options.mode == "destroy")
 
     # ---------------------------------------------------------------- resources
 

@@ -13,10 +13,12 @@ from planner.vocabulary.diagnostic import has_errors
 USAGE = "[options] NODE NODE | [WORD] THING | 'FACT'"
 HELP = """Explains, rule by rule, why something holds:
   planner why NODE OTHER        why NODE waits for OTHER in the graph
-  planner why ADDRESS           why this action is planned for an instance
+  planner why ADDRESS           why this action is planned for an instance or
+                                output.NAME, or why a data source is read now
   planner why replace ADDRESS   the same, and an error when it is not a
                                 replacement; also delete, create, update,
                                 read, no-op and forget
+  planner why drift ADDRESS     what happened to an object outside of any plan
   planner why unknown VALUE     why a value is only known after the apply:
                                 terraform_data.web[0].id, output.NAME,
                                 local.NAME, module.net.id, module.net.local.x
