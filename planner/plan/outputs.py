@@ -155,11 +155,11 @@ def output_action(facts: Facts) -> Action:
     return NO_OP
 
 
-def plan_destroyed_output(record: PlanRecord, state: State, name: str, with_everything: bool) -> list[Diagnostic]:
-    """A root output that nothing declares any more, or that goes with everything else."""
+def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Facts) -> list[Diagnostic]:
+    """A root output that nothing declares any more, or that goes with everything else, as the facts say."""
     recorded = state.outputs.get(name)
     if recorded is not None:
-        facts: Facts = {"output_recorded": (), **({"everything_ends": ()} if with_everything else {})}
+        facts = {"output_recorded": (), **facts}
         action, told = output_action(facts), rows(f"output.{name}", facts)
         record.outputs[name] = OutputChange(name, action, recorded.value, Null(), recorded.sensitive, told)
     return []

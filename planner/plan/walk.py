@@ -21,6 +21,7 @@ from planner.evaluation.schemas import Schemas
 from planner.evaluation.scope import Operation
 from planner.model.graph import Graph, Node
 from planner.model.plan import Plan, ResourceChange
+from planner.plan.decide import Facts
 from planner.plan.moves import MoveResults, blocked_warning, check_moves
 from planner.plan.options import PlanOptions
 from planner.plan.outputs import plan_destroyed_output, plan_output
@@ -222,7 +223,10 @@ class PlanWalk(ConfigurationWalk):
         return problems
 
     def output_destroy(self, node: Node) -> list[Diagnostic]:
-        return plan_destroyed_output(self.record, self.state, node.object, self.options.mode == "destroy")
+        facts: Facts = {"output_declared": ()} if node.object in self.config.root.outputs else {}
+        if self.options.mode == "destroy":
+            facts["everything_ends"] = ()
+        return plan_destroyed_output(self.record, self.state, node.object, facts)
 
     # ---------------------------------------------------------------- resources
 
