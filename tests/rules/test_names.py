@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 from planner.datalog.engine.cache import load_program
@@ -35,7 +36,7 @@ def test_every_rule_has_a_name_of_its_own_that_begins_with_its_file() -> None:
     every = given()
     assert [stem for stem, names in every.items() if not all(name.startswith(f"{stem}.") for name in names)] == []
     names = sorted(name for names in every.values() for name in names)
-    assert [one for one, other in zip(names, names[1:], strict=False) if one == other] == []
+    assert [one for one, other in pairwise(names) if one == other] == []
 
 
 def test_names_stay() -> None:
