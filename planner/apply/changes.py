@@ -8,13 +8,14 @@ from attrs import evolve
 
 from planner.apply.operation import Operation, Report, carry_out, recorded_object
 from planner.apply.provision import provision_created, provisions_creation
+from planner.evaluation.bodies import extend, path_name
+from planner.evaluation.data import data_configuration, read_data, report_to_check
 from planner.evaluation.instance import Instance
 from planner.evaluation.objects import RemoteObject, write_object
 from planner.evaluation.schema_marks import marked_by_schema, without_write_only
 from planner.model.plan import ResourceChange
-from planner.plan.data import data_configuration, read_data, report_to_check
 from planner.plan.decide import Decision, Facts, decide
-from planner.plan.managed import configuration_of, differences, extend, path_name, propose
+from planner.plan.managed import configuration_of, differences, propose
 from planner.programs.actions import does
 from planner.provider.conformity import object_problems
 from planner.values.paths import unknown_paths
@@ -22,10 +23,10 @@ from planner.values.value import Null, Value, is_wholly_known, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 
 if TYPE_CHECKING:
-    from planner.apply.walk import ApplyWalk
+    from planner.apply.work import ApplyWork
 
 
-def apply_managed(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list[Diagnostic]:
+def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
     """Create or update the object of an instance, or check again what is unchanged. Raises Failure."""
     deposed = walk.depose(it) if does(change.action, "sets_aside") else ""
     current, problems = recorded_object(walk, it)
@@ -60,13 +61,13 @@ def apply_managed(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list
     return problems + found + walk.conditions(it, "postcondition", value)
 
 
-def judge(walk: ApplyWalk, it: Instance, value: Value) -> list[Diagnostic]:
+def judge(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
     """What policies have against an object whose values are known as far as they can be before it is touched."""
     guard = walk.options.guard
     return guard.decide(it.address, value) if guard is not None else []
 
 
-def _write(walk: ApplyWalk, it: Instance, after: RemoteObject | None, unfinished: bool) -> RemoteObject | None:
+def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished: bool) -> RemoteObject | None:
     """Record the object; one whose creation failed, or is not over yet, is tainted."""
     assert it.objects is not None
     if after is None:
@@ -80,7 +81,7 @@ def _write(walk: ApplyWalk, it: Instance, after: RemoteObject | None, unfinished
 
 
 def _plan_again(
-    walk: ApplyWalk, it: Instance, current: RemoteObject | None, change: ResourceChange, problems: list[Diagnostic]
+    walk: ApplyWork, it: Instance, current: RemoteObject | None, change: ResourceChange, problems: list[Diagnostic]
 ) -> Operation | None:
     """The change with everything known that was not when it was planned; None when nothing is left to do. The decision
     stands: only what the provider says of the values is asked anew. Raises Failure with all problems so far."""
@@ -122,7 +123,7 @@ def _inconsistent(it: Instance, change: ResourceChange, decision: Decision, plan
     return found
 
 
-def apply_data(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list[Diagnostic]:
+def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
     """Read a data source, or check again one that was read while planning. Raises Failure."""
     assert it.decl is not None
     assert it.objects is not None

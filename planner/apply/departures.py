@@ -18,10 +18,10 @@ from planner.values.value import Null, Value, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 
 if TYPE_CHECKING:
-    from planner.apply.walk import ApplyWalk
+    from planner.apply.work import ApplyWork
 
 
-def destroy_current(walk: ApplyWalk, it: Instance, change: ResourceChange) -> list[Diagnostic]:
+def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
     """Destroy the current object as planned; of a data source only the record goes. Raises Failure."""
     if it.mode != "managed":
         walk.record.write(it, None)
@@ -41,7 +41,7 @@ def destroy_current(walk: ApplyWalk, it: Instance, change: ResourceChange) -> li
     return problems + found
 
 
-def destroy_deposed(walk: ApplyWalk, it: Instance) -> list[Diagnostic]:
+def destroy_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
     """Destroy a deposed object. Raises Failure."""
     current, problems = recorded_object(walk, it)
     if current is None:
@@ -65,7 +65,7 @@ def destroy_deposed(walk: ApplyWalk, it: Instance) -> list[Diagnostic]:
 
 
 def _destroy(
-    walk: ApplyWalk,
+    walk: ApplyWork,
     it: Instance,
     current: RemoteObject,
     private: str | None,
@@ -79,7 +79,7 @@ def _destroy(
     return after
 
 
-def forget_instance(walk: ApplyWalk, it: Instance) -> list[Diagnostic]:
+def forget_instance(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
     """Take an instance with all its objects out of the state."""
     instance = walk.record.state.instance(it.resource_address, it.key)
     if instance is None or instance.current is None:
@@ -92,7 +92,7 @@ def forget_instance(walk: ApplyWalk, it: Instance) -> list[Diagnostic]:
     return []
 
 
-def forget_deposed(walk: ApplyWalk, it: Instance) -> list[Diagnostic]:
+def forget_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
     """Take a deposed object out of the state."""
     walk.record.write(it, None, it.deposed)
     return []

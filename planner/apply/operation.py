@@ -23,7 +23,7 @@ from planner.values.value import Null, Value, is_wholly_known, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:
-    from planner.apply.walk import ApplyWalk
+    from planner.apply.work import ApplyWork
 
 
 @frozen(eq=False)
@@ -44,7 +44,7 @@ class Report:
     """Tells the journal and the hooks of one operation from its start to its end, and counts it when it ends well.
     Raises Failure when the start cannot be recorded."""
 
-    def __init__(self, walk: ApplyWalk, it: Instance, action: str, before: Value) -> None:
+    def __init__(self, walk: ApplyWork, it: Instance, action: str, before: Value) -> None:
         self.walk, self.it, self.action = walk, it, action
         # What only computes is not on the disk at once: losing it with the whole machine loses nothing real.
         self.durable = not walk.is_inline(it.node)
@@ -64,7 +64,7 @@ class Report:
             hooks.apply_complete(it.address, self.action, object_id(value), elapsed, it.deposed)
 
 
-def recorded_object(walk: ApplyWalk, it: Instance) -> tuple[RemoteObject | None, list[Diagnostic]]:
+def recorded_object(walk: ApplyWork, it: Instance) -> tuple[RemoteObject | None, list[Diagnostic]]:
     """The object as the state has it now; None when there is none. Raises Failure when it cannot be read."""
     record = walk.record.state.object(it.resource_address, it.key, it.deposed)
     if record is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.evaluation.conditions import check_rule
 from planner.evaluation.context import ModuleInstance, output_marks
-from planner.plan.outputs import evaluate_output
+from planner.evaluation.outputs import evaluate_output
 from planner.state.model import OutputState
 from planner.values.settled import unknown_as_null
 from planner.values.value import Null, Value, is_wholly_known, mark, type_of, unmark_deep
@@ -14,10 +14,10 @@ from planner.vocabulary.address import join
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
-    from planner.apply.walk import ApplyWalk
+    from planner.apply.work import ApplyWork
 
 
-def apply_output(walk: ApplyWalk, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
+def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
     """Evaluate an output of one module instance; that of the root module becomes part of the state, or leaves it when
     everything is destroyed."""
     if walk.destroys and module.parent is None:
@@ -50,7 +50,7 @@ def apply_output(walk: ApplyWalk, module: ModuleInstance, name: str, config_addr
     return problems
 
 
-def _planned(walk: ApplyWalk, name: str) -> Value:
+def _planned(walk: ApplyWork, name: str) -> Value:
     """The value of a root output when planning already knew it."""
     planned = walk.planned_outputs.get(name)
     if planned is None or not is_wholly_known(planned.after):

@@ -16,7 +16,7 @@ from planner.values.value import EPHEMERAL, SENSITIVE, Value, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
-    from planner.apply.walk import ApplyWalk
+    from planner.apply.work import ApplyWork
 
 
 def provisions_creation(it: Instance) -> bool:
@@ -24,13 +24,13 @@ def provisions_creation(it: Instance) -> bool:
     return it.decl is not None and any(p.when == "create" for p in it.decl.provisioners)
 
 
-def provision_created(walk: ApplyWalk, it: Instance, value: Value) -> list[Diagnostic]:
+def provision_created(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
     """Run the create-time provisioners of a new object."""
     wanted = [p for p in it.decl.provisioners if p.when == "create"] if it.decl is not None else []
     return _run(walk, it, wanted, it.scope.inside(self_value=value)) if wanted else []
 
 
-def provision_departing(walk: ApplyWalk, it: Instance, value: Value) -> list[Diagnostic]:
+def provision_departing(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
     """Run the destroy-time provisioners of an object that is about to be destroyed."""
     wanted = destroy_provisioners(walk, it)
     if not wanted:
@@ -40,7 +40,7 @@ def provision_departing(walk: ApplyWalk, it: Instance, value: Value) -> list[Dia
     return _run(walk, it, wanted, walk.module_scope(it).inside(repetition, self_value=value))
 
 
-def destroy_provisioners(walk: ApplyWalk, it: Instance) -> list[Provisioner]:
+def destroy_provisioners(walk: ApplyWork, it: Instance) -> list[Provisioner]:
     """Those of the resource's block, or those of the block that removes it."""
     if it.decl is not None:
         return [p for p in it.decl.provisioners if p.when == "destroy"]
@@ -48,7 +48,7 @@ def destroy_provisioners(walk: ApplyWalk, it: Instance) -> list[Provisioner]:
     return [p for p in removal.provisioners if p.when == "destroy"] if removal is not None else []
 
 
-def _run(walk: ApplyWalk, it: Instance, wanted: Iterable[Provisioner], scope: ModuleScope) -> list[Diagnostic]:
+def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: ModuleScope) -> list[Diagnostic]:
     """One after the other; the first that fails ends it, unless it says that this does not matter."""
     problems: list[Diagnostic] = []
     for provisioner in wanted:
@@ -75,7 +75,7 @@ def _run(walk: ApplyWalk, it: Instance, wanted: Iterable[Provisioner], scope: Mo
     return problems
 
 
-def _output(walk: ApplyWalk, it: Instance, type: str, marks: frozenset[object]) -> Callable[[str], None]:
+def _output(walk: ApplyWork, it: Instance, type: str, marks: frozenset[object]) -> Callable[[str], None]:
     """Where a provisioner's output goes. Whatever it prints may repeat what must not be shown."""
     hidden = "ephemeral" if EPHEMERAL in marks else "sensitive" if SENSITIVE in marks else ""
 

@@ -9,76 +9,41 @@ it tells what there is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from threading import Event
-from typing import Protocol
+from collections.abc import Mapping
+from typing import ClassVar
 
-from attrs import field, frozen
+from attrs import frozen
 
 from planner.apply.changes import apply_data, apply_managed
 from planner.apply.departures import destroy_current, destroy_deposed, forget_deposed, forget_instance
+from planner.apply.ephemeral import apply_ephemeral
 from planner.apply.outputs import apply_output
-from planner.apply.record import ApplyRecord
+from planner.apply.work import ApplyOptions, ApplyWork
 from planner.config.model import Config, ResourceDecl
 from planner.config.variables import RootVariable
-from planner.evaluation.configuration_walk import ConfigurationWalk, module_path, provider_configurations, relation
+from planner.evaluation.configuration_walk import ConfigurationWalk
 from planner.evaluation.context import ModuleInstance
-from planner.evaluation.ephemeral import apply_ephemeral
 from planner.evaluation.imports import import_text
 from planner.evaluation.instance import Instance
-from planner.evaluation.objects import StateObjects
 from planner.evaluation.repetition import NO_REPETITION, Repetition, expand
 from planner.evaluation.schemas import Schemas
+from planner.evaluation.walking import module_path
 from planner.model.check_results import check_results, groups
 from planner.model.graph import Graph, Node
 from planner.model.plan import Plan, ResourceChange
 from planner.programs.actions import does
 from planner.provider.interface import ResourceSchema
-from planner.state.journal import Journal
 from planner.state.model import InstanceKey, State
 from planner.support.collector import collector_paused
-from planner.values.value import Value
 from planner.vocabulary.address import AddressError, ResourceAddress, join, parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.walk.hooks import Hooks
-from planner.walk.machine import Machine
-from planner.walk.pool import walk_pool
-from planner.walk.sequential import walk_sequentially
-from planner.walk.slots import Limits
-from planner.walk.work import StopSignal, WorkResult
+from planner.walk.work import WorkResult
 
 INSTANCE_KINDS = frozenset(
     ("instance_apply", "instance_destroy", "deposed_destroy", "instance_forget", "deposed_forget")
 )
-
-
-class Guard(Protocol):
-    """Has the last word on an object when its values are known."""
-
-    def decide(self, address: str, value: Value) -> list[Diagnostic]:
-        """Why an object must not become this: asked before anything is done to it."""
-
-    def done(self, address: str, value: Value) -> None:
-        """What has become of the object; Null when there is none."""
-
-
-@frozen(eq=False)
-class ApplyOptions:
-    """`parallelism`: how many provider calls at a time, `provider_limits`: how many of one provider (by its address).
-    `journal`: where every change is written down at once.
-    `suppress_forget_errors`: it is no error when a plan that destroys everything leaves forgotten objects behind."""
-
-    parallelism: int = 10
-    workspace: str = "default"
-    stop: StopSignal = field(factory=StopSignal)
-    suppress_forget_errors: bool = False
-    journal: Journal | None = None
-    guard: Guard | None = None
-    """policies that wait for values"""
-    provider_limits: Mapping[str, int] = field(factory=dict)
-    sequential: bool = False
-    """one thing at a time on one thread, for debugging"""
 
 
 @frozen(eq=False)
@@ -113,8 +78,13 @@ def apply_walk(
             walk.take_apart()
 
 
-class ApplyWalk(ConfigurationWalk):
-    """Everything that the work on vertices shares (planner.walk.work.Work)."""
+class ApplyWalk(ApplyWork):
+    """The work on the vertices of an apply graph."""
+
+    WORK: ClassVar[Mapping[str, str]] = {
+        **ConfigurationWalk.WORK,
+        **{kind: kind for kind in (*sorted(INSTANCE_KINDS), "output", "output_destroy", "resource", "root")},
+    }
 
     def __init__(
         self,
@@ -126,58 +96,18 @@ class ApplyWalk(ConfigurationWalk):
         options: ApplyOptions,
         hooks: Hooks,
     ) -> None:
-        self.plan, self.options = plan, options
-        self.destroys = plan.mode == "destroy"
+        super().__init__(graph, plan, config, variables, schemas, options, hooks)
         self.changes = {(change.address, change.deposed): change for change in plan.changes}
-        leaving = [] if self.destroys else [c for c in plan.changes if not c.deposed and does(c.action, "removes")]
-        super().__init__(
-            graph,
-            config,
-            "destroy" if self.destroys else "apply",
-            variables,
-            schemas,
-            RemainingObjects(plan.prior_state, schemas, leaving),
-            options.workspace,
-            plan.timestamp,
-            hooks,
-        )
-        self.record = ApplyRecord(plan.prior_state, options.journal)
-        self.planned_outputs = {output.name: output for output in plan.outputs}
-        self.stopping = Event()
-        self.configurations = provider_configurations(graph)
         self._opening: dict[str, Instance] = {}
-        self.deposed_keys = {row[0]: row[1] for row in relation(graph, "new_deposed")}
-        self.replacement_first = {row[0] for row in relation(graph, "replacement_first")}
 
     # ---------------------------------------------------------------- the whole
 
     def apply(self) -> Outcome:
         self._announce()
-        machine = Machine(self.graph.reduced or self.graph.edges)
-        stop = self.options.stop
-        stop.listen(self.providers.stop)
-        stop.listen(self.stopping.set)
-        try:
-            if self.options.sequential:
-                result = walk_sequentially(machine, self, stop)
-            else:
-                self.hooks.walk_start("apply", machine.size)
-                limits = Limits(self.options.provider_limits, self.provider_of)
-                result = walk_pool(machine, self, self.options.parallelism, stop, self.hooks.walk_progress, limits)
-        finally:
-            self.hooks.walk_complete()
-            stop.forget(self.stopping.set)
-            stop.forget(self.providers.stop)
-            left_open = self.opened.close_all()
-            self.providers.close_all()
-        problems = [*result.diagnostics, *left_open]
-        if result.on_cycle:
-            detail = f"These wait for one another: {', '.join(result.on_cycle)}."
-            problems.append(error("plan.cycle", "Cycle", detail))
-        if result.stopped:
-            detail = "The apply was interrupted. What was done so far is saved."
-            problems.append(error("apply.interrupted", "Execution halted", detail))
-        return self._outcome(problems)
+        detail = "The apply was interrupted. What was done so far is saved."
+        return self._outcome(
+            self.drive("apply", error("apply.interrupted", "Execution halted", detail), self.stopping.set)
+        )
 
     def _announce(self) -> None:
         """Say which objects with conditions there are, and what happens without any work: imports."""
@@ -236,7 +166,6 @@ class ApplyWalk(ConfigurationWalk):
             return True
 
     def provider_of(self, node: str) -> str:
-        """The source address of the provider that the work on a vertex asks, "" for none."""
         vertex = self.graph.nodes[node]
         if vertex.kind not in INSTANCE_KINDS and vertex.kind != "provider":
             return ""
@@ -248,14 +177,7 @@ class ApplyWalk(ConfigurationWalk):
 
     def run(self, node: str) -> WorkResult:
         opening = self._opening.get(node)
-        if opening is not None:
-            return WorkResult(tuple(apply_ephemeral(self, opening)))
-        vertex = self.graph.nodes[node]
-        work = _WORK.get(vertex.kind)
-        if work is None:
-            return WorkResult()
-        answer = work(self, vertex)
-        return answer if isinstance(answer, WorkResult) else WorkResult(tuple(answer))
+        return super().run(node) if opening is None else WorkResult(tuple(apply_ephemeral(self, opening)))
 
     def output(self, node: Node) -> list[Diagnostic]:
         if self.destroys and not node.module:
@@ -356,10 +278,6 @@ class ApplyWalk(ConfigurationWalk):
 
     # ---------------------------------------------------------------- instances
 
-    def depose(self, it: Instance) -> str:
-        """Set the current object aside under the key that the graph expects; that key, "" without an object."""
-        return self.record.state.depose(it.resource_address, it.key, self.deposed_keys.get(it.address, ""))
-
     def _change(self, node: Node) -> ResourceChange:
         """The planned change that a vertex carries out."""
         return self.changes.get((node.object, node.extra)) or self.changes[node.object, ""]
@@ -443,42 +361,3 @@ class ApplyWalk(ConfigurationWalk):
             node.extra,
             repetition,
         )
-
-
-class RemainingObjects(StateObjects):
-    """The objects of the state before the apply, without those that are going to be destroyed: when the walk is over
-    they are gone, so nothing may be made of them. What the walk changes it sets itself."""
-
-    def __init__(self, state: State, schemas: Schemas, leaving: Collection[ResourceChange]) -> None:
-        super().__init__(state, schemas)
-        self._leaving: dict[str, set[InstanceKey]] = {}
-        for change in leaving:
-            self._leaving.setdefault(change.resource_address, set()).add(change.key)
-
-    def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
-        found = super().keys(module, resource)
-        leaving = self._leaving.get(str(ResourceAddress(module.address, resource.mode, resource.type, resource.name)))
-        return found if found is None or leaving is None else [key for key in found if key not in leaving]
-
-
-_WORK: dict[str, Callable[[ApplyWalk, Node], WorkResult | list[Diagnostic]]] = {
-    "root_variable": ApplyWalk.root_variable,
-    "module_variable": ApplyWalk.module_variable,
-    "variable_reference": ApplyWalk.variable_reference,
-    "local": ApplyWalk.local,
-    "output": ApplyWalk.output,
-    "output_destroy": ApplyWalk.output_destroy,
-    "module_expand": ApplyWalk.module_expand,
-    "provider": ApplyWalk.provider,
-    "provider_close": ApplyWalk.provider_close,
-    "check_expand": ApplyWalk.check_expand,
-    "resource": ApplyWalk.resource,
-    "resource_close": ApplyWalk.resource_close,
-    "instance_apply": ApplyWalk.instance_apply,
-    "instance_destroy": ApplyWalk.instance_destroy,
-    "deposed_destroy": ApplyWalk.deposed_destroy,
-    "instance_forget": ApplyWalk.instance_forget,
-    "deposed_forget": ApplyWalk.deposed_forget,
-    "root": ApplyWalk.root,
-}
-"""what to do at each kind of vertex; at the others there is nothing to do"""

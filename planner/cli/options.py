@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from planner.cli.flags import FALSE, Arguments, Flag, UsageError
 
 if TYPE_CHECKING:
-    from planner.model.plan import Mode
     from planner.operations.options import OperationOptions, Options, StateOptions
+    from planner.vocabulary.walks import Mode
 
 VARIABLES = (
     Flag("var", "ordered", "Set an input variable of the root module. May be repeated.", value="NAME=VALUE"),

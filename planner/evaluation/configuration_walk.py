@@ -5,37 +5,43 @@ Planning and applying differ in what they do with objects; the rest of a configu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, ClassVar
 
-from planner.config.model import Config, ModulePath, RemovedDecl
+from planner.config.model import Config, RemovedDecl
 from planner.config.statements import removed_blocks
 from planner.config.variables import RootVariable
 from planner.evaluation.conditions import CheckState, RuleKind, check_rule
 from planner.evaluation.configure import ConfiguredProviders
 from planner.evaluation.context import EvaluationContext, ModuleInstance, ObjectSource
-from planner.evaluation.ephemeral import OpenResources
 from planner.evaluation.instance import Instance
+from planner.evaluation.open_resources import OpenResources
 from planner.evaluation.provider_meta import provider_meta
-from planner.evaluation.repetition import NO_REPETITION, expand
+from planner.evaluation.repetition import NO_REPETITION
 from planner.evaluation.schemas import Schemas
-from planner.evaluation.scope import ModuleScope, Operation
-from planner.evaluation.variables import evaluate_argument, evaluate_local, validate_variable, value_problems
+from planner.evaluation.scope import ModuleScope
+from planner.evaluation.variables import validate_variable, value_problems
+from planner.evaluation.walking import ValueWalk, WalkOptions, module_path
 from planner.model.graph import Graph, Node
 from planner.state.build import StateBuilder
 from planner.state.model import ObjectState
 from planner.values.value import Value
 from planner.vocabulary.address import join, parse_module
 from planner.vocabulary.address_set import NO_ADDRESSES, AddressSet
-from planner.vocabulary.diagnostic import Diagnostic, Failure, Severity, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Severity, error, has_errors
+from planner.vocabulary.walks import Walk
 from planner.walk.hooks import Hooks
+from planner.walk.machine import Machine
+from planner.walk.pool import walk_pool
+from planner.walk.sequential import walk_sequentially
+from planner.walk.slots import Limits
 
 if TYPE_CHECKING:
     from planner.graph.dependencies import ResourceDependencies
 
 
-class ConfigurationWalk:
-    """The work on the vertices that are the same in every walk, and what that work shares."""
+class ConfigurationWalk(ValueWalk):
+    """The work on the vertices that are the same in every walk that asks providers, and what that work shares."""
 
     is_lenient = False
     """whether failed conditions are only warnings, because nothing is changed"""
@@ -44,17 +50,18 @@ class ConfigurationWalk:
         self,
         graph: Graph,
         config: Config,
-        operation: Operation,
+        operation: Walk,
         variables: Mapping[str, RootVariable],
         schemas: Schemas,
         objects: ObjectSource,
-        workspace: str,
+        options: WalkOptions,
         timestamp: str,
         hooks: Hooks,
     ) -> None:
-        self.graph, self.config, self.schemas, self.hooks = graph, config, schemas, hooks
-        self.variables = variables
-        self.context = EvaluationContext(config, operation, schemas, objects, workspace, timestamp)
+        context = EvaluationContext(config, operation, schemas, objects, options.workspace, timestamp)
+        super().__init__(graph, context, variables)
+        self.config, self.schemas, self.hooks = config, schemas, hooks
+        self.driving = options
         self.providers = ConfiguredProviders(self.context)
         self.opened = OpenResources(hooks)
         self._unconfigured = {row[0] for row in relation(graph, "needs_no_configuration")}
@@ -64,9 +71,38 @@ class ConfigurationWalk:
         blocks = removed_blocks(config)
         self._removals = {row[0]: blocks[int(row[1])][1] for row in relation(graph, "removed_by")}
 
-    def take_apart(self) -> None:
-        """The walk is over and will not be asked anything."""
-        self.context.take_apart()
+    # ---------------------------------------------------------------- the whole
+
+    def drive(self, verb: str, interrupted: Diagnostic, *listeners: Callable[[], None]) -> list[Diagnostic]:
+        """All the work, as far as it comes: what there is to say of it. `verb`: what it is called; `interrupted`: what
+        is said when it was stopped; `listeners` hear that it is to stop."""
+        machine, options = Machine(self.graph.reduced or self.graph.edges), self.driving
+        heard = (self.providers.stop, *listeners)
+        for listener in heard:
+            options.stop.listen(listener)
+        try:
+            if options.sequential:
+                result = walk_sequentially(machine, self, options.stop)
+            else:
+                self.hooks.walk_start(verb, machine.size)
+                limits = Limits(options.provider_limits, self.provider_of)
+                progress = self.hooks.walk_progress
+                result = walk_pool(machine, self, options.parallelism, options.stop, progress, limits)
+        finally:
+            self.hooks.walk_complete()
+            for listener in reversed(heard):
+                options.stop.forget(listener)
+            left_open = self.opened.close_all()
+            self.providers.close_all()
+        problems = [*result.diagnostics, *left_open]
+        if result.on_cycle:
+            detail = f"These wait for one another: {', '.join(result.on_cycle)}."
+            problems.append(error("plan.cycle", "Cycle", detail))
+        return [*problems, interrupted] if result.stopped else problems
+
+    def provider_of(self, node: str) -> str:
+        """The source address of the provider that the work on a vertex asks, "" for none."""
+        raise NotImplementedError
 
     # ---------------------------------------------------------------- values
 
@@ -75,12 +111,6 @@ class ConfigurationWalk:
         problems = value_problems(self.config, node.object, given)
         if given is not None and not has_errors(problems):
             self.context.root.variables[node.object] = given.value
-        return problems
-
-    def module_variable(self, node: Node) -> list[Diagnostic]:
-        problems: list[Diagnostic] = []
-        for module in self.context.instances(module_path(node.module)):
-            problems += evaluate_argument(module, node.object)
         return problems
 
     def variable_reference(self, node: Node) -> list[Diagnostic]:
@@ -93,26 +123,7 @@ class ConfigurationWalk:
             problems += validate_variable(module, node.object, self.checks, config_address)
         return problems
 
-    def local(self, node: Node) -> list[Diagnostic]:
-        problems: list[Diagnostic] = []
-        for module in self.context.instances(module_path(node.module)):
-            problems += evaluate_local(module, node.object)
-        return problems
-
     # ---------------------------------------------------------------- modules, providers, checks
-
-    def module_expand(self, node: Node) -> list[Diagnostic]:
-        *above, name = module_path(node.module)
-        problems: list[Diagnostic] = []
-        for parent in self.context.instances(tuple(above)):
-            try:
-                address = str(parent.address.child(name))
-                expansion = expand(parent.config.calls[name], parent.scope, address)
-                self.context.expand_module(parent, name, expansion)
-                problems += expansion.warnings
-            except Failure as failure:
-                problems += failure.diagnostics
-        return problems
 
     def provider(self, node: Node) -> list[Diagnostic]:
         if node.object in self._unconfigured:
@@ -145,6 +156,14 @@ class ConfigurationWalk:
                 self.checks.report("check", config_address, address, "assertion", i, result)
                 problems += [d.at(address) for d in result.diagnostics]
         return problems
+
+    WORK: ClassVar[Mapping[str, str]] = {
+        **ValueWalk.WORK,
+        **{
+            kind: kind
+            for kind in ("variable_reference", "provider", "provider_close", "check_expand", "resource_close")
+        },
+    }
 
     # ---------------------------------------------------------------- questions of the instance work
 
@@ -221,8 +240,3 @@ def provider_configurations(graph: Graph) -> dict[str, str]:
                     if graph.nodes[other].kind == "provider":
                         found[name] = graph.nodes[other].object
     return found
-
-
-def module_path(module: str) -> ModulePath:
-    """The path of a module or module instance address."""
-    return parse_module(module).path

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, OutputDecl, ResourceDecl
 from planner.evaluation.repetition import NO_REPETITION, Argument, Expansion, Repetition, repetition_argument
 from planner.evaluation.schema_marks import deprecation_marks
-from planner.evaluation.scope import ModuleScope, Operation, Resolver
+from planner.evaluation.scope import ModuleScope, Resolver
 from planner.values.paths import apply_marks
 from planner.values.types import DYNAMIC, ListType, MapType, ObjectType, Type
 from planner.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Mark, Null, Unknown, Value, mark
@@ -30,6 +30,7 @@ from planner.vocabulary.address import (
     format_instance,
     format_module,
 )
+from planner.vocabulary.walks import Walk
 
 if TYPE_CHECKING:
     from planner.evaluation.schemas import Schemas
@@ -286,7 +287,7 @@ class EvaluationContext:
     def __init__(
         self,
         config: Config,
-        operation: Operation,
+        operation: Walk,
         schemas: Schemas,
         objects: ObjectSource | None = None,
         workspace: str = "default",
@@ -294,7 +295,7 @@ class EvaluationContext:
         working_directory: str | None = None,
     ) -> None:
         self.config = config
-        self.operation: Operation = operation
+        self.operation: Walk = operation
         self.schemas = schemas
         self.objects: ObjectSource = objects or NoObjects()
         self.workspace = workspace
@@ -374,7 +375,7 @@ class EvaluationContext:
     @property
     def is_planning(self) -> bool:
         """Whether functions whose result changes from call to call give unknown values."""
-        return self.operation not in ("apply", "destroy", "console")
+        return self.operation not in ("apply", "destroy", "eval")
 
     @property
     def call_context(self) -> CallContext:

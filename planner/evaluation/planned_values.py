@@ -19,8 +19,6 @@ from planner.model.plan import Plan, ResourceChange
 from planner.state.model import InstanceKey
 from planner.values.value import Null, Value
 from planner.vocabulary.address import format_resource
-from planner.walk.machine import Machine
-from planner.walk.sequential import walk_sequentially
 
 
 def planned_values(
@@ -32,12 +30,10 @@ def planned_values(
     workspace: str = "default",
 ) -> EvaluationContext:
     """The context in which every name means what it was planned to be. `graph` is that of the walk `eval`."""
-    walk = EvalWalk(graph, config, plan.prior_state, variables, schemas, workspace)
-    walk.context = EvaluationContext(
-        config, "plan", schemas, PlannedObjects(plan, schemas), workspace, plan.timestamp or None
-    )
-    walk_sequentially(Machine(graph.reduced or graph.edges), walk)
-    return walk.context
+    objects = PlannedObjects(plan, schemas)
+    context = EvaluationContext(config, "plan", schemas, objects, workspace, plan.timestamp or None)
+    EvalWalk(graph, context, variables).run_all()
+    return context
 
 
 class PlannedObjects:

@@ -8,7 +8,7 @@ gives its diagnostics every time it is used.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from planner.config.references import BadReference, Ref, parse_reference
 from planner.evaluation.repetition import NO_REPETITION, Argument, Repetition
@@ -19,6 +19,7 @@ from planner.values.value import EPHEMERAL, UNKNOWN, Unknown, Value, mark
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Source, Span
+from planner.vocabulary.walks import Walk
 
 if TYPE_CHECKING:
     from planner.config.model import ModuleConfig
@@ -26,13 +27,11 @@ if TYPE_CHECKING:
     from planner.language.functions import CallContext, Function
     from planner.vocabulary.address import InstanceKey, ModuleAddress
 
-Operation: TypeAlias = Literal["plan", "plan-destroy", "apply", "destroy", "validate", "console", "import"]
-
 
 class Surroundings(Protocol):
     """What expressions ask of the walk (planner.evaluation.context.EvaluationContext)."""
 
-    operation: Operation
+    operation: Walk
     schemas: Schemas
     workspace: str
     deprecations: bool
@@ -125,7 +124,7 @@ class ModuleScope(Scope):
             return found
         from planner.language.functions import lookup
 
-        if name.removeprefix("core::") == "plantimestamp" and self.module.context.operation == "console":
+        if name.removeprefix("core::") == "plantimestamp" and self.module.context.operation == "eval":
             return None  # there is no plan
         return lookup(name)
 

@@ -15,6 +15,7 @@ from planner.config.references import Ref, parse_reference
 from planner.config.variables import RootVariable
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.evaluation.context import ModuleInstance
+from planner.evaluation.watched import watched
 from planner.explain.origins import (
     Given,
     Path,
@@ -33,7 +34,6 @@ from planner.language.functions import lookup
 from planner.model.plan import OutputChange, Plan, ResourceChange
 from planner.model.sources import CommandLine, StateEntry
 from planner.plan.decision_sources import decision_source, output_source
-from planner.plan.triggers import watched
 from planner.programs.actions import does
 from planner.syntax.chains import Chain, chains
 from planner.syntax.nodes import GetAttr, GetIndex, Traversal

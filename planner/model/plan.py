@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
 from planner.state.model import InstanceKey, State, same_managed
 from planner.values.value import Value
+from planner.vocabulary.walks import Mode
 
 Action: TypeAlias = str
 """`no-op`, or one that rules/shared/action_classes.dl has steps for; planner.programs.actions says what each does"""
-Mode: TypeAlias = Literal["normal", "destroy", "refresh-only"]
 
 
 @frozen(eq=False)

@@ -89,7 +89,8 @@ def _guard(made: Made[Start], told: Told) -> PolicyGuard | None:
 
 
 def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Told) -> Applied:
-    from planner.apply.walk import ApplyOptions, apply_walk
+    from planner.apply.walk import apply_walk
+    from planner.apply.work import ApplyOptions
     from planner.documents.plan_file import stale
 
     plan, start, store = made.plan, made.loaded, made.loaded.store

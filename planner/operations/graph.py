@@ -17,6 +17,7 @@ from planner.plan.moves import apply_moves
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.told import Told
+from planner.vocabulary.walks import walk_of
 
 
 def graph(
@@ -35,9 +36,7 @@ def graph(
     told = Told()
     with told.until_an_error():
         start = load_stored(options, told)
-        walk = "apply" if kind == "apply" else "plan"
-        if kind == "plan-destroy" or options.mode == "destroy":
-            walk = graphs.DESTROY_WALKS[walk]
+        walk = walk_of("apply" if kind == "apply" else "plan", "destroy" if kind == "plan-destroy" else options.mode)
         state = start.state
         if as_planned:
             state = apply_moves(start.config, state).state

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.operations.options import UNLIMITED, Limits
 from planner.operations.schema_table import SchemaTable
 from planner.vocabulary.diagnostic import Failure, has_errors
+from planner.vocabulary.walks import Walk, walk_of
 
 if TYPE_CHECKING:
     from planner.datalog.engine.fact_base import FactBase
@@ -17,12 +18,9 @@ if TYPE_CHECKING:
     from planner.state.model import State
     from planner.vocabulary.address import Address
 
-DESTROY_WALKS = {"plan": "plan-destroy", "apply": "destroy"}
-"""what a walk is called that destroys everything"""
-
 
 def graph_facts(
-    walk: str,
+    walk: Walk,
     loaded: Loaded[Any],
     state: State,
     limits: Limits = UNLIMITED,
@@ -81,7 +79,7 @@ def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: 
     return made[imports][1]
 
 
-def build(walk: str, loaded: Loaded[Any], state: State, limits: Limits = UNLIMITED) -> Graph:
+def build(walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMITED) -> Graph:
     """The graph of one walk. Raises Failure when it cannot be walked."""
     return walkable(graph_facts(walk, loaded, state, limits), loaded)
 
@@ -100,14 +98,12 @@ def walkable(facts: FactBase, loaded: Loaded[Any]) -> Graph:
 
 def apply_facts(plan: Plan, loaded: Loaded[Any], asked_about: Iterable[str] = ()) -> FactBase:
     """What the graph rules read to apply a plan; `loaded` is what it was made from."""
-    walk = "destroy" if plan.mode == "destroy" else "apply"
-    return graph_facts(walk, loaded, plan.prior_state, _limits(plan), plan.changes, asked_about)
+    return graph_facts(walk_of("apply", plan.mode), loaded, plan.prior_state, _limits(plan), plan.changes, asked_about)
 
 
 def planning_facts(plan: Plan, loaded: Loaded[Any], asked_about: Iterable[str] = ()) -> FactBase:
     """What the graph rules read to make a plan again that is there; `loaded` is what it was made from."""
-    walk = DESTROY_WALKS["plan"] if plan.mode == "destroy" else "plan"
-    return graph_facts(walk, loaded, plan.prior_state, _limits(plan), (), asked_about)
+    return graph_facts(walk_of("plan", plan.mode), loaded, plan.prior_state, _limits(plan), (), asked_about)
 
 
 def _limits(plan: Plan) -> Limits:

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from planner.model.plan import Mode
+from planner.vocabulary.walks import Mode
 
 
 @frozen

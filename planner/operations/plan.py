@@ -18,6 +18,7 @@ from planner.operations.validate import validate_loaded
 from planner.support.signals import STOP
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.told import Told
+from planner.vocabulary.walks import Walk
 
 if TYPE_CHECKING:
     from planner.config.variables import RootVariable
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 Start: TypeAlias = Stored[OperationOptions]
 """what planning starts from, beside the values of variables"""
 Variables: TypeAlias = "dict[str, RootVariable]"
-BuildGraph: TypeAlias = "Callable[[Start, str, State], Graph]"
+BuildGraph: TypeAlias = "Callable[[Start, Walk, State], Graph]"
 L = TypeVar("L", bound=Loaded[OperationOptions], covariant=True)
 
 
@@ -114,7 +115,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Tol
         is_checked = True
         told.check(validate_loaded(start, graph))
 
-    def build_graph(start: Start, walk: str, state: State) -> Graph:
+    def build_graph(start: Start, walk: Walk, state: State) -> Graph:
         graph = build(walk, start, state, options.limits)
         if not is_checked:
             check(graph)
@@ -215,13 +216,13 @@ def plan_options(start: Start) -> PlanOptions:
 
     options = start.options
     return PlanOptions(
-        options.mode,
-        options.refresh,
-        options.targets,
-        options.excludes,
-        options.replace,
-        options.parallelism,
-        start.workspace,
+        mode=options.mode,
+        refresh=options.refresh,
+        targets=options.targets,
+        excludes=options.excludes,
+        replace=options.replace,
+        parallelism=options.parallelism,
+        workspace=start.workspace,
         stop=STOP,
         offline=options.offline,
         pending_states=options.pending_states,

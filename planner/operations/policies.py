@@ -12,6 +12,7 @@ from planner.operations.plan import L, Made
 from planner.operations.plan_files import planned
 from planner.support.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, Failure
+from planner.vocabulary.walks import walk_of
 
 if TYPE_CHECKING:
     from planner.model.graph import Graph
@@ -114,7 +115,7 @@ def plan_graph(made: Made[L]) -> Graph:
     known = loaded.derived.plan_graph
     if known is not None and not plan.targets and not plan.excludes:
         return known
-    return graphs.build("plan-destroy" if plan.mode == "destroy" else "plan", loaded, plan.prior_state)
+    return graphs.build(walk_of("plan", plan.mode), loaded, plan.prior_state)
 
 
 def _record(files: Files, overrides: dict[str, str], verdict: Verdict) -> PolicyRecord:

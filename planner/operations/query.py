@@ -20,6 +20,7 @@ from planner.operations.plan_files import Unstored, planned
 from planner.operations.storing import load_stored
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.told import Told
+from planner.vocabulary.walks import walk_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,7 +191,7 @@ def _ground(
         from planner.plan.moves import apply_moves
 
         start = load_stored(options, told)
-        walk = graphs.DESTROY_WALKS["plan"] if kind == "plan-destroy" or options.mode == "destroy" else "plan"
+        walk = walk_of("plan", "destroy" if kind == "plan-destroy" else options.mode)
         moved = apply_moves(start.config, start.state).state
         return _Ground(graphs.graph_facts(walk, start, moved, options.limits)), []
     return None, told
@@ -333,7 +334,7 @@ def _ask_graph(
 
     is_blast = verb_of(expression) == "blast"
     if is_blast and not asked.kind and made is None:
-        asked = evolve(asked, kind="plan-destroy" if options.mode == "destroy" else "plan")
+        asked = evolve(asked, kind=walk_of("plan", options.mode))
     ground, problems = _ground(options, asked, made, is_blast)
     if ground is None:
         return Answers(), problems

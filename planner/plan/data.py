@@ -4,33 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.evaluation.conditions import RuleResult
+from planner.evaluation.bodies import path_name
+from planner.evaluation.data import data_configuration, read_data, report_to_check
 from planner.evaluation.instance import Instance
-from planner.evaluation.objects import object_id, write_object
-from planner.evaluation.provider_diagnostics import in_body
+from planner.evaluation.objects import write_object
 from planner.evaluation.schema_marks import marked_by_schema
-from planner.language.decode import decode_block
 from planner.plan.decide import Decision, Facts, decide, rows
-from planner.plan.managed import ephemeral_problems, path_name, self_references
 from planner.programs.actions import does
 from planner.provider import remote_state
 from planner.provider.propose import planned_unknown_object
 from planner.values.paths import apply_marks, marked_paths, unknown_paths
 from planner.values.settled import unknown_as_null
 from planner.values.value import Null, Value, is_wholly_known, unmark_deep
-from planner.vocabulary.address import join
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
-    from planner.evaluation.configuration_walk import ConfigurationWalk
-    from planner.plan.walk import PlanWalk
+    from planner.plan.work import PlanWork
 
 
-def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
+def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     """Read a data source, or plan to read it while applying. Raises Failure."""
     assert it.decl is not None
     assert it.objects is not None
-    problems = self_references(walk, it) or walk.conditions(it, "precondition")
+    problems = walk.self_references(it) or walk.conditions(it, "precondition")
     if has_errors(problems):
         return problems
     config = data_configuration(it, problems)
@@ -74,7 +70,7 @@ def plan_data(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     return problems + walk.conditions(it, "postcondition", seen)
 
 
-def readiness(walk: PlanWalk, it: Instance, config: Value) -> Facts:
+def readiness(walk: PlanWork, it: Instance, config: Value) -> Facts:
     """Facts about whether a data source or an ephemeral resource can be read or opened now."""
     facts: Facts = {}
     if not is_wholly_known(config):
@@ -87,7 +83,7 @@ def readiness(walk: PlanWalk, it: Instance, config: Value) -> Facts:
     return facts
 
 
-def _changing_state(walk: PlanWalk, it: Instance, config: Value) -> str:
+def _changing_state(walk: PlanWork, it: Instance, config: Value) -> str:
     """What is about to change the state that a terraform_remote_state reads, "" for nothing."""
     if not walk.options.pending_states or not it.provider.is_inline or it.type != remote_state.NAME:
         return ""
@@ -101,44 +97,13 @@ def _settled(value: Value) -> Value:
     return apply_marks(plain, marked_paths(value))
 
 
-def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:
-    """What the provider reads, with the configuration's marks; None when it cannot."""
-    plain = unmark_deep(config)[0]
-    problems = in_body(it.provider.validate_resource("data", it.type, plain), it.body, it.address)
-    if has_errors(problems):
-        return None, problems
-    walk.hooks.apply_start(it.address, "read")
-    answer = it.provider.read_data(it.type, plain, walk.meta(it))
-    problems += in_body(answer.diagnostics, it.body, it.address)
-    value = answer.value
-    if not has_errors(problems) and (value.__class__ is Null or not is_wholly_known(value)):
-        detail = f"The provider {it.configuration} gave no complete object for {it.address}."
-        problems.append(error("provider.invalid_object", "Provider produced invalid object", detail))
-    if has_errors(problems):
-        return None, problems
-    value = apply_marks(value, marked_paths(config))
-    walk.hooks.apply_complete(it.address, "read", object_id(value))
-    return value, problems
-
-
-def data_configuration(it: Instance, problems: list[Diagnostic]) -> Value:
-    """The configuration of an instance, with marks. Raises Failure with all problems so far."""
-    assert it.decl is not None
-    config, found = decode_block(it.decl.body, it.schema.block, it.scope)
-    problems += [d.at(it.address) for d in found]
-    problems += ephemeral_problems(it, config)
-    if has_errors(problems):
-        raise Failure(problems)
-    return config
-
-
 def _planned(it: Instance, config: Value) -> Value:
     """The object as far as the configuration tells, with the marks of that."""
     planned = planned_unknown_object(it.schema.block, unmark_deep(config)[0])
     return apply_marks(planned, marked_paths(config))
 
 
-def _record(walk: PlanWalk, it: Instance, planned: Value, facts: Facts, decision: Decision) -> None:
+def _record(walk: PlanWork, it: Instance, planned: Value, facts: Facts, decision: Decision) -> None:
     """What is read while applying is a change; of the rest the plan only keeps why it was read now."""
     if not does(decision.action, "changes"):
         walk.record.decided(rows(it.address, facts))
@@ -154,17 +119,3 @@ def _record(walk: PlanWalk, it: Instance, planned: Value, facts: Facts, decision
             undecided=decision.undecided,
         )
     )
-
-
-def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, found: list[Diagnostic]) -> list[Diagnostic]:
-    """A data source of a check that cannot be read fails the check, not the plan."""
-    assert it.module is not None
-    config_address = join(str(it.module.address.config), f"check.{check}")
-    address = join(it.module_text, f"check.{check}")
-    if has_errors(found):
-        message = "; ".join(d.summary for d in found if d.is_error)
-        result = RuleResult("fail", message)
-    else:
-        result = RuleResult("pass")
-    walk.checks.report("check", config_address, address, "data", 0, result)
-    return [warning(d.code, d.summary, d.detail, d.subject, address=d.address, is_check=True) for d in found]

@@ -22,10 +22,10 @@ from planner.values.value import Null, Value, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
 
 if TYPE_CHECKING:
-    from planner.plan.walk import PlanWalk
+    from planner.plan.work import PlanWork
 
 
-def plan_orphan(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
+def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     """Plan the end of an object whose instance is not declared. Raises Failure."""
     if it.mode != "managed":
         walk.record.refreshed.remove_object(it.resource_address, it.key)
@@ -51,7 +51,7 @@ def plan_orphan(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     return problems
 
 
-def plan_deposed(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
+def plan_deposed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     """Plan the end of a deposed object. Raises Failure."""
     current, problems = read_current(walk, it)
     if current is not None and walk.options.refresh and walk.options.mode != "destroy":
@@ -61,7 +61,7 @@ def plan_deposed(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     return problems
 
 
-def plan_destroy(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
+def plan_destroy(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     """Plan the end of an object because the plan destroys everything. Raises Failure."""
     if it.mode != "managed":
         facts: Facts = {"destroy_requested": (), "exists": ()}
@@ -72,7 +72,7 @@ def plan_destroy(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
     return problems + _end(walk, it, current, {"destroy_requested": ()}, warns=False)
 
 
-def _end(walk: PlanWalk, it: Instance, current: RemoteObject | None, facts: Facts, warns: bool) -> list[Diagnostic]:
+def _end(walk: PlanWork, it: Instance, current: RemoteObject | None, facts: Facts, warns: bool) -> list[Diagnostic]:
     if it.is_offline:
         facts["unasked"] = ()
     if current is not None:
@@ -115,7 +115,7 @@ def _end(walk: PlanWalk, it: Instance, current: RemoteObject | None, facts: Fact
 
 
 def _change(
-    walk: PlanWalk,
+    walk: PlanWork,
     it: Instance,
     action: Action,
     reason: str,
@@ -138,7 +138,7 @@ def _change(
     )
 
 
-def _why_orphaned(walk: PlanWalk, it: Instance, facts: Facts) -> None:
+def _why_orphaned(walk: PlanWork, it: Instance, facts: Facts) -> None:
     """Facts about why nothing declares the instance."""
     if it.address in walk.record.moves.moves:
         facts["moved_here"] = ()

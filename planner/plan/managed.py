@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from planner.config.model import ResourceDecl
-from planner.config.references import Ref, parse_reference
+from planner.evaluation.bodies import ephemeral_problems, extend, path_name
 from planner.evaluation.ignore import ignore_changes
 from planner.evaluation.instance import Instance
 from planner.evaluation.objects import RemoteObject
-from planner.evaluation.provider_diagnostics import in_body, place
+from planner.evaluation.provider_diagnostics import in_body
 from planner.evaluation.schema_marks import (
     combined_marks,
     is_write_only,
@@ -20,36 +18,30 @@ from planner.evaluation.schema_marks import (
     sensitive_paths,
     without_write_only,
 )
+from planner.evaluation.watched import watched
 from planner.language.decode import decode_block
 from planner.model.plan import Importing, ResourceChange
 from planner.plan.decide import Facts, derive, rows
 from planner.plan.generation import generate
 from planner.plan.lifecycle import decided, keeps_object
 from planner.plan.refresh import import_object, read_current, refreshed, settle_dependencies
-from planner.plan.triggers import seen, watched
+from planner.plan.triggers import seen
 from planner.programs.actions import does
 from planner.provider.conformity import plan_problems
 from planner.provider.interface import PlanAnswer, PlanRequest
 from planner.provider.propose import proposed_new
-from planner.syntax.body import BlockSchema as BlockHeader
-from planner.syntax.body import BodySchema
-from planner.syntax.references import variables
-from planner.values.convert import path_text
 from planner.values.operations import same_value
 from planner.values.paths import apply_marks, get, marked_paths
-from planner.values.schema import BlockSchema
-from planner.values.value import EPHEMERAL, Null, Unknown, Value, type_of, unmark_deep
-from planner.vocabulary.address import InstanceKey
+from planner.values.value import Null, Unknown, Value, type_of, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.vocabulary.span import Span
 
 if TYPE_CHECKING:
-    from planner.plan.walk import PlanWalk
+    from planner.plan.work import PlanWork
 
 
-def plan_managed(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
+def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     """Plan an instance that the configuration declares. Raises Failure."""
-    problems = self_references(walk, it)
+    problems = walk.self_references(it)
     if problems:
         return problems
     facts: Facts = {"desired": ()}
@@ -95,7 +87,7 @@ def plan_managed(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
 # ---------------------------------------------------------------- the object as it will be
 
 
-def _nothing_but(walk: PlanWalk, it: Instance, current: RemoteObject, generated: str) -> ResourceChange:
+def _nothing_but(walk: PlanWork, it: Instance, current: RemoteObject, generated: str) -> ResourceChange:
     """A change that only carries generated configuration that does not do."""
     value = without_write_only(current.value, it.schema.block)
     return walk.record.change_of(
@@ -108,7 +100,7 @@ def _nothing_but(walk: PlanWalk, it: Instance, current: RemoteObject, generated:
     )
 
 
-def _without_plan(walk: PlanWalk, it: Instance, current: RemoteObject | None) -> list[Diagnostic]:
+def _without_plan(walk: PlanWork, it: Instance, current: RemoteObject | None) -> list[Diagnostic]:
     assert it.objects is not None
     problems = walk.conditions(it, "precondition")
     if current is None:
@@ -125,7 +117,7 @@ def _missing(it: Instance) -> Value:
 
 
 def _plan(
-    walk: PlanWalk, it: Instance, current: RemoteObject | None, problems: list[Diagnostic], facts: Facts
+    walk: PlanWork, it: Instance, current: RemoteObject | None, problems: list[Diagnostic], facts: Facts
 ) -> tuple[ResourceChange, Value, list[Diagnostic]]:
     """The change of an instance of which some facts are known, its planned object with marks, and why it must not
     happen. Raises Failure with all problems so far."""
@@ -250,7 +242,7 @@ def with_marks(it: Instance, planned: Value, config_marks: list[Any]) -> Value:
     return apply_marks(planned, marks) if marks else planned
 
 
-def _triggers(walk: PlanWalk, it: Instance) -> tuple[tuple[str, str, str], ...]:
+def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
     """What the elements of replace_triggered_by name, up to the first one that changes. Raises Failure."""
     assert it.decl is not None
     assert it.module is not None
@@ -267,7 +259,7 @@ def _triggers(walk: PlanWalk, it: Instance) -> tuple[tuple[str, str, str], ...]:
     return tuple(sorted(rows))
 
 
-def _describe(walk: PlanWalk, it: Instance, current: RemoteObject | None, facts: Facts) -> None:
+def _describe(walk: PlanWork, it: Instance, current: RemoteObject | None, facts: Facts) -> None:
     """Facts that do not come from comparing values."""
     assert it.decl is not None
     if current is not None:
@@ -323,58 +315,4 @@ def _same(a: Value, b: Value) -> bool:
     return a is b or (same_value(a, b) and (a.__class__ is not Null or a.type == b.type))
 
 
-def path_name(path: Iterable[tuple[str, Any]]) -> str:
-    return path_text(tuple(path))
-
-
-def extend(problems: list[Diagnostic], found: list[Diagnostic]) -> None:
-    """Add what was found; errors end the work on this instance."""
-    problems += found
-    if has_errors(found):
-        raise Failure(list(problems))
-
-
 # ---------------------------------------------------------------- configuration of an instance
-
-
-def self_references(walk: PlanWalk, it: Instance) -> list[Diagnostic]:
-    """References of the resource's own body to itself, which have no value yet."""
-    if it.decl is None or not walk.may_mention_itself(it.config_address):
-        return []
-    found = walk.self_references.get(it.decl)
-    if found is None:
-        found = walk.self_references[it.decl] = list(_self_references(it.decl, it.schema.block))
-    # The resource as a whole and the instance are both out of bounds; without a key they have one name.
-    return [problem for own in (None, it.key) for key, problem in found if key == own]
-
-
-def _self_references(decl: ResourceDecl, schema: BlockSchema) -> Iterator[tuple[InstanceKey, Diagnostic]]:
-    blocks = (*(BlockHeader(name) for name in schema.blocks), BlockHeader("dynamic", ("type",)))
-    content, _ = decl.body.partial_content(BodySchema(dict.fromkeys(schema.attributes, False), blocks))
-    own = (*(a.expr for a in content.attributes.values()), *(block.body for block in content.blocks))
-    for node in (node for part in own for node in variables(part)):
-        ref = parse_reference(node)
-        if isinstance(ref, Ref) and ref.kind == "resource" and ref.name == decl.key:
-            detail = f"{decl.key} refers to itself, but its own attributes are only known once it is planned."
-            span = Span(decl.block.source, ref.start, ref.end)
-            yield ref.key, error("plan.self_reference", "Self-referential block", detail, span)
-
-
-def ephemeral_problems(it: Instance, config: Value) -> list[Diagnostic]:
-    """Ephemeral values in arguments of an instance that would be stored."""
-    assert it.decl is not None
-    return ephemeral_values(it.decl, it.schema.block, config, it.address)
-
-
-def ephemeral_values(decl: ResourceDecl, schema: BlockSchema, config: Value, address: str) -> list[Diagnostic]:
-    """Ephemeral values in arguments that would be stored."""
-    if schema.ephemeral or decl.mode == "ephemeral":
-        return []
-    problems = []
-    for path, marks in marked_paths(config):
-        if EPHEMERAL in marks and not is_write_only(schema, path):
-            detail = f"{path_name(path)} would be stored, so its value must not be ephemeral."
-            span = place(decl.body, path[:1])
-            summary = "Ephemeral value used in non-ephemeral context"
-            problems.append(error("plan.ephemeral_value", summary, detail, span, address=address))
-    return problems

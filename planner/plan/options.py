@@ -6,14 +6,13 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from planner.model.plan import Mode
-from planner.walk.work import StopSignal
+from planner.evaluation.walking import WalkOptions
+from planner.vocabulary.walks import Mode, Walk, walk_of
 
 
-@frozen(eq=False)
-class PlanOptions:
+@frozen(eq=False, kw_only=True)
+class PlanOptions(WalkOptions):
     """`refresh`: read every object before planning. `targets`, `excludes` and `replace` are addresses as given.
-    `parallelism`: how many provider calls at a time, `provider_limits`: how many of one provider (by source address).
     `timestamp`: RFC 3339, UTC; "" for now."""
 
     mode: Mode = "normal"
@@ -21,13 +20,7 @@ class PlanOptions:
     targets: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
     replace: tuple[str, ...] = ()
-    parallelism: int = 10
-    workspace: str = "default"
     timestamp: str = ""
-    stop: StopSignal = field(factory=StopSignal)
-    provider_limits: Mapping[str, int] = field(factory=dict)
-    sequential: bool = False
-    """one thing at a time on one thread, for debugging"""
     generate_to: str = ""
     """the file for generated configuration"""
     generated: frozenset[str] = frozenset()
@@ -38,6 +31,11 @@ class PlanOptions:
     """no provider is asked, so that nothing is told of refreshing"""
     pending_states: Mapping[str, str] = field(factory=dict)
     """states that something else is about to change (`planner.state.identity`), with what that is"""
+
+    @property
+    def walk(self) -> Walk:
+        """What the graph of this plan is called."""
+        return walk_of("plan", self.mode)
 
     @property
     def is_lenient(self) -> bool:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.config.model import OutputDecl, Reference
-from planner.config.references import BadReference, parse_reference
+from planner.config.model import OutputDecl
 from planner.evaluation.conditions import check_rule
 from planner.evaluation.context import ModuleInstance, output_marks
-from planner.evaluation.scope import ModuleScope
-from planner.language.evaluate import try_evaluate
+from planner.evaluation.outputs import evaluate_output
 from planner.model.plan import Action, OutputChange
 from planner.plan.decide import Facts, derive, rows
 from planner.plan.record import PlanRecord
@@ -17,9 +15,6 @@ from planner.programs.actions import NO_OP, does
 from planner.state.model import OutputState, State
 from planner.values.operations import same_value
 from planner.values.value import (
-    EPHEMERAL,
-    SENSITIVE,
-    Marked,
     Null,
     Value,
     is_wholly_known,
@@ -29,14 +24,13 @@ from planner.values.value import (
     unmark_deep,
 )
 from planner.vocabulary.address import join
-from planner.vocabulary.diagnostic import Diagnostic, Failure, Severity, error, has_errors
-from planner.vocabulary.span import Span
+from planner.vocabulary.diagnostic import Diagnostic, Severity, has_errors
 
 if TYPE_CHECKING:
-    from planner.plan.walk import PlanWalk
+    from planner.plan.work import PlanWork
 
 
-def plan_output(walk: PlanWalk, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
+def plan_output(walk: PlanWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
     """Evaluate an output of one module instance; in the root module plan its change."""
     decl = module.config.outputs[name]
     address = join(module.text, f"output.{name}")
@@ -57,55 +51,6 @@ def plan_output(walk: PlanWalk, module: ModuleInstance, name: str, config_addres
     else:
         _plan_root(walk.record, walk.state, decl, value)
     return problems
-
-
-def evaluate_output(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, list[Diagnostic]]:
-    """The value of an output, and what is wrong with it or with handing it out."""
-    value, problems = try_evaluate(decl.value.node, module.scope, decl.value.source)
-    problems = problems + depends_on_problems(decl.depends_on, module.scope)
-    is_root = module.parent is None
-    marks = unmark_deep(value)[1]
-    if decl.ephemeral and is_root:
-        detail = "Outputs of the root module are stored, so they cannot be ephemeral."
-        problems.append(error("plan.ephemeral_output", "Invalid output configuration", detail, decl.span))
-    if (is_wholly_known(value) or value.__class__ is Marked) and EPHEMERAL in marks and not decl.ephemeral:
-        detail = f"The value is ephemeral, so the output {decl.name} must be declared with ephemeral = true."
-        summary = "Output does not allow ephemeral value"
-        problems.append(error("plan.ephemeral_output", summary, detail, decl.value.span))
-    elif is_root and SENSITIVE in marks and not decl.sensitive:
-        detail = (
-            f"The output {decl.name} contains sensitive data. Declare it with sensitive = true, to confirm that it is "
-            "to be exported."
-        )
-        problems.append(error("plan.sensitive_output", "Output refers to sensitive values", detail, decl.span))
-    return value, problems
-
-
-def depends_on_problems(references: tuple[Reference, ...], scope: ModuleScope) -> list[Diagnostic]:
-    """What is wrong with the elements of a depends_on argument."""
-    problems: list[Diagnostic] = []
-    for reference in references:
-        ref = parse_reference(reference.node)
-        if isinstance(ref, BadReference):
-            span = Span(reference.source, ref.start, ref.end)
-            problems.append(error("plan.bad_reference", ref.summary, ref.detail, span))
-            continue
-        rest = ref.rest
-        if rest:
-            span = Span(reference.source, rest[0].start, rest[-1].end)
-            detail = "depends_on names whole objects, not their attributes."
-            problems.append(error("plan.depends_on", "Invalid depends_on reference", detail, span))
-        if not problems:  # whether there is such an object is asked until the first mistake
-            problems += _resolve(reference, scope)
-    return problems
-
-
-def _resolve(reference: Reference, scope: ModuleScope) -> list[Diagnostic]:
-    try:
-        scope.resolve(reference.node, reference.source)
-    except Failure as failure:
-        return failure.diagnostics
-    return []
 
 
 # ---------------------------------------------------------------- root outputs

@@ -24,9 +24,10 @@ from planner.plan.options import PlanOptions
 from planner.plan.walk import plan_walk
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.walks import Walk
 from planner.walk.hooks import Hooks
 
-BuildGraph: TypeAlias = Callable[[str, State], Graph]
+BuildGraph: TypeAlias = Callable[[Walk, State], Graph]
 """the graph of a walk (`plan` or `plan-destroy`) over a state whose objects have moved; raises Failure"""
 
 
@@ -75,15 +76,14 @@ def _make(
         if problems:
             return None, problems
         plan, problems = plan_walk(
-            build_graph("plan-destroy", moves.state), config, moves, variables, schemas, options, hooks
+            build_graph(options.walk, moves.state), config, moves, variables, schemas, options, hooks
         )
         return (evolve(plan, previous_state=refreshed.previous_state) if plan else None), problems
     moves = apply_moves(config, state)
     problems = check_targets(moves, options.targets, options.excludes)
     if problems:
         return None, problems
-    walk = "plan-destroy" if options.mode == "destroy" else "plan"
-    return plan_walk(build_graph(walk, moves.state), config, moves, variables, schemas, options, hooks)
+    return plan_walk(build_graph(options.walk, moves.state), config, moves, variables, schemas, options, hooks)
 
 
 def _warnings(config: Config, variables: Mapping[str, RootVariable], options: PlanOptions) -> list[Diagnostic]:

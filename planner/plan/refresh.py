@@ -24,10 +24,10 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.provider_address import parse_provider_configuration
 
 if TYPE_CHECKING:
-    from planner.plan.walk import PlanWalk
+    from planner.plan.work import PlanWork
 
 
-def read_current(walk: PlanWalk, it: Instance) -> tuple[RemoteObject | None, list[Diagnostic]]:
+def read_current(walk: PlanWork, it: Instance) -> tuple[RemoteObject | None, list[Diagnostic]]:
     """The recorded object, upgraded; None when there is none. Raises Failure when it cannot be read."""
     record = walk.record.refreshed.object(it.resource_address, it.key, it.deposed)
     if record is None:
@@ -44,7 +44,7 @@ def read_current(walk: PlanWalk, it: Instance) -> tuple[RemoteObject | None, lis
     return current, problems
 
 
-def _moved_from(walk: PlanWalk, it: Instance) -> tuple[str, str] | None:
+def _moved_from(walk: PlanWork, it: Instance) -> tuple[str, str] | None:
     """Provider and type that the object was of when a moved block has brought it here from another type."""
     move = walk.record.moves.moves.get(it.address)
     if move is None or move.implied:
@@ -55,7 +55,7 @@ def _moved_from(walk: PlanWalk, it: Instance) -> tuple[str, str] | None:
     return (source, before.type) if (source, before.type) != (now, it.type) else None
 
 
-def refreshed(walk: PlanWalk, it: Instance, current: RemoteObject, problems: list[Diagnostic]) -> RemoteObject | None:
+def refreshed(walk: PlanWork, it: Instance, current: RemoteObject, problems: list[Diagnostic]) -> RemoteObject | None:
     """The object as its provider finds it now, with its record in the refreshed state; None when it is gone. The
     provider's warnings are added to `problems`. Raises Failure."""
     record = _with_lifecycle(walk, it, current.record)
@@ -84,7 +84,7 @@ def refreshed(walk: PlanWalk, it: Instance, current: RemoteObject, problems: lis
     return found
 
 
-def refresh(walk: PlanWalk, it: Instance, known: RemoteObject, problems: list[Diagnostic]) -> RemoteObject | None:
+def refresh(walk: PlanWork, it: Instance, known: RemoteObject, problems: list[Diagnostic]) -> RemoteObject | None:
     """Ask the provider for the object. Raises Failure."""
     value, record = known.value, known.record
     if not walk.options.offline:
@@ -109,7 +109,7 @@ def refresh(walk: PlanWalk, it: Instance, known: RemoteObject, problems: list[Di
     return RemoteObject(fresh, write_object(fresh, it.schema, record, **more), answer.identity)
 
 
-def import_object(walk: PlanWalk, it: Instance, target: ImportTarget) -> RemoteObject:
+def import_object(walk: PlanWork, it: Instance, target: ImportTarget) -> RemoteObject:
     """The object that is to be imported, read and put into the refreshed state. Raises Failure."""
     id = target.shown
     walk.hooks.import_planned(it.address, id)
@@ -136,7 +136,7 @@ def import_object(walk: PlanWalk, it: Instance, target: ImportTarget) -> RemoteO
     return imported
 
 
-def _with_lifecycle(walk: PlanWalk, it: Instance, record: ObjectState) -> ObjectState:
+def _with_lifecycle(walk: PlanWork, it: Instance, record: ObjectState) -> ObjectState:
     """The record with what the configuration says now about replacing and destroying."""
     if it.decl is None or it.deposed or it.is_orphan:
         return record
@@ -146,13 +146,13 @@ def _with_lifecycle(walk: PlanWalk, it: Instance, record: ObjectState) -> Object
     return evolve(record, create_before_destroy=first, skip_destroy=kept)
 
 
-def _with_dependencies(walk: PlanWalk, it: Instance, record: ObjectState) -> ObjectState:
+def _with_dependencies(walk: PlanWork, it: Instance, record: ObjectState) -> ObjectState:
     """Until something is applied the object depends on what it was made after and on what it refers to now."""
     wanted = walk.dependencies(it.node).union(record.dependencies)
     return record if len(wanted) == len(set(record.dependencies)) else evolve(record, dependencies=wanted)
 
 
-def settle_dependencies(walk: PlanWalk, it: Instance, current: RemoteObject) -> None:
+def settle_dependencies(walk: PlanWork, it: Instance, current: RemoteObject) -> None:
     """Nothing will be applied, so the dependencies are those of the configuration from now on."""
     wanted, recorded = walk.dependencies(it.node), current.record.dependencies
     if len(wanted) != len(recorded) or not wanted.holds(recorded):

@@ -10,13 +10,13 @@ from attrs import frozen
 from planner.config.model import ResourceDecl
 from planner.evaluation.configuration_walk import relation
 from planner.evaluation.context import ModuleInstance
-from planner.evaluation.ephemeral import plan_ephemeral
 from planner.evaluation.instance import Instance
 from planner.evaluation.repetition import Repetition, expand
 from planner.facts.instances import declared_instance, recorded_instance
 from planner.model.graph import Node
 from planner.plan.data import plan_data
 from planner.plan.departing import plan_deposed, plan_destroy, plan_orphan
+from planner.plan.ephemeral import plan_ephemeral
 from planner.plan.managed import plan_managed
 from planner.plan.own_references import Waits, waiting_instances
 from planner.plan.targets import InstanceLimits, command_line
@@ -28,9 +28,9 @@ from planner.vocabulary.shell import option
 from planner.walk.work import WorkResult
 
 if TYPE_CHECKING:
-    from planner.plan.walk import PlanWalk
+    from planner.plan.work import PlanWork
 
-InstanceWork = Callable[["PlanWalk", Instance], list[Diagnostic]]
+InstanceWork = Callable[["PlanWork", Instance], list[Diagnostic]]
 
 
 @frozen(eq=False)
@@ -50,8 +50,10 @@ def _declared(decl: ResourceDecl, modules: Iterable[ModuleInstance]) -> list[str
 class ResourceVertices:
     """The work on vertices about resources of a plan walk."""
 
-    def __init__(self, walk: PlanWalk) -> None:
+    def __init__(self, walk: PlanWork) -> None:
         self.walk = walk
+        self.tasks: dict[str, InstanceTask] = {}
+        """the work on instances that became vertices of their own"""
         command = command_line("plan", walk.options.targets, walk.options.excludes)
         named = {row[0] for row in relation(walk.graph, "named")} if walk.graph.database is not None else None
         self._limits = InstanceLimits(command, named)
@@ -121,7 +123,7 @@ class ResourceVertices:
                     failed.add(it.address)
             else:
                 name = f"{it.address} (orphan)" if it.is_orphan else it.address
-                self.walk.tasks[name] = task
+                self.tasks[name] = task
                 children[name] = waits.get(it.address, ())
         if children and has_errors(problems):
             children = {}

@@ -28,10 +28,10 @@ from planner.vocabulary.nearest import nearest
 from planner.vocabulary.shell import option
 
 if TYPE_CHECKING:
-    from planner.plan.walk import PlanWalk
+    from planner.plan.work import PlanWork
 
 
-def unmatched(walk: PlanWalk) -> list[Diagnostic]:
+def unmatched(walk: PlanWork) -> list[Diagnostic]:
     """Warnings for addresses of -target, -exclude and -replace that no instance of the configuration or of the state
     has. Blocks whose instances are not known, because the plan leaves them out, may have any."""
     options = walk.options
@@ -39,8 +39,7 @@ def unmatched(walk: PlanWalk) -> list[Diagnostic]:
     asked += [("replace", text) for text in options.replace]
     if not asked or options.before_destroy:
         return []
-    kind = "plan-destroy" if options.mode == "destroy" else "plan"
-    facts = FactBuilder(command_line(kind, options.targets, options.excludes, options.replace))
+    facts = FactBuilder(command_line(options.walk, options.targets, options.excludes, options.replace))
     _declared(walk, facts)
     _recorded(walk, facts)
     derived = evaluate(limit_program(), facts.build(), ["unmatched", "walked", "unexpanded"])
@@ -61,7 +60,7 @@ def unmatched(walk: PlanWalk) -> list[Diagnostic]:
     return problems
 
 
-def _declared(walk: PlanWalk, facts: FactBuilder) -> None:
+def _declared(walk: PlanWork, facts: FactBuilder) -> None:
     """The instances of the configuration, and the blocks of which some are not known."""
     for config in walk.config.root.walk():
         modules = walk.context.instances(config.path)
@@ -77,7 +76,7 @@ def _declared(walk: PlanWalk, facts: FactBuilder) -> None:
                 facts.add("unexpanded", object, source=decl.span)
 
 
-def _recorded(walk: PlanWalk, facts: FactBuilder) -> None:
+def _recorded(walk: PlanWork, facts: FactBuilder) -> None:
     for resource, instance in walk.state.instances():
         address = parse_resource_instance(resource.address + format_key(instance.key))
         recorded_instance(facts, str(address), str(address.config))

@@ -8,39 +8,32 @@ gets is not decided here but by the rules of rules/plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from planner.config.model import Config, ResourceDecl
+from planner.config.model import Config, ModuleConfig, ResourceDecl
 from planner.config.variables import RootVariable
-from planner.evaluation.configuration_walk import ConfigurationWalk, module_path, provider_configurations, relation
-from planner.evaluation.imports import Imports
-from planner.evaluation.instance import Instance
-from planner.evaluation.objects import StateObjects
+from planner.evaluation.configuration_walk import ConfigurationWalk
 from planner.evaluation.schemas import Schemas
-from planner.evaluation.scope import Operation
+from planner.evaluation.walking import module_path
 from planner.model.graph import Graph, Node
 from planner.model.plan import Plan, ResourceChange
 from planner.plan.decide import Facts
 from planner.plan.moves import MoveResults, blocked_warning, check_moves
 from planner.plan.options import PlanOptions
 from planner.plan.outputs import plan_destroyed_output, plan_output
-from planner.plan.record import PlanRecord
-from planner.plan.resources import InstanceTask, ResourceVertices
+from planner.plan.resources import ResourceVertices
 from planner.plan.unmatched import unmatched
-from planner.state.model import InstanceKey
+from planner.plan.work import PlanWork
 from planner.support.collector import collector_paused
 from planner.support.later import Later
-from planner.values.value import Null, Value
-from planner.vocabulary.address import AddressError, join, parse_resource_instance
+from planner.values.schema import BlockSchema
+from planner.values.value import Null, Value, is_null
+from planner.vocabulary.address import AddressError, join
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.walk.hooks import Hooks
-from planner.walk.machine import Machine
-from planner.walk.pool import walk_pool
-from planner.walk.sequential import walk_sequentially
-from planner.walk.slots import Limits
-from planner.walk.work import NOTHING, WorkResult
+from planner.walk.work import WorkResult
 
 
 def plan_walk(
@@ -62,8 +55,14 @@ def plan_walk(
             walk.take_apart()
 
 
-class PlanWalk(ConfigurationWalk):
-    """Everything that the work on vertices shares."""
+class PlanWalk(PlanWork):
+    """The work on the vertices of a plan graph."""
+
+    WORK: ClassVar[Mapping[str, str]] = {
+        **ConfigurationWalk.WORK,
+        **{kind: kind for kind in ("output", "output_destroy", "check_report", "resource")},
+        **dict.fromkeys(("orphan", "deposed", "plan_destroy"), "departing"),
+    }
 
     def __init__(
         self,
@@ -75,54 +74,14 @@ class PlanWalk(ConfigurationWalk):
         options: PlanOptions,
         hooks: Hooks,
     ) -> None:
-        operation: Operation = "plan-destroy" if options.mode == "destroy" else "plan"
-        self.timestamp = options.timestamp or _now()
-        objects = StateObjects(moves.state, schemas)
-        super().__init__(
-            graph, config, operation, variables, schemas, objects, options.workspace, self.timestamp, hooks
-        )
-        self.options = options
-        self.is_lenient = options.is_lenient
-        self.state = moves.state
-        self.record = PlanRecord(moves)
-        self.imports = Imports(self.context)
-        self.replace = frozenset(options.replace)
-        self.self_references: dict[ResourceDecl, list[tuple[InstanceKey, Diagnostic]]] = {}
-        self.tasks: dict[str, InstanceTask] = {}
-        self.configurations = provider_configurations(graph)
-        self.own_references: dict[str, list[str]] = {}
-        for resource, target in sorted(relation(graph, "mentions_itself")):
-            self.own_references.setdefault(resource, []).append(target)
-        self.replacement_first = {row[0] for row in relation(graph, "replacement_first")}
-        self._waits: dict[str, list[str]] = {}
-        for resource, dependency in sorted(relation(graph, "data_waits")):
-            self._waits.setdefault(resource, []).append(dependency)
+        super().__init__(graph, config, moves, variables, schemas, options, hooks)
         self.resources = ResourceVertices(self)
 
     # ---------------------------------------------------------------- the whole
 
     def plan(self) -> tuple[Plan | None, list[Diagnostic]]:
-        machine = Machine(self.graph.reduced or self.graph.edges)
-        self.options.stop.listen(self.providers.stop)
-        try:
-            if self.options.sequential:
-                result = walk_sequentially(machine, self, self.options.stop)
-            else:
-                self.hooks.walk_start("plan", machine.size)
-                progress = self.hooks.walk_progress
-                limits = Limits(self.options.provider_limits, self.provider_of)
-                result = walk_pool(machine, self, self.options.parallelism, self.options.stop, progress, limits)
-        finally:
-            self.hooks.walk_complete()
-            self.options.stop.forget(self.providers.stop)
-            left_open = self.opened.close_all()
-            self.providers.close_all()
-        problems = [*result.diagnostics, *left_open]
-        if result.on_cycle:
-            detail = f"These wait for one another: {', '.join(result.on_cycle)}."
-            problems.append(error("plan.cycle", "Cycle", detail))
-        if result.stopped:
-            problems.append(error("plan.interrupted", "Execution halted", "Planning was interrupted before its end."))
+        interrupted = error("plan.interrupted", "Execution halted", "Planning was interrupted before its end.")
+        problems = self.drive("plan", interrupted)
         missing = self.imports.missing()
         if missing:
             return None, missing
@@ -133,10 +92,6 @@ class PlanWalk(ConfigurationWalk):
             problems += blocked_warning(self.record.moves)
             problems += unmatched(self)
         return self._plan(has_errors(problems)), problems
-
-    def take_apart(self) -> None:
-        super().take_apart()
-        del self.resources
 
     def _plan(self, errored: bool) -> Plan:
         options = self.options
@@ -175,11 +130,9 @@ class PlanWalk(ConfigurationWalk):
     def is_inline(self, node: str) -> bool:
         if self.opened.has(node):
             return False
-        task = self.tasks.get(node)
+        task = self.resources.tasks.get(node)
         if task is not None:
             return task.instance.provider.is_inline
-        if self.graph.nodes[node].kind not in _ASKS_PROVIDER:
-            return True
         source = self.provider_of(node)
         try:
             return not source or self.schemas.provider(source).is_inline
@@ -187,8 +140,7 @@ class PlanWalk(ConfigurationWalk):
             return True
 
     def provider_of(self, node: str) -> str:
-        """The source address of the provider that the work on a vertex asks, "" for none."""
-        task = self.tasks.get(node)
+        task = self.resources.tasks.get(node)
         if task is None and self.graph.nodes[node].kind not in _ASKS_PROVIDER:
             return ""
         configuration = task.instance.configuration if task is not None else self.configurations.get(node, node)
@@ -198,15 +150,8 @@ class PlanWalk(ConfigurationWalk):
             return ""
 
     def run(self, node: str) -> WorkResult:
-        task = self.tasks.get(node)
-        if task is not None:
-            return WorkResult(tuple(task.run(self, task.instance)))
-        vertex = self.graph.nodes[node]
-        work = _WORK.get(vertex.kind)
-        answer = work(self, vertex) if work is not None else NOTHING
-        if isinstance(answer, WorkResult):
-            return answer
-        return WorkResult(tuple(answer)) if answer else NOTHING
+        task = self.resources.tasks.get(node)
+        return super().run(node) if task is None else WorkResult(tuple(task.run(self, task.instance)))
 
     # ---------------------------------------------------------------- outputs
 
@@ -236,21 +181,6 @@ class PlanWalk(ConfigurationWalk):
     def departing(self, node: Node) -> list[Diagnostic]:
         return self.resources.departing(node)
 
-    def may_mention_itself(self, resource: str) -> bool:
-        """Whether anything that a resource says, even in depends_on, names the resource itself."""
-        return resource in self.own_references or self.graph.database is None
-
-    def changes_before(self, it: Instance) -> tuple[tuple[str, str, str], ...]:
-        """What is planned for resources that a data source has to wait for: (resource, action, where)."""
-        own = parse_resource_instance(it.config_address).module
-        found = set()
-        for resource in self._waits.get(it.config_address, ()):
-            is_near = parse_resource_instance(resource).module == own
-            for action, module in self.record.pending(resource):
-                place = "here" if module == it.module_text else "beside" if is_near else "elsewhere"
-                found.add((resource, action, place))
-        return tuple(sorted(found))
-
 
 # ---------------------------------------------------------------- helpers
 
@@ -269,31 +199,5 @@ def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) ->
     return found
 
 
-def _now() -> str:
-    from time import gmtime, strftime
-
-    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime())
-
-
 _ASKS_PROVIDER = frozenset(("orphan", "deposed", "plan_destroy", "provider"))
 """kinds of vertices, apart from resource instances, whose work may ask a provider"""
-
-_WORK: dict[str, Callable[[PlanWalk, Node], WorkResult | list[Diagnostic]]] = {
-    "root_variable": PlanWalk.root_variable,
-    "module_variable": PlanWalk.module_variable,
-    "variable_reference": PlanWalk.variable_reference,
-    "local": PlanWalk.local,
-    "output": PlanWalk.output,
-    "output_destroy": PlanWalk.output_destroy,
-    "module_expand": PlanWalk.module_expand,
-    "provider": PlanWalk.provider,
-    "provider_close": PlanWalk.provider_close,
-    "check_report": PlanWalk.check_report,
-    "check_expand": PlanWalk.check_expand,
-    "resource": PlanWalk.resource,
-    "resource_close": PlanWalk.resource_close,
-    "orphan": PlanWalk.departing,
-    "deposed": PlanWalk.departing,
-    "plan_destroy": PlanWalk.departing,
-}
-"""what to do at each kind of vertex; at the others there is nothing to do"""

@@ -6,8 +6,8 @@ good. Bodies are read through their schemas and shown to their providers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Mapping
+from typing import ClassVar, Protocol
 
 from planner.config.connection import connection_schema
 from planner.config.joined_body import OverriddenBody
@@ -15,11 +15,13 @@ from planner.config.lint import lint_discarded, may_discard
 from planner.config.model import CheckRule, Config, ImportDecl, ModulePath, Provisioner, ResourceDecl
 from planner.config.reading import Piece, Problems
 from planner.config.variables import finalize
+from planner.evaluation.bodies import ephemeral_values
 from planner.evaluation.conditions import check_rule
 from planner.evaluation.configure import ConfiguredProviders
 from planner.evaluation.context import EvaluationContext, ModuleInstance, declared_marks
 from planner.evaluation.ignore import reference_path
 from planner.evaluation.imports import identity_type, import_id, import_identity
+from planner.evaluation.outputs import depends_on_problems, evaluate_output
 from planner.evaluation.provider_diagnostics import in_body
 from planner.evaluation.repetition import (
     NO_REPETITION,
@@ -34,26 +36,22 @@ from planner.evaluation.schemas import Schemas
 from planner.evaluation.scope import ModuleScope
 from planner.evaluation.static_references import traversal_problems
 from planner.evaluation.variables import check_validations, deprecated_argument, evaluate_local
+from planner.evaluation.walking import VertexWalk, module_path
+from planner.evaluation.watched import watched
 from planner.language.decode import decode_block
 from planner.language.evaluate import try_evaluate
 from planner.language.scope import Scope
 from planner.model.graph import Graph, Node
-from planner.plan.managed import ephemeral_values
-from planner.plan.outputs import depends_on_problems, evaluate_output
-from planner.plan.triggers import watched
 from planner.provider.interface import AttributeDiagnostic, ResourceSchema
 from planner.syntax.nodes import GetAttr, GetIndex, Traversal
 from planner.values.convert import ConversionError, convert
 from planner.values.schema import BlockSchema, implied_type
 from planner.values.types import BOOL
 from planner.values.value import Unknown, Value, mark, unmark_deep
-from planner.vocabulary.address import join, parse_module
+from planner.vocabulary.address import join
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Span
-from planner.walk.machine import Machine
-from planner.walk.sequential import walk_sequentially
-from planner.walk.work import NOTHING, WorkResult
 
 
 class Provisioners(Protocol):
@@ -77,13 +75,28 @@ def validate_walk(
 ) -> list[Diagnostic]:
     """Everything that is wrong, vertex by vertex. `provisioners`: without them they are not looked at."""
     walk = ValidateWalk(graph, config, schemas, workspace, provisioners)
-    found = list(walk_sequentially(Machine(graph.reduced or graph.edges), walk).diagnostics)
-    walk.context.take_apart()
-    return found
+    problems = walk.run_all()
+    walk.take_apart()
+    return problems
 
 
-class ValidateWalk:
-    """The work on the vertices of a validation graph (planner.walk.work.Work)."""
+class ValidateWalk(VertexWalk):
+    """The work on the vertices of a validation graph."""
+
+    WORK: ClassVar[Mapping[str, str]] = {
+        kind: kind
+        for kind in (
+            "root_variable",
+            "module_variable",
+            "variable_reference",
+            "local",
+            "output",
+            "module_expand",
+            "provider",
+            "check_expand",
+            "resource",
+        )
+    }
 
     def __init__(
         self,
@@ -93,24 +106,15 @@ class ValidateWalk:
         workspace: str,
         provisioners: Provisioners | None,
     ) -> None:
-        self.graph, self.config, self.schemas = graph, config, schemas
+        super().__init__(graph, EvaluationContext(config, "validate", schemas, workspace=workspace))
+        self.config, self.schemas = config, schemas
         self.provisioners = provisioners
-        self.context = EvaluationContext(config, "validate", schemas, workspace=workspace)
         self.providers = ConfiguredProviders(self.context)
         self._arguments: dict[tuple[ModulePath, str], Value] = {}
         self._repeated: dict[int, ModuleScope] = {}  # of each module instance, for its calls
 
-    def is_inline(self, node: str) -> bool:
-        return True
-
-    def run(self, node: str) -> WorkResult:
-        vertex = self.graph.nodes[node]
-        work = _WORK.get(vertex.kind)
-        found = work(self, vertex) if work is not None else None
-        return WorkResult(tuple(found)) if found else NOTHING
-
     def _module(self, node: Node) -> ModuleInstance:
-        return self.context.instances(parse_module(node.module).path)[0]
+        return self.context.instances(module_path(node.module))[0]
 
     # ---------------------------------------------------------------- values
 
@@ -178,7 +182,7 @@ class ValidateWalk:
         return problems + found
 
     def module_expand(self, node: Node) -> list[Diagnostic]:
-        *above, name = parse_module(node.module).path
+        *above, name = module_path(node.module)
         parent = self.context.instances(tuple(above))[0]
         call = parent.config.calls[name]
         self.context.expand_module(parent, name, SINGLE)
@@ -386,17 +390,3 @@ def _ignored(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
             where = Span(decl.block.source, label.start, label.end) if label is not None else decl.span
             problems.append(warning("plan.redundant_ignore", "Redundant ignore_changes element", detail, where))
     return problems
-
-
-_WORK: dict[str, Callable[[ValidateWalk, Node], list[Diagnostic]]] = {
-    "root_variable": ValidateWalk.root_variable,
-    "module_variable": ValidateWalk.module_variable,
-    "variable_reference": ValidateWalk.variable_reference,
-    "local": ValidateWalk.local,
-    "output": ValidateWalk.output,
-    "module_expand": ValidateWalk.module_expand,
-    "provider": ValidateWalk.provider,
-    "check_expand": ValidateWalk.check_expand,
-    "resource": ValidateWalk.resource,
-}
-"""what to do at each kind of vertex; at the others there is nothing to do"""

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from planner.apply.walk import ApplyOptions, Outcome, apply_walk
+from planner.apply.walk import Outcome, apply_walk
+from planner.apply.work import ApplyOptions
 from planner.config.load import load_config
 from planner.config.variables import collect_variables, root_variables
 from planner.datalog.engine.fact_base import FactBuilder

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from applying import World, counts, summaries
 
-from planner.apply.walk import ApplyOptions
+from planner.apply.work import ApplyOptions
 from planner.state.file import state_document
 from planner.state.journal import Journal, read_journal, replayed
 from planner.state.model import State

@@ -27,9 +27,9 @@ from planner.render.view import View
 from planner.vocabulary.diagnostic import has_errors
 
 if TYPE_CHECKING:
-    from planner.model.plan import Mode
     from planner.operations.options import OperationOptions
     from planner.operations.plan import Planned, Start
+    from planner.vocabulary.walks import Mode
 
 USAGE = "[options] [PLAN]"
 HELP = """Plans, shows the plan, asks, and then does what it says. Given a plan file that `planner plan -out`

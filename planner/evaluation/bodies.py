@@ -1,0 +1,81 @@
+"""What the body of a resource must not say, whatever its values are: its own name, or what may not be stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from planner.config.model import ResourceDecl
+from planner.config.references import Ref, parse_reference
+from planner.evaluation.instance import Instance
+from planner.evaluation.provider_diagnostics import place
+from planner.evaluation.schema_marks import is_write_only
+from planner.state.model import InstanceKey
+from planner.syntax.body import BlockSchema as BlockHeader
+from planner.syntax.body import BodySchema
+from planner.syntax.references import variables
+from planner.values.convert import path_text
+from planner.values.paths import marked_paths
+from planner.values.schema import BlockSchema
+from planner.values.value import EPHEMERAL, Value
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.span import Span
+
+
+class SelfReferences:
+    """References of the bodies of resources to the resources themselves, looked for once a block."""
+
+    def __init__(self) -> None:
+        self._of: dict[ResourceDecl, list[tuple[InstanceKey, Diagnostic]]] = {}
+
+    def of(self, it: Instance) -> list[Diagnostic]:
+        """Those of an instance, which have no value yet."""
+        if it.decl is None:
+            return []
+        if it.decl not in self._of:
+            self._of[it.decl] = list(_self_references(it.decl, it.schema.block))
+        # The resource as a whole and the instance are both out of bounds; without a key they have one name.
+        return [problem for own in (None, it.key) for key, problem in self._of[it.decl] if key == own]
+
+
+def path_name(path: Iterable[tuple[str, Any]]) -> str:
+    return path_text(tuple(path))
+
+
+def extend(problems: list[Diagnostic], found: list[Diagnostic]) -> None:
+    """Add what was found; errors end the work on this instance."""
+    problems += found
+    if has_errors(found):
+        raise Failure(list(problems))
+
+
+def _self_references(decl: ResourceDecl, schema: BlockSchema) -> Iterator[tuple[InstanceKey, Diagnostic]]:
+    blocks = (*(BlockHeader(name) for name in schema.blocks), BlockHeader("dynamic", ("type",)))
+    content, _ = decl.body.partial_content(BodySchema(dict.fromkeys(schema.attributes, False), blocks))
+    own = (*(a.expr for a in content.attributes.values()), *(block.body for block in content.blocks))
+    for node in (node for part in own for node in variables(part)):
+        ref = parse_reference(node)
+        if isinstance(ref, Ref) and ref.kind == "resource" and ref.name == decl.key:
+            detail = f"{decl.key} refers to itself, but its own attributes are only known once it is planned."
+            span = Span(decl.block.source, ref.start, ref.end)
+            yield ref.key, error("plan.self_reference", "Self-referential block", detail, span)
+
+
+def ephemeral_problems(it: Instance, config: Value) -> list[Diagnostic]:
+    """Ephemeral values in arguments of an instance that would be stored."""
+    assert it.decl is not None
+    return ephemeral_values(it.decl, it.schema.block, config, it.address)
+
+
+def ephemeral_values(decl: ResourceDecl, schema: BlockSchema, config: Value, address: str) -> list[Diagnostic]:
+    """Ephemeral values in arguments that would be stored."""
+    if schema.ephemeral or decl.mode == "ephemeral":
+        return []
+    problems = []
+    for path, marks in marked_paths(config):
+        if EPHEMERAL in marks and not is_write_only(schema, path):
+            detail = f"{path_name(path)} would be stored, so its value must not be ephemeral."
+            span = place(decl.body, path[:1])
+            summary = "Ephemeral value used in non-ephemeral context"
+            problems.append(error("plan.ephemeral_value", summary, detail, span, address=address))
+    return problems
