@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from planner.config.model import Config, ModuleConfig, ResourceDecl
+from planner.config.model import Config
 from planner.config.variables import RootVariable
 from planner.evaluation.configuration_walk import ConfigurationWalk
 from planner.evaluation.schemas import Schemas
@@ -27,8 +27,7 @@ from planner.plan.unmatched import unmatched
 from planner.plan.work import PlanWork
 from planner.support.collector import collector_paused
 from planner.support.later import Later
-from planner.values.schema import BlockSchema
-from planner.values.value import Null, Value, is_null
+from planner.values.value import Null, Value
 from planner.vocabulary.address import AddressError, join
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.provider_address import parse_provider_configuration

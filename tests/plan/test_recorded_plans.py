@@ -57,7 +57,7 @@ def test_plan(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         for flag in ("target", "exclude", "replace")
     }
     options = PlanOptions(
-        mode,  # type: ignore[arg-type]
+        mode=mode,  # type: ignore[arg-type]
         refresh="-refresh=false" not in given,
         targets=named["target"],
         excludes=named["exclude"],
