@@ -24,7 +24,7 @@ WANTED = (
     "data_waits_for_module",
     "provider_missing",
     "provider_unresolved",
-    "named",
+    "named_in_part",
     "removed_by",
     "order_unknown",
     "order_before",

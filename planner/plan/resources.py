@@ -55,8 +55,10 @@ class ResourceVertices:
         self.tasks: dict[str, InstanceTask] = {}
         """the work on instances that became vertices of their own"""
         command = command_line("plan", walk.options.targets, walk.options.excludes)
-        named = {row[0] for row in relation(walk.graph, "named")} if walk.graph.database is not None else None
-        self._limits = InstanceLimits(command, named)
+        in_part = None
+        if walk.graph.database is not None:
+            in_part = {row[0] for row in relation(walk.graph, "named_in_part")}
+        self._limits = InstanceLimits(command, in_part)
         self._in_state: dict[str, list[ResourceState]] = {}
         for recorded in walk.state.resources.values():
             self._in_state.setdefault(_config_address(recorded), []).append(recorded)

@@ -38,16 +38,17 @@ def addresses(given: Iterable[str]) -> list[Address]:
 class InstanceLimits:
     """What the command line leaves of the instances of single resources.
 
-    `named`: the vertices of the resources that it is about, which alone are asked for; None when that is not known."""
+    `in_part`: the vertices of resources of which it may leave some instances only (`named_in_part`), which alone are
+    asked for; None when that is not known."""
 
-    def __init__(self, command: FactBase, named: Collection[str] | None) -> None:
+    def __init__(self, command: FactBase, in_part: Collection[str] | None) -> None:
         self._command = command
-        self._named = named
+        self._in_part = in_part
         self._is_limited = bool(command.relation("target") or command.relation("exclude"))
 
     def concern(self, node: str) -> bool:
-        """Whether anything names the resource of this vertex; if not, all of its instances take part."""
-        return self._is_limited and (self._named is None or node in self._named)
+        """Whether there is anything to ask about the resource of this vertex; if not, all its instances take part."""
+        return self._is_limited and (self._in_part is None or node in self._in_part)
 
     def facts(self) -> FactBuilder:
         """To add the instances to that the walk has before it."""
