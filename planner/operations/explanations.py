@@ -128,9 +128,10 @@ def relevance_ground(options: OperationOptions, plan_file: str | None = None) ->
     """What the rules derive about what contributed to a plan, in a graph without vertices. None without a plan."""
     from planner.datalog.engine.evaluate import evaluate
     from planner.datalog.engine.fact_base import FactBuilder
+    from planner.facts.relevance import RelevanceFacts
     from planner.facts.unknowns import UnknownFacts
     from planner.model.graph import Graph
-    from planner.plan.relevant import RelevanceFacts, block_lookup, changed_outputs
+    from planner.plan.relevant import block_lookup, changed_outputs
     from planner.programs.rule_programs import relevance_program
 
     answer = planned(options, plan_file)
