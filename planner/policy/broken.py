@@ -2,7 +2,7 @@
 
 A literal that has no value does not hold, and a denial would vanish with it: a size of "large" is not more than 10, a
 sum over it is no number. So for each literal of a rule that may have no value there are rules for `broken`: all other
-literals hold, and this one has no value. They are text of the same language, run and explained by the same engine.
+literals hold, and this one has no value. They are rules of the same language, run and explained by the same engine.
 
 No value has: arithmetic and functions of numbers over what is no number, a division by zero, `to_number` of a text that
 writes none, the same of ranges of addresses, an order between a text and a number, an aggregate over such values, and
@@ -13,7 +13,7 @@ something, whatever their paths: there it chooses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count, islice, product
 
 from attrs import evolve, frozen
@@ -21,6 +21,7 @@ from attrs import evolve, frozen
 from planner.datalog.front.checks import bound_names
 from planner.datalog.front.functions import FUNCTIONS
 from planner.datalog.front.literals import atoms, inner_variables, names, outer_names, renamed
+from planner.datalog.front.made import call, compared, constant, counted, holds, joined, variable
 from planner.datalog.front.model import Predicate, Rule
 from planner.datalog.front.types import RuleTypes
 from planner.policy.values import VALUES
@@ -33,7 +34,6 @@ from planner.syntax.rule_syntax import (
     Term,
     Test,
     Variable,
-    quote,
 )
 
 SEEKING = frozenset(("before", "after", "before_last", "after_last", "replace", "substring"))
@@ -47,13 +47,13 @@ MOST_VARIANTS = 64
 
 @frozen
 class Flaw:
-    """`texts`: literals that say together that something has no value. `needed`: the variables that must have values
-    before. `told`: names of what the user should know of, with the variables that have it then. `nothing_in`: an
+    """`parts`: literals that say together that something has no value. `needed`: the variables that must have values
+    before. `told`: names of what the user should know of, with the terms that have it then. `nothing_in`: an
     aggregate that this says has nothing to choose from: no unknown value may come to it."""
 
-    texts: tuple[str, ...]
+    parts: tuple[Literal, ...]
     needed: frozenset[str]
-    told: tuple[tuple[str, str], ...] = ()
+    told: tuple[tuple[str, Term], ...] = ()
     nothing_in: Aggregate | None = None
 
 
@@ -145,12 +145,12 @@ class Flaws:
             if literal.operator not in ("=", "!=") and (len(bases) > 1 or "any" in bases):
                 before, (left, right) = self._plain((literal.left, literal.right))
                 if not names(literal) & self.chosen:
-                    yield _flaw(names(literal), *before, f"incomparable({left}, {right})")
+                    yield _flaw(names(literal), *before, holds("incomparable", left, right))
         elif isinstance(literal, Test):
             for argument in literal.arguments if literal.function != "undefined" else ():
                 yield from self._of_term(argument, narrowed)
                 if literal.function in RANGES and isinstance(argument, Variable):
-                    yield _flaw(names(literal), f"not is_cidr({argument})")
+                    yield _flaw(names(literal), holds("is_cidr", argument, negated=True))
         elif isinstance(literal, Aggregate):
             yield from self._of_aggregate(literal, narrowed)
 
@@ -169,20 +169,19 @@ class Flaws:
         if term.function in SEEKING:
             for argument, base in unsure:
                 inner, (plain,) = self._plain((argument,))
-                yield _flaw(names(term), *inner, f"not is_{base}({plain})")
+                yield _flaw(names(term), *inner, holds(f"is_{base}", plain, negated=True))
         elif unsure or term.function in PARTIAL:
-            made = Call(term.function, arguments, term.start, term.end)
-            yield _flaw(names(term), *before, f"undefined({made})")
+            yield _flaw(names(term), *before, holds("undefined", call(term.function, *arguments)))
 
-    def _plain(self, terms: tuple[Term, ...]) -> tuple[list[str], tuple[Term, ...]]:
+    def _plain(self, terms: tuple[Term, ...]) -> tuple[list[Literal], tuple[Term, ...]]:
         """The terms with a variable in the place of each computation, and the literals that give those values."""
-        before: list[str] = []
+        before: list[Literal] = []
         found: list[Term] = []
         for term in terms:
             if isinstance(term, Call):
-                name = f"Inner{next(self.numbers)}"
-                before.append(f"{name} = {term}")
-                found.append(Variable(name, term.start, term.end))
+                inner = variable(f"Inner{next(self.numbers)}")
+                before.append(compared(inner, "=", term))
+                found.append(inner)
             else:
                 found.append(term)
         return before, tuple(found)
@@ -198,45 +197,41 @@ class Flaws:
         try:
             for i, part in enumerate(body):
                 for flaw in self._of(part, known):
-                    others = [str(x) for x in body[:i] + body[i + 1 :] if self._stands(x, body, part)]
+                    others = [x for x in body[:i] + body[i + 1 :] if self._stands(x, body, part)]
                     yield self._within(needed, others, flaw, inner)
             if literal.expression is None:
                 return
             term = renamed(literal.expression, inner)
-            texts = list(map(str, body))
             for flaw in self._of_term(term, known):
-                yield self._within(needed, texts, flaw, inner)
+                yield self._within(needed, body, flaw, inner)
             before, (plain,) = self._plain((term,))
             base = self._base(term, known)
-            told = ((str(literal.expression), str(plain)),)
+            told = ((str(literal.expression), plain),)
+            is_number, is_symbol = (holds(name, plain) for name in ("is_number", "is_symbol"))
+            no_number, no_symbol = (holds(name, plain, negated=True) for name in ("is_number", "is_symbol"))
             if base == "any" and literal.function == "sum":
-                yield Flaw((*texts, *before, f"not is_number({plain})"), frozenset(needed), told)
+                yield Flaw((*body, *before, no_number), frozenset(needed), told)
             elif base == "any":
-                tests = (f"not is_number({plain})", f"not is_symbol({plain})")
-                yield Flaw((*texts, *before, *tests), frozenset(needed), told)
-                within = ", ".join([*texts, *before])
-                counts = [f"Kinds{next(self.numbers)}" for _ in range(2)]
-                kinds = (f"is_number({plain})", f"is_symbol({plain})")
-                mixed = (
-                    part
-                    for name, test in zip(counts, kinds, strict=True)
-                    for part in (f"{name} = count : {{ {within}, {test} }}", f"{name} > 0")
-                )
+                yield Flaw((*body, *before, no_number, no_symbol), frozenset(needed), told)
+                mixed: list[Literal] = []
+                for kind in (is_number, is_symbol):
+                    name = f"Kinds{next(self.numbers)}"
+                    mixed += [counted(name, (*body, *before, kind)), compared(variable(name), ">", constant(0))]
                 yield _flaw(needed, *mixed)
-            reads = {atom.predicate for atom, _ in atoms(literal.body)}
+            reads = {read.predicate for read, _ in atoms(literal.body)}
             if literal.function != "sum" and self.is_verdict and reads & (VALUES | {"prior"}):
                 name = f"Rows{next(self.numbers)}"
-                empty = _flaw(needed, f"{name} = count : {{ {', '.join(texts)} }}", f"{name} = 0")
+                empty = _flaw(needed, counted(name, body), compared(variable(name), "=", constant(0)))
                 yield evolve(empty, nothing_in=literal)
         finally:
             self.types = types
 
     @staticmethod
-    def _within(needed: set[str], others: list[str], flaw: Flaw, inner: dict[str, str]) -> Flaw:
+    def _within(needed: set[str], others: Sequence[Literal], flaw: Flaw, inner: dict[str, str]) -> Flaw:
         """A flaw within braces, whose variables have other names outside."""
         plain = {new: old for old, new in inner.items()}
-        told = tuple((plain.get(name, name), variable) for name, variable in flaw.told)
-        return Flaw((*others, *flaw.texts), frozenset(needed), told)
+        told = tuple((plain.get(name, name), term) for name, term in flaw.told)
+        return Flaw((*others, *flaw.parts), frozenset(needed), told)
 
     def _stands(self, literal: Literal, body: tuple[Literal, ...], flawed: Literal) -> bool:
         """Whether a literal within braces can be asked without the flawed one."""
@@ -245,8 +240,8 @@ class Flaws:
         return names(literal) <= bound_names(rest, given | self.outer, self.outer)
 
 
-def _flaw(needed: set[str], *texts: str) -> Flaw:
-    return Flaw(texts, frozenset(needed), tuple((name, name) for name in sorted(needed)))
+def _flaw(needed: set[str], *parts: Literal) -> Flaw:
+    return Flaw(parts, frozenset(needed), tuple((name, variable(name)) for name in sorted(needed)))
 
 
 def _of_all_paths(rule: Rule) -> set[str]:
@@ -266,33 +261,34 @@ def _of_all_paths(rule: Rule) -> set[str]:
 
 
 def broken_rules(
-    rule: Rule, predicates: Mapping[str, Predicate], sure: Callable[[Literal], Iterator[str]], is_verdict: bool
-) -> Iterator[tuple[str, str, list[str]]]:
+    rule: Rule, predicates: Mapping[str, Predicate], sure: Callable[[Literal], Iterator[Literal]], is_verdict: bool
+) -> Iterator[tuple[str, tuple[Term, ...], list[Literal]]]:
     """(reason, arguments of the head, body) of the rules for `broken` that go with a rule. `sure` gives the literal,
     and what says that it certainly holds."""
     seen = set()
+    nothing = constant("")
     for found in Flaws(rule, predicates, is_verdict).broken():
         head = rule.head.arguments
-        code = quote(rule.head.predicate)
+        code: Term = constant(rule.head.predicate)
         if is_verdict:
-            code = str(head[0]) if names(head[0]) <= found.bound else quote("")
-            address = str(head[1]) if names(head[1]) <= found.bound else quote("")
+            code = head[0] if names(head[0]) <= found.bound else nothing
+            address = head[1] if names(head[1]) <= found.bound else nothing
         else:
-            about = head[0] if head and isinstance(head[0], Variable) and names(head[0]) <= found.bound else None
-            address = str(about) if about is not None else quote("")
-        told = enumerate(found.flaws[0].told)
-        values = " ++ ".join(f'"{" and" if i else ""} {name} is " ++ {_short(v)}' for i, (name, v) in told)
-        message = quote(f"cannot be decided: {found.text} has no value" + (" where" if values else ""))
-        message += f" ++ {values}" if values else ""
-        body = [text for literal in found.kept for text in sure(literal)]
-        body += [text for flaw in found.flaws for text in flaw.texts]
-        body += [t for flaw in found.flaws if flaw.nothing_in for t in [*sure(flaw.nothing_in)][1:]]
-        key = (code, address, tuple(body))
+            is_about = head and isinstance(head[0], Variable) and names(head[0]) <= found.bound
+            address = head[0] if is_about else nothing
+        values: list[Term] = []
+        for name, term in found.flaws[0].told:
+            values += [constant(f"{' and' if values else ''} {name} is "), _short(term)]
+        message = constant(f"cannot be decided: {found.text} has no value{' where' if values else ''}")
+        body = [part for literal in found.kept for part in sure(literal)]
+        body += [part for flaw in found.flaws for part in flaw.parts]
+        body += [part for flaw in found.flaws if flaw.nothing_in for part in [*sure(flaw.nothing_in)][1:]]
+        key = (str(code), str(address), tuple(map(str, body)))
         if key not in seen:
             seen.add(key)
             reason = found.text.replace("{", "(").replace("}", ")")  # braces are for variables
-            yield f"{reason} has no value", f"{code}, {address}, {message}", body
+            yield f"{reason} has no value", (code, address, joined(message, *values)), body
 
 
-def _short(name: str) -> str:
-    return f"substring(to_symbol({name}), 0, 60)"
+def _short(term: Term) -> Term:
+    return call("substring", call("to_symbol", term), constant(0), constant(60))

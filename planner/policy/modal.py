@@ -36,6 +36,19 @@ from attrs import frozen
 from planner.datalog.engine.program import Program
 from planner.datalog.front.checks import bound_names
 from planner.datalog.front.literals import atoms, inner_variables, names, outer_names
+from planner.datalog.front.made import (
+    MadeFile,
+    absent,
+    anything,
+    atom,
+    call,
+    compared,
+    constant,
+    counted,
+    holds,
+    joined,
+    variable,
+)
 from planner.datalog.front.model import Predicate, Rule
 from planner.policy.broken import broken_rules
 from planner.policy.values import VALUES
@@ -46,17 +59,19 @@ from planner.syntax.rule_syntax import (
     Constant,
     Literal,
     Negation,
+    RuleFile,
     Term,
     Test,
     Variable,
     Wildcard,
-    quote,
 )
 from planner.vocabulary.diagnostic import Diagnostic, error
 
 LOST = "(known after apply)"
 """stands in a column whose value is not known; text of a configuration that reads like this is taken for it, which errs
 to the same side"""
+FILE = "policies"
+"""the name of the file of rewritten rules"""
 VERDICTS = ("deny", "warn")
 MOST_VARIANTS = 256
 Choice: TypeAlias = tuple[Any, ...]
@@ -65,11 +80,11 @@ Choice: TypeAlias = tuple[Any, ...]
 
 @frozen
 class Modal:
-    """The rewritten rules as the text of a rule file. `could` has the name of could_p for every p that reads values;
+    """The rewritten rules as a file. `could` has the name of could_p for every p that reads values;
     `doubts` the names of doubt_N; `broken` the predicate (code, address, message) of what has no value, "" where
     everything has one."""
 
-    text: str
+    file: RuleFile
     could: dict[str, str]
     doubts: tuple[str, ...]
     broken: str = ""
@@ -121,9 +136,10 @@ class _Rewriter:
         self.could = {p: self._free(f"could_{p}") for p in sorted(self.dependent)}
         self.lost_columns: dict[str, set[int]] = {p: set() for p in self.dependent}
         self.doubts: dict[str, int] = {}
-        self.lines: list[str] = []
+        self.rules: list[tuple[str, str, Atom, Sequence[Literal]]] = []
+        """name, reason, head and body of what is made"""
         self.numbers = count(1)
-        self._doubted: dict[int, tuple[str, set[str]]] = {}
+        self._doubted: dict[int, tuple[Atom, set[str]]] = {}
         self.broken = self._free("broken")
         self.verdicts = program.needed(VERDICTS)
 
@@ -143,54 +159,41 @@ class _Rewriter:
                 self.problems.append(error("policy.native", "Operator over unknown values", detail, predicate.span))
         while True:  # until no head loses a further column
             before = {p: set(columns) for p, columns in self.lost_columns.items()}
-            self.doubts, self.lines, self.numbers, self._doubted = {}, [], count(1), {}
+            self.doubts, self.rules, self.numbers, self._doubted = {}, [], count(1), {}
             for rule in rules:
                 self._rule(rule)
             if self.problems:
                 return None
             if before == self.lost_columns:
                 break
-        declared = [*map(self._declaration, self._users()), *map(self._could_declaration, sorted(self.dependent))]
-        declared += [
-            f"/// {name}: unknown values could change an aggregate.\n"
-            f".decl {name}({', '.join(f'c{i}: any' for i in range(arity))})\n.output {name}"
-            for name, arity in self.doubts.items()
-        ]
-        broken = (
-            self.broken if any(line.partition("\n")[2].startswith(f"{self.broken}(") for line in self.lines) else ""
-        )
+        file = MadeFile(FILE)
+        for predicate in self._users():
+            columns = [(c.name, c.type.base) for c in predicate.columns]
+            kind = "input" if predicate.is_input else "output"
+            file.declare(predicate.name, columns, predicate.doc, kind, predicate.operator or "", predicate.inputs)
+        for name in sorted(self.dependent):
+            columns = [(c.name, "any") for c in self.program.predicates[name].columns]
+            could = self.could[name]
+            file.declare(could, columns[:2] if name in VERDICTS else columns, f"{could}: {name} could come to hold.")
+        for name, arity in self.doubts.items():
+            columns = [(f"c{i}", "any") for i in range(arity)]
+            file.declare(name, columns, f"{name}: unknown values could change an aggregate.")
+        broken = self.broken if any(head.predicate == self.broken for _, _, head, _ in self.rules) else ""
         if broken:
-            declared.append(
-                f"/// {broken}: a computation of a policy has no value.\n"
-                f".decl {broken}(code: any, address: any, message: any)\n.output {broken}"
-            )
-        return Modal("\n".join([*declared, *self.lines]) + "\n", self.could, tuple(self.doubts), broken)
-
-    # -------- declarations
+            columns = [("code", "any"), ("address", "any"), ("message", "any")]
+            file.declare(broken, columns, f"{broken}: a computation of a policy has no value.")
+        for made in self.rules:
+            file.rule(*made)
+        return Modal(file.file(), self.could, tuple(self.doubts), broken)
 
     def _users(self) -> list[Predicate]:
         return [p for p in self.program.predicates.values() if not p.is_core]
 
-    def _declaration(self, predicate: Predicate) -> str:
-        columns = ", ".join(f"{c.name}: {c.type.base}" for c in predicate.columns)
-        doc = "\n".join(f"/// {line}" for line in predicate.doc.splitlines())
-        if predicate.operator is not None:
-            return f"{doc}\n.native {predicate.name}({columns}) = {predicate.operator}({', '.join(predicate.inputs)})"
-        directive = "input" if predicate.is_input else "output"
-        return f"{doc}\n.decl {predicate.name}({columns})\n.{directive} {predicate.name}"
-
-    def _could_declaration(self, name: str) -> str:
-        predicate = self.program.predicates[name]
-        width = 2 if name in VERDICTS else predicate.arity
-        columns = ", ".join(f"{c.name}: any" for c in predicate.columns[:width])
-        could = self.could[name]
-        return f"/// {could}: {name} could come to hold.\n.decl {could}({columns})\n.output {could}"
-
     # -------- rules
 
     def _rule(self, rule: Rule) -> None:
-        sure = [text for literal in rule.body for text in self._sure(rule, literal)]
-        self._emit(rule.name, rule.reason, str(rule.head), sure)
+        sure = [part for literal in rule.body for part in self._sure(rule, literal)]
+        self.rules.append((rule.name, rule.reason, rule.head, sure))
         head = rule.head.predicate
         self._broken(rule)
         if head not in self.dependent:
@@ -201,17 +204,19 @@ class _Rewriter:
             self.problems.append(error("policy.unknowns", "Rule with too many unknowns", detail, rule.span))
             return
         arguments = rule.head.arguments[:2] if head in VERDICTS else rule.head.arguments
-        for i, variant in enumerate(dict.fromkeys(map(_Variant.key, variants)), 1):
-            body, bound = variant
-            shown = []
+        unlike: dict[Any, _Variant] = {}
+        for variant in variants:
+            unlike.setdefault(variant.key(), variant)
+        for i, variant in enumerate(unlike.values(), 1):
+            shown: list[Term] = []
             for column, argument in enumerate(arguments):
-                if names(argument) <= set(bound):
-                    shown.append(str(argument))
+                if names(argument) <= variant.bound:
+                    shown.append(argument)
                 else:
-                    shown.append(quote_lost())
+                    shown.append(_lost())
                     self.lost_columns[head].add(column)
-            text = f"{self.could[head]}({', '.join(shown)})"
-            self._emit(f"{rule.name} (could {i})", _reason(rule.reason, set(bound)), text, list(body))
+            reason = _reason(rule.reason, variant.bound)
+            self.rules.append((f"{rule.name} (could {i})", reason, atom(self.could[head], *shown), variant.body))
 
     def _broken(self, rule: Rule) -> None:
         """What of the rule may have no value (see broken.py)."""
@@ -220,53 +225,48 @@ class _Rewriter:
             return
         found = broken_rules(rule, predicates, lambda x: self._sure(rule, x), rule.head.predicate in VERDICTS)
         for i, (reason, head, body) in enumerate(found, 1):
-            self._emit(f"{rule.name} (broken {i})", reason, f"{self.broken}({head})", body)
-
-    def _emit(self, name: str, reason: str, head: str, body: Sequence[str]) -> None:
-        tail = f" :- {', '.join(dict.fromkeys(body))}" if body else ""
-        reason = f" @reason({quote(reason)})" if reason else ""
-        self.lines.append(f"@name({quote(name)}){reason}\n{head}{tail}.")
+            self.rules.append((f"{rule.name} (broken {i})", reason, atom(self.broken, *head), body))
 
     # -------- what certainly holds
 
-    def _sure(self, rule: Rule, literal: Literal) -> Iterator[str]:
+    def _sure(self, rule: Rule, literal: Literal) -> Iterator[Literal]:
         if isinstance(literal, Negation):
             yield from self._surely_absent(literal)
             return
-        yield str(literal)
+        yield literal
         if isinstance(literal, Aggregate) and self._reads_values((literal,)):
-            yield f"not {self._doubt(rule, literal)[0]}"
+            yield absent(self._doubt(rule, literal)[0])
 
-    def _surely_absent(self, literal: Negation) -> Iterator[str]:
-        atom = literal.atom
-        if atom.predicate in VALUES:
-            yield str(literal)
-            yield from self._uncovered(atom)
-        elif atom.predicate in self.dependent:
-            arguments = list(map(str, atom.arguments))
-            could = self.could[atom.predicate]
-            if atom.predicate in VERDICTS:
-                yield f"not {could}({', '.join(arguments[:2])})"
+    def _surely_absent(self, literal: Negation) -> Iterator[Literal]:
+        read = literal.atom
+        if read.predicate in VALUES:
+            yield literal
+            yield from self._uncovered(read)
+        elif read.predicate in self.dependent:
+            could = self.could[read.predicate]
+            if read.predicate in VERDICTS:
+                yield absent(atom(could, *read.arguments[:2]))
                 return
-            for chosen in self._lost_sets(atom):
-                shown = [quote_lost() if i in chosen else a for i, a in enumerate(arguments)]
-                yield f"not {could}({', '.join(shown)})"
+            for chosen in self._lost_sets(read):
+                shown = [_lost() if i in chosen else a for i, a in enumerate(read.arguments)]
+                yield absent(atom(could, *shown))
         else:
-            yield str(literal)
+            yield literal
 
-    def _uncovered(self, atom: Atom) -> Iterator[str]:
+    def _uncovered(self, read: Atom) -> Iterator[Literal]:
         """That no unknown value lies at or above the path of an atom."""
-        address, path = self.place(atom)
+        address, path = self.place(read)
         if isinstance(path, Wildcard):
-            yield f"not maybe({address}, _, _)"
+            yield absent(atom("maybe", *address, anything(), anything()))
             return
         number = next(self.numbers)
-        yield f"Covering{number} = count : {{ maybe({address}, _, Begin{number}), {_begins(path, f'Begin{number}')} }}"
-        yield f"Covering{number} = 0"
+        begin, covering = variable(f"Begin{number}"), f"Covering{number}"
+        yield counted(covering, (atom("maybe", *address, anything(), begin), _begins(path, begin)))
+        yield compared(variable(covering), "=", constant(0))
 
-    def place(self, atom: Atom) -> tuple[str, Term]:
-        """Of an atom about a value, the text of whose it is, and the path."""
-        return ", ".join(map(str, atom.arguments[: self.keys])), atom.arguments[self.keys]
+    def place(self, read: Atom) -> tuple[tuple[Term, ...], Term]:
+        """Of an atom about a value, whose it is, and the path."""
+        return read.arguments[: self.keys], read.arguments[self.keys]
 
     def _reads_values(self, body: tuple[Literal, ...]) -> bool:
         return any(a.predicate in VALUES or a.predicate in self.dependent for a, _ in atoms(body))
@@ -296,47 +296,47 @@ class _Rewriter:
 
     # -------- aggregates
 
-    def _doubt(self, rule: Rule, literal: Aggregate) -> tuple[str, set[str]]:
+    def _doubt(self, rule: Rule, literal: Aggregate) -> tuple[Atom, set[str]]:
         """The atom that says that unknown values could change an aggregate, and its variables. Its rules let one
         literal after the other be unknown and ask of the others only what does not read values."""
         if id(literal) in self._doubted:
             return self._doubted[id(literal)]
         outer = outer_names(rule.head, rule.body)
         shared = sorted({v.name for v in inner_variables(literal)} & outer)
-        bodies: list[tuple[list[str], set[str]]] = []
+        bodies: list[tuple[list[Literal], set[str]]] = []
         for unsure in literal.body:
-            atom = unsure.atom if isinstance(unsure, Negation) else unsure
-            if not isinstance(atom, Atom) or not self._reads_values((atom,)):
+            read = unsure.atom if isinstance(unsure, Negation) else unsure
+            if not isinstance(read, Atom) or not self._reads_values((read,)):
                 continue
             others = tuple(x for x in literal.body if not self._reads_values((x,)))
             options: list[Choice] = [("maybe",)]
-            if atom.predicate not in VALUES:
-                options = [("could", *columns) for columns in self._lost_sets(atom)]
+            if read.predicate not in VALUES:
+                options = [("could", *columns) for columns in self._lost_sets(read)]
             for option in options:
                 chosen = (option, *([("plain",)] * len(others)))
-                for variant in _Body(self, rule, (atom, *others), chosen, outer).variants():
-                    sure = [f"not {atom}"] if option == ("could",) and atom.predicate not in VERDICTS else []
-                    bodies.append(([*variant.texts, *sure], variant.bound))
+                for variant in _Body(self, rule, (read, *others), chosen, outer).variants():
+                    sure = [absent(read)] if option == ("could",) and read.predicate not in VERDICTS else []
+                    bodies.append(([*variant.body, *sure], variant.bound))
         kept = [name for name in shared if all(name in bound for _, bound in bodies)]
         name = self._free(f"doubt_{len(self.doubts) + 1}")
         self.doubts[name] = len(kept)
-        head = f"{name}({', '.join(kept)})"
-        for i, (texts, _) in enumerate(bodies, 1):
-            self._emit(f"{rule.name} ({name} {i})", "unknown values could change what is counted", head, texts)
+        head = atom(name, *map(variable, kept))
+        for i, (body, _) in enumerate(bodies, 1):
+            self.rules.append((f"{rule.name} ({name} {i})", "unknown values could change what is counted", head, body))
         self._doubted[id(literal)] = head, set(kept)
         return self._doubted[id(literal)]
 
 
 class _Variant:
-    """One way in which a body could hold: its literals as text, and the variables that have a value then."""
+    """One way in which a body could hold: its literals, and the variables that have a value then."""
 
-    __slots__ = ("bound", "texts")
+    __slots__ = ("body", "bound")
 
-    def __init__(self, texts: list[str], bound: set[str]) -> None:
-        self.texts, self.bound = texts, bound
+    def __init__(self, body: list[Literal], bound: set[str]) -> None:
+        self.body, self.bound = body, bound
 
     def key(self) -> tuple[tuple[str, ...], frozenset[str]]:
-        return tuple(dict.fromkeys(self.texts)), frozenset(self.bound)
+        return tuple(dict.fromkeys(map(str, self.body))), frozenset(self.bound)
 
 
 class _Body:
@@ -354,74 +354,71 @@ class _Body:
         self.body, self.chosen = body, chosen
 
     def variants(self) -> Iterator[_Variant]:
-        texts: list[str] = []
+        parts: list[Literal] = []
         given: set[str] = set()
         unsure: list[Atom] = []
         for literal, choice in zip(self.body, self.chosen, strict=True):
             if not isinstance(literal, Atom):
                 continue
-            kept = list(map(str, literal.arguments))
             if choice[0] == "maybe":
                 unsure.append(literal)
                 given |= {name for key in literal.arguments[: self.rewriter.keys] for name in names(key)}
                 continue
             if choice[0] == "could":
+                kept = list(literal.arguments)
                 lost = set(choice[1:])
                 predicate = literal.predicate
                 for i in sorted(self.rewriter.lost_columns[predicate]):
+                    argument = literal.arguments[i]
                     if i in lost:
-                        kept[i] = quote_lost()
-                    elif isinstance(literal.arguments[i], Variable):
-                        texts.append(f"to_symbol({literal.arguments[i]}) != {quote_lost()}")
+                        kept[i] = _lost()
+                    elif isinstance(argument, Variable):
+                        parts.append(compared(call("to_symbol", argument), "!=", _lost()))
                 width = 2 if predicate in VERDICTS else len(kept)
-                texts.append(f"{self.rewriter.could[predicate]}({', '.join(kept[:width])})")
+                parts.append(atom(self.rewriter.could[predicate], *kept[:width]))
                 given |= {n for i, a in enumerate(literal.arguments[:width]) if i not in lost for n in names(a)}
             else:
-                texts.append(str(literal))
+                parts.append(literal)
                 given |= names(literal)
-        yield from self._paths(texts, given, unsure, {})
+        yield from self._paths(parts, given, unsure, {})
 
     def _paths(
-        self, texts: list[str], given: set[str], unsure: list[Atom], below: dict[str, str]
+        self, parts: list[Literal], given: set[str], unsure: list[Atom], below: dict[str, Term]
     ) -> Iterator[_Variant]:
         """Choose where the unknown values lie, for one literal after the other. `below` has, for lost variables that
-        are paths, the text of a path that they begin with."""
+        are paths, a path that they begin with."""
         bound = self._closed(given)
         if not unsure:
-            yield self._finished(texts, bound, below)
+            yield self._finished(parts, bound, below)
             return
         paths = {id(a): self.rewriter.place(a)[1] for a in unsure}
         known = [a for a in unsure if isinstance(paths[id(a)], Wildcard) or names(paths[id(a)]) <= bound]
-        atom = (known or unsure)[0]
-        rest = [a for a in unsure if a is not atom]
-        address, path = self.rewriter.place(atom)
+        read = (known or unsure)[0]
+        rest = [a for a in unsure if a is not read]
+        address, path = self.rewriter.place(read)
+        inner = self._inner(read)
         if isinstance(path, Wildcard):
-            yield from self._paths([*texts, f"maybe({address}, _, _)"], given, rest, below)
+            yield from self._paths([*parts, atom("maybe", *address, anything(), anything())], given, rest, below)
         elif known:
-            number = next(self.rewriter.numbers)
-            begin = f"Begin{number}"
-            more = [f"maybe({address}, _, {begin})", _begins(path, begin)]
-            inner = self._inner(atom)
-            found = {**below, inner: str(path)} if inner and inner not in bound else below
-            yield from self._paths([*texts, *more], given, rest, found)
+            begin = variable(f"Begin{next(self.rewriter.numbers)}")
+            more: list[Literal] = [atom("maybe", *address, anything(), begin), _begins(path, begin)]
+            begun = {**below, inner: path} if inner and inner not in bound else below
+            yield from self._paths([*parts, *more], given, rest, begun)
         else:
             assert isinstance(path, Variable)
-            exact = [*texts, f"maybe_exact({address}, {path})"]
-            if atom.predicate in ("planned", "configured", "json_value", "json_part"):
+            if read.predicate in ("planned", "configured", "json_value", "json_part"):
+                exact = [*parts, atom("maybe_exact", *address, path)]
                 yield from self._paths(exact, given | {path.name}, rest, below)
-            at = f"Open{next(self.rewriter.numbers)}"
-            opened = [*texts, f"maybe_open({address}, {at})"]
-            found = {**below, path.name: at}
-            inner = self._inner(atom)
-            if inner:
-                found[inner] = at
-            yield from self._paths(opened, given | {at}, rest, found)
+            at = variable(f"Open{next(self.rewriter.numbers)}")
+            opened = [*parts, atom("maybe_open", *address, at)]
+            begun = {**below, path.name: at, **({inner: at} if inner else {})}
+            yield from self._paths(opened, given | {at.name}, rest, begun)
 
     @staticmethod
-    def _inner(atom: Atom) -> str | None:
+    def _inner(read: Atom) -> str | None:
         """The variable for the path of an element."""
-        inner = atom.arguments[-1]
-        return inner.name if atom.predicate == "part" and isinstance(inner, Variable) else None
+        inner = read.arguments[-1]
+        return inner.name if read.predicate == "part" and isinstance(inner, Variable) else None
 
     def _closed(self, given: set[str]) -> set[str]:
         """All variables that have a value once those in `given` have."""
@@ -431,8 +428,8 @@ class _Body:
                 body.append(literal)
         return bound_names(tuple(body), given, self.outer)
 
-    def _finished(self, texts: list[str], bound: set[str], below: dict[str, str]) -> _Variant:
-        texts = list(texts)
+    def _finished(self, parts: list[Literal], bound: set[str], below: dict[str, Term]) -> _Variant:
+        parts = list(parts)
         for literal, choice in zip(self.body, self.chosen, strict=True):
             if isinstance(literal, Atom):
                 continue
@@ -441,32 +438,27 @@ class _Body:
                 if choice[0] == "doubt":
                     doubt, used = self.rewriter._doubt(self.rule, literal)
                     if used <= bound:
-                        texts.append(doubt)
+                        parts.append(doubt)
                 elif needed <= bound:
-                    texts.append(str(literal))
-                continue
-            if isinstance(literal, Negation):
-                if names(literal) <= bound:
-                    texts.append(str(literal))
-                continue
-            if names(literal) <= bound:
-                texts.append(str(literal))
-            else:
-                texts += _compatible(literal, bound, below)
-        return _Variant(texts, bound)
+                    parts.append(literal)
+            elif names(literal) <= bound:
+                parts.append(literal)
+            elif not isinstance(literal, Negation):
+                parts += _compatible(literal, bound, below)
+        return _Variant(parts, bound)
 
 
-def _begins(path: Term, begin: str) -> str:
+def _begins(path: Term, begin: Term) -> Test:
     """The literal that says that a path lies at or below an unknown one."""
     if isinstance(path, Constant):
-        return f"starts_with({quote(str(path.value) + '.')}, {begin})"
-    return f'starts_with({path} ++ ".", {begin})'
+        return holds("starts_with", constant(f"{path.value}."), begin)
+    return holds("starts_with", joined(path, constant(".")), begin)
 
 
 _LITERAL = re.compile(r"\^((?:[\w.:/ -](?![*+?{])|\\[^\w](?![*+?{]))*)")
 
 
-def _compatible(literal: Comparison | Test, bound: set[str], below: dict[str, str]) -> Iterable[str]:
+def _compatible(literal: Comparison | Test, bound: set[str], below: dict[str, Term]) -> Iterable[Literal]:
     """What remains of a test of a lost path: the path that it lies below and the text that it has to begin with must
     not contradict each other."""
     if not isinstance(literal, Test) or literal.negated or literal.function not in ("starts_with", "matches"):
@@ -482,7 +474,8 @@ def _compatible(literal: Comparison | Test, bound: set[str], below: dict[str, st
         text = re.sub(r"\\(.)", r"\1", found[1])
     at = below[subject.name]
     if text:
-        yield f"substring({at}, 0, {len(text)}) = substring({quote(text)}, 0, length({at}))"
+        least = call("substring", at, constant(0), constant(len(text)))
+        yield compared(least, "=", call("substring", constant(text), constant(0), call("length", at)))
 
 
 def _reason(reason: str, bound: set[str]) -> str:
@@ -490,5 +483,5 @@ def _reason(reason: str, bound: set[str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda m: m[0] if m[1] in bound else "(known after apply)", reason)
 
 
-def quote_lost() -> str:
-    return quote(LOST)
+def _lost() -> Constant:
+    return constant(LOST)

@@ -33,7 +33,7 @@ def narrowed(policies: Policies, codes: set[str]) -> Narrowed:
     names = {rule.name for rule in policies.program.rules if rule.head.predicate == "deny" and _may_have(rule, codes)}
     modal, _ = rewrite(policies.program, names)
     assert modal is not None
-    program, problems = load_program([*core_files(), ("policies", modal.text)])
+    program, problems = load_program(core_files(), made=modal.file)
     if program is None:
         raise Failure([d for d in problems if d.is_error])
     kept = [r for r in policies.program.rules if r.head.predicate not in VERDICTS or r.name in names]

@@ -65,7 +65,7 @@ def load_policies(files: Files, closed: frozenset[str] = frozenset()) -> tuple[P
     modal, more = rewrite(program)
     if modal is None:
         return None, [*problems, *more]
-    modal_program, wrong = load_program([*core, ("policies", modal.text)])
+    modal_program, wrong = load_program(core, made=modal.file)
     if modal_program is None:
         raise Failure([d for d in wrong if d.is_error])
     return Policies(files, program, modal, modal_program), problems

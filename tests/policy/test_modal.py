@@ -14,6 +14,8 @@ from planner.datalog.engine.fact_base import FactBase
 from planner.policy.facts import maybe_rows
 from planner.policy.program import Policies, load_policies
 from planner.policy.values import ValueRows
+from planner.syntax.rule_parse import parse_rules
+from planner.syntax.rule_syntax import Directive, RuleSyntax
 from planner.values.sets import make_set
 from planner.values.types import DYNAMIC, NUMBER, STRING, ListType, MapType
 from planner.values.value import NOT_NULL, List, Map, Null, Set, Unknown
@@ -199,3 +201,23 @@ def test_what_cannot_be_met_is_not_undecided() -> None:
         set(),
     )
     assert certain_and_possible(loaded("equality"), facts({"a": whole})) == ({("c", "a")}, {("c", "a")})
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_what_is_made_is_what_its_text_says(name: str) -> None:
+    """Nobody parses the rewritten rules, but whoever does gets the same."""
+    file = loaded(name).modal.file
+    read, problems = parse_rules(file.source.filename, file.source.text)
+    assert problems == [] and len(read.statements) == len(file.statements)
+    for made, parsed in zip(file.statements, read.statements, strict=True):
+        assert said(made) == said(parsed)
+
+
+def said(statement: Any) -> Any:
+    if isinstance(statement, RuleSyntax):
+        head, given = statement.head, [(key.text, value.value) for key, value in statement.annotations]
+        return given, str(head), head.start, [*map(str, statement.body)], statement.span.text, statement.span.line
+    if isinstance(statement, Directive):
+        return statement.kind, [*map(str, statement.names)]
+    columns = [(column.name, str(column.type)) for column in statement.columns]
+    return str(statement.name), columns, statement.operator and str(statement.operator), statement.doc

@@ -12,17 +12,21 @@ from planner.datalog.front.reasons import with_reason
 from planner.datalog.front.strata import stratify
 from planner.datalog.front.types import column_types
 from planner.syntax.rule_parse import parse_rules
+from planner.syntax.rule_syntax import RuleFile
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 
 def build_program(
-    files: Sequence[tuple[str, str]], core: Collection[str] | None
+    files: Sequence[tuple[str, str]], core: Collection[str] | None, made: RuleFile | None = None
 ) -> tuple[Program | None, list[Diagnostic]]:
     """See load_program."""
     diagnostics: list[Diagnostic] = []
     linker = Linker(core)
     parsed = []
     for name, text in files:
+        if made is not None and made.source.filename == name:
+            parsed.append(made)
+            continue
         file, problems = parse_rules(name, text)
         parsed.append(file)
         diagnostics += problems
