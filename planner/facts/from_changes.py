@@ -46,6 +46,7 @@ def declaration(config: Config, change: ResourceChange) -> Span | None:
 
 def deposed_key(address: str, taken: Iterable[str]) -> str:
     """A free deposed key, 8 hex digits. It is derived from the address, so that the same plan gives the same graph."""
+    # decided in Python: the key of an object that is set aside -- a digest
     used, attempt = set(taken), 0
     while True:
         key = hashlib.sha256(f"{address}#{attempt}".encode("utf-8", "surrogateescape")).hexdigest()[:8]

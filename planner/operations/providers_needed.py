@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 def provider_addresses(config: Config, required: bool = True) -> set[str]:
     """The providers that a configuration uses; those too that it only requires."""
+    # decided in Python: which providers a configuration needs -- it is asked before there are facts
     addresses = set()
     for module in config.root.walk():
         names = {r.provider_name for r in module.resources.values()} | set(

@@ -63,6 +63,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         if current is not None:
             current = refreshed(walk, it, current, problems)
     assert it.objects is not None
+    # decided in Python: -refresh-only plans no action of managed objects -- nothing is asked that rules could answer
     if walk.options.mode == "refresh-only":
         return problems + _without_plan(walk, it, current)
     try:
@@ -138,6 +139,7 @@ def _plan(
     if prior.__class__ is not Null:
         replace_paths = differences(it, prior, marked, answer, facts)
     decision, destruction = decided(it, facts, walk.module_scope(it))
+    # decided in Python: a replacement is planned once more as a new object -- a step of the provider's protocol
     if does(decision.action, "replaces") and "tainted" not in facts:
         start = Start(Null(it.object_type), answer.private, meta=meta)
         answer = ask_plan(it, start, unmark_deep(config)[0], [])

@@ -22,6 +22,8 @@ MOST_ROWS = 2_000_000
 class Impact:
     """Answers for one plan. Resources stand for their instances until rows are made: the graph says no more."""
 
+    # decided in Python: how far a change reaches (`blast`) -- pairs of instances are too many for a relation of all
+
     def __init__(self, plan: Plan, graph: Callable[[], Graph]) -> None:
         self.plan, self._make = plan, graph
 

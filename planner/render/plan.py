@@ -218,6 +218,7 @@ NOTHING = {
 
 def is_shown(change: ResourceChange) -> bool:
     """Whether people are told of a change: not of no-ops that neither move nor import, nor of data that go away."""
+    # decided in Python: which changes people are shown -- it is about the text, not about the plan
     if change.mode == "ephemeral" or (change.mode != "managed" and does(change.action, "ends")):
         return False
     moved = change.address != change.previous_address

@@ -62,9 +62,9 @@ def _headline(change: ResourceChange, drift: bool, paint: Paint) -> str:
         return "will be read during apply"
     if action == "update":
         return "has changed" if drift else "will be updated in-place"
-    if action == "delete":
+    if does(action, "removes"):
         return "has been deleted" if drift else f"will be {paint('destroyed', 'bold', 'red')}"
-    if action == "forget":
+    if does(action, "releases"):
         return f"will be removed from the state {paint('but will not be destroyed', 'bold', 'red')}"
     if does(action, "replaces"):
         before, after = REPLACE.get(change.reason, ("must be ", ""))
@@ -79,7 +79,7 @@ def _because(change: ResourceChange) -> str:
     reason = change.reason
     if change.action == "read":
         return READ.get(reason, "")
-    if reason == "delete_because_no_resource_config" and change.action == "delete":
+    if reason == "delete_because_no_resource_config" and does(change.action, "removes"):
         return f"(because {change.type}.{change.name} is not in configuration)"
     if reason == "delete_because_no_move_target":
         return f"(because {change.previous_address} was moved to {change.address}, which is not in configuration)"

@@ -27,7 +27,7 @@ class Counts:
         counts = cls()
         for change in plan.changes:
             action = change.action
-            if change.mode != "managed" and action == "delete":
+            if change.mode != "managed" and does(action, "ends"):
                 continue
             counts.imports += change.importing is not None
             counts.add += does(action, "creates")

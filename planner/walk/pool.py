@@ -109,6 +109,7 @@ def walk_pool(
                 skips[instruction.node] = instruction
 
     def queue(node: str) -> None:
+        # decided in Python: which of the vertices that are ready starts first -- by name, for every vertex
         heappush(inline if work.is_inline(node) else pooled, node)
 
     def report(node: str, result: WorkResult) -> None:
