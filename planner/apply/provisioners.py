@@ -13,6 +13,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from planner.provider.interface import AttributeDiagnostic
+from planner.values.schema import AttributeSchema, BlockSchema
+from planner.values.sets import quote
 from planner.values.types import BOOL, STRING, ListType, MapType
 from planner.values.value import Null, Unknown, Value
 
@@ -46,8 +48,6 @@ def unsupported(type: str) -> AttributeDiagnostic | None:
 
 def provisioner_schema(type: str) -> BlockSchema | None:
     """The schema of a provisioner's block without the meta-arguments; None when there is no such type."""
-    from planner.values.schema import AttributeSchema, BlockSchema
-
     if type == "file":
         return BlockSchema(
             {
@@ -110,8 +110,6 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
     if config["quiet"] is True:
         output("local-exec: Executing: Suppressed by quiet=true")
     else:
-        from planner.values.sets import quote
-
         output(f"Executing: [{' '.join(map(quote, arguments))}]")
     environment = dict(os.environ)
     if config["environment"].__class__ is not Null:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attrs import field, frozen
 
 from planner.batch.facts import file_facts, fleet_facts
-from planner.batch.model import Fleet, Request, Survey, Unit
+from planner.batch.model import Fleet, Place, Request, Survey, Unit
 from planner.batch.selectors import Selection, select
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.programs.fleet import Files, batch_program
@@ -179,8 +180,6 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
 
 def _cycle_text(members: set[str], database: Database) -> str:
     """The shortest circle through the first member, each edge with its place and reason."""
-    from collections import deque
-
     from planner.datalog.explain.search import Prover
 
     edges: dict[str, list[str]] = {}
@@ -214,7 +213,6 @@ def _cycle_text(members: set[str], database: Database) -> str:
 
 def edge_reason(proof: Any, database: Database) -> str:
     """Why an edge holds, in a line with the place that says so."""
-    from planner.batch.model import Place
     from planner.datalog.explain.render import reason_text
     from planner.datalog.explain.search import Proof
 

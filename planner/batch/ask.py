@@ -15,11 +15,13 @@ from planner.batch.run import Report, plan
 from planner.batch.schedule import Listener
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.datalog.engine.native import reduction
 from planner.datalog.engine.program import Program
-from planner.datalog.front.values import Fraction
+from planner.datalog.front.values import Fraction, decode
 from planner.graph.answers import Answers
 from planner.programs.fleet import Files, batch_program
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.nearest import did_you_mean
 
 CONTENTS = "batch/contents.dl"
 
@@ -39,8 +41,6 @@ def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
 def graph_json(analysis: Analysis) -> dict[str, Any]:
     """The selected units and the edges between them, format 1.0: {"format_version", "nodes": [{"unit", "folder",
     "wave", "state", "tags", "groups", "selected_by"}...], "edges": [[dependent, dependency]...], "reduced_edges"}."""
-    from planner.datalog.engine.native import reduction
-
     chosen = analysis.selected
     edges = {(a, b) for a in chosen for b in analysis.edges[a] if b in chosen}
     nodes = []
@@ -92,8 +92,6 @@ def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> 
     database = analysis.database
     for name in (unit, other):
         if name not in analysis.fleet.units:
-            from planner.vocabulary.nearest import did_you_mean
-
             detail = f"No unit is called {name}.{did_you_mean(name, analysis.fleet.units)}"
             raise Failure(error("batch.unknown_unit", "Unknown unit", detail))
     row = (unit, other)
@@ -177,7 +175,6 @@ def query(options: BatchOptions, question: str, listener: Listener, seconds: flo
     """The answer to a question in Datalog about the fleet and, where it asks about them, its plans. Raises Failure."""
     from planner.datalog.ask.limit import run_limited
     from planner.datalog.ask.question import ask, parse_query
-    from planner.datalog.front.values import decode
 
     fleet_root = Batch(options, "plan").fleet
     own = own_rules(options, fleet_root)

@@ -12,6 +12,7 @@ from collections.abc import Container
 from hashlib import blake2b
 from typing import Any
 
+from planner import __version__
 from planner.batch import FOLDER
 from planner.batch.cache_files import CacheFiles
 from planner.batch.model import Place, RemoteRead, Request, Result, Survey, to_json
@@ -231,7 +232,6 @@ def _key(request: Request) -> str:
 def _stamp(root: str) -> str:
     """What must be the same for anything in a cache to count: versions of planner and of its rules, and the user. It is
     a sum that only he can make, so that nothing counts which came with a fleet from elsewhere."""
-    from planner import __version__
     from planner.support.assets import rules_path
     from planner.support.store import seal
 

@@ -20,6 +20,8 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
+from attrs import evolve
+
 from planner.batch import FOLDER
 from planner.batch.model import Done, from_json, to_json
 from planner.support.disk import read_whole
@@ -150,8 +152,6 @@ class Record:
 
     def finish(self, done: Done) -> None:
         """Note a unit's end; what its run printed goes to a file of its own."""
-        from attrs import evolve
-
         result = done.result
         if done.reused:  # the cache has the result
             plain = {"unit": done.unit, "outcome": done.outcome, "because": done.because, "reused": True}

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import attrs
 from attrs import evolve, field, frozen
 
 from planner.batch.analyse import Analysis
@@ -198,8 +199,6 @@ def begin(
         batch.close()
         batch.cache.save()
         return None, report
-    import attrs
-
     document = {"command": command, "options": attrs.asdict(options), "directory": os.getcwd(), **asked}
     record = Record.new(batch.fleet.root, document, durable=command not in HARMLESS)
     return Run(batch, analysis, record, listener, facts=facts), report

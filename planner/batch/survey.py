@@ -16,10 +16,11 @@ from planner.config.variables import given_values
 from planner.operations.loading import Begun, Reading
 from planner.operations.options import StateOptions
 from planner.provider import remote_state
+from planner.state.identity import state_identity
 from planner.syntax.body import BodySchema, Content
 from planner.values.convert import ConversionError, convert
-from planner.values.types import NUMBER
-from planner.values.value import Value, unmark_deep
+from planner.values.types import DYNAMIC, NUMBER
+from planner.values.value import Null, Value, is_wholly_known, unmark_deep
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import has_errors
 from planner.vocabulary.span import Span
@@ -33,7 +34,6 @@ def survey(unit: str, reading: Reading[StateOptions], folder: str) -> Survey:
     below."""
     from planner.config.backend import backend_settings
     from planner.operations.backends import data_folder
-    from planner.state.identity import state_identity
     from planner.state.pointer import read_pointer
 
     begun, config, problems = reading.begun, reading.config, list(reading.problems)
@@ -93,9 +93,6 @@ def _module(
 
 def _state(content: Content, scope: StaticScope) -> str:
     """The state that a data source reads; "" when that cannot be said without planning."""
-    from planner.values.types import DYNAMIC
-    from planner.values.value import Null
-
     values: dict[str, Value] = {}
     for name, attribute in content.attributes.items():
         problems = Problems()
@@ -159,8 +156,6 @@ def _given(child: ModuleConfig, outer: StaticScope) -> Given:
 
 def _static(scope: StaticScope, expr: Expr, problems: Problems) -> Value | None:
     """The plain value of an expression; None when it cannot be had without planning."""
-    from planner.values.value import is_wholly_known
-
     mine = Problems()
     value = scope.evaluate(expr, "this", expr.span, mine)
     problems.extend(mine)

@@ -23,6 +23,7 @@ from planner.batch.model import Request, Result, Survey
 from planner.batch.reads import RECORDER, entries
 from planner.policy.standing import OWN, own
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.span import Source
 
 if TYPE_CHECKING:
     from planner.model.plan import ResourceChange
@@ -177,7 +178,6 @@ def _inputs(request: Request) -> dict[str, Any]:
     from planner.language.evaluate import evaluate
     from planner.language.scope import MappingScope
     from planner.syntax.parse import parse_expression
-    from planner.vocabulary.span import Source
 
     only_checked = request.command == "validate"
     units = {name: _outputs(name, state, pending or only_checked) for name, state, pending in request.upstream}

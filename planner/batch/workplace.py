@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Executor
+from concurrent.futures import BrokenExecutor, Executor
 
 busy = threading.Lock()
 """held while a unit is in work in this process"""
@@ -21,8 +21,6 @@ class Workplace(Executor):
 
 def is_death(problem: BaseException) -> bool:
     """Whether an exception of a future means that the process which did the work is gone."""
-    from concurrent.futures import BrokenExecutor
-
     if isinstance(problem, BrokenExecutor | EOFError | ConnectionError):
         return True
     return type(problem).__name__ in ("KilledWorker", "CancelledError")

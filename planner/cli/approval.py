@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Failure, error
 
@@ -69,7 +71,6 @@ def asking(settings: OperationOptions, terminal: Terminal, may_ask: bool) -> Ope
     """The options, with a way to ask for variables that have no value, where questions are welcome."""
     if not may_ask:
         return settings
-    from attrs import evolve
 
     def ask_variable(name: str, description: str, sensitive: bool) -> str | None:
         remark = description or "It has no default, and no value was given."

@@ -9,6 +9,7 @@ from planner.batch.schedule import Listener
 from planner.cli.flags import Arguments
 from planner.render.streams import cell, visible
 from planner.render.terminal import Terminal, is_terminal
+from planner.vocabulary.diagnostic import error
 
 STYLES = {
     "changes": ("yellow",),
@@ -236,7 +237,6 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
                 file.write(text)
         except OSError as problem:
             from planner.cli.finish import finish
-            from planner.vocabulary.diagnostic import error
 
             finish([error("batch.report", "Cannot write the report", f"{path}: {problem.strerror}.")], terminal)
             written = False

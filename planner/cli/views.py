@@ -10,7 +10,7 @@ from planner.cli.flags import Arguments, UsageError
 from planner.render.streams import Output
 from planner.render.terminal import Terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
-from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.diagnostic import Diagnostic, error
 
 if TYPE_CHECKING:
     from planner.operations.plan import L, Made
@@ -70,8 +70,6 @@ def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:
 
 def usage_error_lines(problem: UsageError, terminal: Terminal) -> int:
     """A usage error of a command that was asked for JSON lines."""
-    from planner.vocabulary.diagnostic import error
-
     return failure_lines([error("cli.usage", problem.summary, problem.detail)], terminal)
 
 

@@ -9,6 +9,7 @@ from planner.config.model import Config, Expr
 from planner.config.reading import Problems, expr_of
 from planner.config.static import StaticScope
 from planner.config.variables import RawVariables, given_values
+from planner.syntax.body import BodySchema
 from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Set, Value, is_null, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.nearest import did_you_mean
@@ -74,7 +75,6 @@ def read_overrides(items: Iterable[str], known: Iterable[str]) -> tuple[list[Ove
 
 
 def _file_overrides(path: str, known: list[str], problems: Problems) -> list[Override]:
-    from planner.syntax.body import BodySchema
     from planner.syntax.files import load_file
 
     body, _, diagnostics = load_file(path, path, given=True)

@@ -25,6 +25,7 @@ from planner.config.sources import SourceError, default_provider, parse_provider
 from planner.config.version_constraints import parse_constraints
 from planner.syntax import nodes
 from planner.syntax.body import Attribute, Block, BlockSchema, BodySchema
+from planner.values.types import DYNAMIC, STRING, Primitive
 from planner.values.value import Value, type_of
 from planner.vocabulary.address import valid_identifier
 from planner.vocabulary.span import Span
@@ -102,7 +103,6 @@ def version_constraint(attribute: Attribute, problems: Problems) -> str | None:
 def constraint_text(value: Value, attribute: Attribute, problems: Problems) -> str | None:
     """A value as the text of version constraints; None when it is none (reported), null or unknown."""
     from planner.values.convert import ConversionError, convert
-    from planner.values.types import STRING
 
     where = piece(attribute).span
     try:
@@ -249,8 +249,6 @@ def _version_only(name: str, attribute: Attribute, problems: Problems) -> Requir
 
 
 def _is_primitive(value: Value) -> bool:
-    from planner.values.types import DYNAMIC, Primitive
-
     kind = type_of(value)
     return isinstance(kind, Primitive) and kind is not DYNAMIC
 

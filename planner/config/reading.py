@@ -14,6 +14,7 @@ from planner.config.model import Expr, Reference
 from planner.syntax import nodes
 from planner.syntax.body import Attribute, Body, BodySchema, Content
 from planner.syntax.nodes import Expression
+from planner.values.types import PRIMITIVES
 from planner.values.value import UNKNOWN, Unknown, Value, is_null
 from planner.vocabulary.address import AddressError, Step, scan_traversal
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
@@ -134,7 +135,6 @@ def constant(expr: Piece, problems: Problems) -> Value | None:
 def constant_of_type(attribute: Attribute, want: str, problems: Problems) -> Any:
     """A constant string or bool (converted when another primitive); None when it is none (reported)."""
     from planner.values.convert import ConversionError, convert
-    from planner.values.types import PRIMITIVES
 
     expr = piece(attribute)
     value = constant(expr, problems)

@@ -8,7 +8,7 @@ from planner.config.provider_blocks import provider_reference
 from planner.config.provisioners import provisioner_block
 from planner.config.reading import Problems, constant_bool, expr_of, native, piece, read, reference
 from planner.syntax.body import Block, BlockSchema, BodySchema
-from planner.vocabulary.address import Address, ModuleAddress, ResourceAddress, join
+from planner.vocabulary.address import Address, ModuleAddress, ResourceAddress, join, parse_address
 from planner.vocabulary.span import Span
 
 _MOVED = BodySchema({"from": True, "to": True})
@@ -140,8 +140,6 @@ def check_removed(root: ModuleConfig) -> Problems:
     problems = Problems()
     for module in root.walk():
         for removed in module.removed:
-            from planner.vocabulary.address import parse_address
-
             address = parse_address(removed.from_)
             path = (*module.path, *address.path)
             declared = root.descendant(path)

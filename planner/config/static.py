@@ -17,6 +17,7 @@ from attrs import frozen
 from planner.config.model import Expr, LocalDecl, VariableDecl
 from planner.config.reading import Piece, Problems
 from planner.config.references import BadReference, Ref, parse_reference
+from planner.values.types import STRING
 from planner.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Unknown, Value, is_null, mark, unmark_deep
 from planner.vocabulary.diagnostic import has_errors
 from planner.vocabulary.nearest import did_you_mean
@@ -75,7 +76,6 @@ class StaticScope:
     def text(self, expr: Expr, name: str, problems: Problems) -> str | None:
         """A string that is neither sensitive nor ephemeral; None when it is none (reported)."""
         from planner.values.convert import ConversionError, convert
-        from planner.values.types import STRING
 
         value = self.evaluate(expr, name, expr.span, problems)
         if value is None:

@@ -20,7 +20,7 @@ from planner.support.disk import read_given, read_whole
 from planner.syntax.body import BlockSchema, Body, BodySchema
 from planner.values.value import EPHEMERAL, Unknown, Value, is_null, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic
-from planner.vocabulary.span import Span
+from planner.vocabulary.span import Source, Span
 
 Origin = Literal["environment", "automatic file", "named file", "command line", "input", "default", "plan"]
 
@@ -70,7 +70,6 @@ class RawValue:
 
             return normalize("NFC", text)
         from planner.syntax.parse import parse_expression
-        from planner.vocabulary.span import Source
 
         source = Source(f"<value for var.{self.name}>", text)
         node, diagnostics = parse_expression(source)
@@ -176,7 +175,6 @@ def _values_body(data: bytes, filename: str) -> tuple[Body | None, Problems]:
 
     if not filename.endswith((".json", ".tfvars")) and data.strip().startswith(b"{"):
         from planner.syntax.json_body import parse_json
-        from planner.vocabulary.span import Source
 
         json_body, diagnostics = parse_json(Source(filename, data.decode("utf-8", "replace")))
         return json_body, Problems(diagnostics)

@@ -28,6 +28,9 @@ from planner.syntax import nodes
 from planner.syntax.body import BlockSchema as BlockHeader
 from planner.syntax.body import Body, BodySchema
 from planner.syntax.references import references
+from planner.values.numbers import number_to_text
+from planner.values.schema import AttributeSchema, BlockSchema
+from planner.values.sets import quote
 from planner.values.types import DYNAMIC, type_to_json
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import Failure, error
@@ -108,8 +111,6 @@ class _Writer:
         return out
 
     def call(self, call: ModuleCall, child: ModuleConfig) -> dict[str, Any]:
-        from planner.values.schema import AttributeSchema, BlockSchema
-
         inputs = BlockSchema({name: AttributeSchema(DYNAMIC, optional=True) for name in child.variables})
         expressions = (
             self.body(call.body, inputs)
@@ -299,11 +300,7 @@ def _step_text(step: nodes.Step) -> str:
     if isinstance(step, nodes.GetAttr):
         return f".{step.name}"
     if isinstance(step.key, str):
-        from planner.values.sets import quote
-
         return f"[{quote(step.key)}]"
-    from planner.values.numbers import number_to_text
-
     return f"[{number_to_text(step.key)}]"
 
 

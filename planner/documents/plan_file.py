@@ -9,9 +9,12 @@ diagnostic. Values of sensitive variables and attributes stand in a plan file as
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from planner import __version__
 from planner.documents.encoding import decode, encode
@@ -69,7 +72,6 @@ def plan_bytes(plan: Plan, sources: Mapping[str, bytes]) -> bytes:
 
 
 def _archive(members: Iterable[tuple[str, bytes]], method: int) -> bytes:
-    import io
     from zipfile import ZipFile, ZipInfo
 
     out = io.BytesIO()
@@ -83,8 +85,6 @@ def _archive(members: Iterable[tuple[str, bytes]], method: int) -> bytes:
 
 
 def _members(plan: Plan, sources: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
-    import attrs
-
     names = sorted(sources)
     raw = {
         field.name: encode(getattr(plan, field.name), RECORDS)
@@ -135,7 +135,6 @@ def is_plan_file(path: str) -> bool:
 
 def read_plan(path: str) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
     """The plan in a file, the files of its configuration, and what is wrong with the file (then no plan)."""
-    import io
     import zlib
     from zipfile import BadZipFile, LargeZipFile, ZipFile
 

@@ -18,6 +18,7 @@ from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, O
 from planner.evaluation.repetition import NO_REPETITION, Argument, Expansion, Repetition, repetition_argument
 from planner.evaluation.schema_marks import deprecation_marks
 from planner.evaluation.scope import ModuleScope, Resolver
+from planner.language.deprecations import Deprecation
 from planner.values.paths import apply_marks
 from planner.values.types import DYNAMIC, ListType, MapType, ObjectType, Type
 from planner.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Mark, Null, Unknown, Value, mark
@@ -402,8 +403,6 @@ def output_marks(module: ModuleInstance, decl: OutputDecl) -> frozenset[Mark]:
     marks = declared_marks(decl.sensitive, decl.ephemeral)
     if not decl.deprecated:
         return marks
-    from planner.language.deprecations import Deprecation
-
     return marks | {Deprecation(f"{format_module(module.address.steps[-1:])}.{decl.name}", decl.deprecated)}
 
 

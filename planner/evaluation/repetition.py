@@ -14,7 +14,8 @@ from planner.config.model import Expr
 from planner.language.evaluate import try_evaluate
 from planner.language.operands import operand_values
 from planner.language.scope import Scope
-from planner.values.types import DYNAMIC, NUMBER, STRING, MapType, ObjectType, SetType, TupleType, friendly_name
+from planner.values.convert import ConversionError, convert
+from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, MapType, ObjectType, SetType, TupleType, friendly_name
 from planner.values.value import (
     EPHEMERAL,
     SENSITIVE,
@@ -145,8 +146,6 @@ def _items(
 
 def _count(expr: Expr, scope: Scope) -> tuple[Value, list[Diagnostic]]:
     """A whole number or unknown; None with the problems otherwise."""
-    from planner.values.convert import ConversionError, convert
-
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems):
         return None, problems
@@ -171,9 +170,6 @@ def _count(expr: Expr, scope: Scope) -> tuple[Value, list[Diagnostic]]:
 
 
 def _enabled(expr: Expr, scope: Scope) -> tuple[bool, list[Diagnostic]]:
-    from planner.values.convert import ConversionError, convert
-    from planner.values.types import BOOL
-
     value, problems = try_evaluate(expr.node, scope, expr.source)
     value, marks = unmark(value)
     if SENSITIVE in marks:

@@ -15,6 +15,7 @@ from planner.evaluation.repetition import NO_REPETITION, Argument, Repetition
 from planner.evaluation.static_references import check_reference
 from planner.language.scope import Scope
 from planner.syntax.nodes import Traversal, Variable
+from planner.values.types import DYNAMIC
 from planner.values.value import EPHEMERAL, UNKNOWN, Unknown, Value, mark
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.nearest import did_you_mean
@@ -136,7 +137,6 @@ class ModuleScope(Scope):
 def _later(name: str) -> Function:
     """A function of which nothing is known yet."""
     from planner.language.functions.protocol import Function, Param
-    from planner.values.types import DYNAMIC
 
     def impl(*arguments: Value) -> Value:
         return UNKNOWN

@@ -34,6 +34,7 @@ from planner.syntax.nodes import (
     Variable,
     Wrap,
 )
+from planner.values.operations import same_value
 from planner.values.paths import parts
 from planner.values.value import (
     EPHEMERAL,
@@ -302,8 +303,6 @@ def _named_parts(value: Value) -> tuple[str, dict[Any, tuple[tuple[str, Any], Va
 
 def same_parts(before: Value, after: Value) -> bool:
     """Whether two values are known to be equal; an object equals a map of the same parts."""
-    from planner.values.operations import same_value
-
     old, new = _named_parts(before), _named_parts(after)
     if old is None or new is None:
         return same_value(unmark_deep(before)[0], unmark_deep(after)[0])

@@ -5,15 +5,13 @@ from __future__ import annotations
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.model.sources import StateEntry
 from planner.state.model import InstanceKey, State
-from planner.vocabulary.address import format_key, format_resource, join
+from planner.vocabulary.address import format_key, format_resource, join, parse_module
 
 
 def module_path(instance: str) -> str:
     """A module instance address without its keys."""
     if "[" not in instance:
         return instance
-    from planner.vocabulary.address import parse_module
-
     return str(parse_module(instance).config)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from planner.datalog.explain.proof import proof_json
@@ -10,6 +11,7 @@ from planner.datalog.explain.search import Prover
 from planner.graph.names import meant_node
 from planner.model.graph import Graph
 from planner.model.sources import source_json
+from planner.syntax.rule_syntax import quote
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.nearest import did_you_mean
 
@@ -53,9 +55,6 @@ def prove_wait(graph: Graph, dependent: str, dependency: str) -> tuple[dict[str,
 
 def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
     """That an order was given up, and for the sake of which others."""
-    from itertools import pairwise
-
-    from planner.syntax.rule_syntax import quote
     from planner.vocabulary.shell import word
 
     lines = [f"{dependency} should be done before {dependent}, but that order was given up, as it would close a cycle."]

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from planner.language.traverse import TraversalError, get_attr, index
 from planner.syntax import nodes
+from planner.values.convert import number_text
+from planner.values.sets import quote
 from planner.values.types import DYNAMIC, friendly_name
 from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Null, Set, Unknown, Value, type_of, unmark
 from planner.vocabulary.diagnostic import Failure
@@ -136,8 +138,6 @@ def _compact(value: Value) -> str:
     if cls is bool:
         return "true" if value else "false"
     if cls is str:
-        from planner.values.sets import quote
-
         return quote(value)
     if cls is dict:
         names = sorted(value)
@@ -148,8 +148,6 @@ def _compact(value: Value) -> str:
         count = len(value)
         kind = friendly_name(type_of(value))
         return f"{kind} with {count} element{'s' if count > 1 else ''}" if count else f"empty {kind}"
-    from planner.values.convert import number_text
-
     return number_text(value)
 
 

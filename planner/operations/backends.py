@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from planner.state.pointer import BackendPointer
+from planner.state.pointer import BackendPointer, read_pointer, settings_hash, write_pointer
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ class Wanted:
     @property
     def hash(self) -> int:
         """The number that stands for the block; 0 when it is not fit for one."""
-        from planner.state.pointer import settings_hash
-
         try:
             return settings_hash(self.type, self.written)
         except TypeError:
@@ -88,8 +86,6 @@ def current_backend(
 ) -> tuple[Backend | None, list[Diagnostic]]:
     """The backend that holds the state, for every command but init. An error when the block and what init set up
     differ."""
-    from planner.state.pointer import read_pointer
-
     pointer, problems = read_pointer(data_folder(directory))
     if has_errors(problems):
         return None, problems
@@ -147,7 +143,6 @@ def init_backend(how: BackendInit, config: Config, workspace: str, given: RawVar
 def _init(how: BackendInit, config: Config, workspace: str, given: RawVariables) -> list[Diagnostic]:
     from planner.config.backend import read_overrides
     from planner.state.backend import settings_of
-    from planner.state.pointer import read_pointer, write_pointer
 
     folder = data_folder(how.options.directory)
     pointer, problems = read_pointer(folder)
@@ -228,7 +223,6 @@ def _change(how: BackendInit, pointer: BackendPointer, wanted: Wanted, folder: s
 def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagnostic]:
     """No backend block any more: back to the default."""
     from planner.state.migrate import migrate
-    from planner.state.pointer import write_pointer
 
     if not how.migrate_state:
         return [_changed()]
@@ -261,8 +255,6 @@ def _opened(pointer: BackendPointer | None, wanted: Wanted) -> tuple[Backend | N
 
 
 def _remember(how: BackendInit, wanted: Wanted, backend: Backend, folder: str, workspace: str) -> list[Diagnostic]:
-    from planner.state.pointer import write_pointer
-
     problems = _select(how, backend, workspace)
     if not has_errors(problems):
         problems += write_pointer(folder, BackendPointer(wanted.type, wanted.settings, wanted.hash))

@@ -11,6 +11,7 @@ from attrs import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state, stored_state
 from planner.operations.storing import locked
+from planner.state.model import ResourceState, State
 from planner.support.signals import STOP
 from planner.vocabulary.address import (
     Address,
@@ -23,6 +24,7 @@ from planner.vocabulary.address import (
     sort_key,
 )
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.provider_address import parse_provider_configuration, provider_source
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
@@ -87,8 +89,6 @@ def _edit(
     """Lock and read the state, change it, and write it if there is no error. Gives what `change` says that it did.
     The former state is kept in a file of its own, or (`usual_backup`) where plans keep it. `exactly`: with the serial
     and lineage that `change` gave it."""
-    from planner.state.model import State
-
     told = Told()
     done: list[str] = []
     with told.until_an_error():
@@ -162,7 +162,6 @@ def _move_across(
 ) -> tuple[list[Moved], list[Diagnostic]]:
     """Move objects into another state file: it is written first, so that nothing is lost in between."""
     from planner.state.backends.local import StateStore
-    from planner.state.model import State
 
     assert options.state_out is not None
     store = StateStore(options.state_out)
@@ -291,8 +290,6 @@ def state_replace_provider(
     options: StateOptions, old: str, new: str, dry_run: bool = False
 ) -> tuple[list[str], list[Diagnostic]]:
     """Make another provider responsible for all resources of one; their addresses."""
-    from planner.vocabulary.provider_address import parse_provider_configuration
-
     before, after = _provider(old), _provider(new)
 
     def change(state: State) -> tuple[State, list[str], list[Diagnostic]]:
@@ -337,8 +334,6 @@ def _entries(state: State) -> list[_Entry]:
 
 def _rebuilt(state: State, entries: list[_Entry]) -> State:
     """The state with just these instances, under these addresses."""
-    from planner.state.model import ResourceState
-
     resources: dict[str, ResourceState] = {}
     for address, resource, instance in entries:
         key = str(address.resource)
@@ -358,8 +353,6 @@ def _parse(text: str) -> Address:
 
 
 def _provider(text: str) -> str:
-    from planner.vocabulary.provider_address import provider_source
-
     try:
         return provider_source(text)
     except ValueError:

@@ -11,6 +11,7 @@ from planner.operations.options import OperationOptions
 from planner.operations.plan import Made
 from planner.operations.plan_files import Unstored, open_plan, planned
 from planner.operations.storing import load_stored
+from planner.vocabulary.address import AddressError, ModuleAddress, parse_address
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.vocabulary.told import Told
 
@@ -63,7 +64,6 @@ def vertex_fact(graph: Graph, word: str, what: str) -> str:
 def is_single_instance(graph: Graph, what: str) -> bool:
     """Whether an address is of an instance that has no vertex of its own, because one stands for its whole resource."""
     from planner.graph.names import meant_node
-    from planner.vocabulary.address import AddressError, ModuleAddress, parse_address
 
     names = {row[0] for row in graph.database["node_base"]}
     if meant_node(names, what) is not None:

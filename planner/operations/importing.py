@@ -17,6 +17,7 @@ from planner.operations.storing import locked, open_backend, read_state, store_o
 from planner.state.model import State
 from planner.vocabulary.address import AddressError, ResourceAddress, parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.span import Source, Span
 from planner.vocabulary.told import Told
 from planner.walk.hooks import Hooks
 
@@ -125,7 +126,6 @@ def _block(address: str, id: str) -> ImportDecl:
     from planner.config.model import Expr, ImportDecl
     from planner.syntax.nodes import Literal
     from planner.syntax.parse import parse_expression
-    from planner.vocabulary.span import Source, Span
 
     source = Source("<import>", address)
     to, _ = parse_expression(source)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from planner.config.sources import SourceError, parse_provider_source
 from planner.install.hosts import Hosts
 from planner.install.placing import Placer, Progress
 from planner.install.providers import Installer, display, incomplete_warning
@@ -35,8 +36,10 @@ from planner.provider.selections import unmanaged
 from planner.provider.version_sets import Wanted
 from planner.state.workspace import data_directory
 from planner.support.problem import InstallError
+from planner.support.put_files import locked
 from planner.support.signals import STOP
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.provider_address import parse_provider_configuration
 
 if TYPE_CHECKING:
     from planner.config.model import Config
@@ -73,8 +76,6 @@ def connections() -> Connections:
 
 def requirements(config: Config, state: State | None = None) -> dict[str, Wanted]:
     """The version constraints of every provider that the configuration or the state needs. Raises Failure."""
-    from planner.vocabulary.provider_address import parse_provider_configuration
-
     texts = provider_constraints(config)
     addresses = provider_addresses(config)
     for resource in state.resources.values() if state is not None else ():
@@ -221,8 +222,6 @@ def module_installer(directory: str, data_dir: str, say: Say, progress: Progress
 @contextmanager
 def lock_modules(directory: str, data_dir: str, say: Say) -> Iterator[None]:
     """Keep other processes from installing modules into a directory. Raises Failure."""
-    from planner.support.put_files import locked
-
     path = Path(directory, data_dir, "modules", ".lock")
     waiting = partial(say, "- Waiting for another process that installs modules here...")
     try:
@@ -300,8 +299,6 @@ def _change(old: Lock | None, new: Lock) -> str:
 
 def _chosen(wanted: dict[str, Wanted], names: tuple[str, ...]) -> dict[str, Wanted]:
     """The providers that the words of a command name; all when there are none. Raises Failure."""
-    from planner.config.sources import SourceError, parse_provider_source
-
     chosen, problems = {}, []
     for name in names:
         try:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from planner.operations.options import OperationOptions
 from planner.operations.providers_needed import provider_addresses
+from planner.vocabulary.address import AddressError
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.provider_address import parse_provider_configuration, provider_source
 
 if TYPE_CHECKING:
     from planner.config.model import Config
@@ -35,9 +37,6 @@ def provider_limits(options: OperationOptions, config: Config, state: State) -> 
 
 def _known(config: Config, state: State) -> list[str]:
     """The providers of the configuration and of what the state has."""
-    from planner.vocabulary.address import AddressError
-    from planner.vocabulary.provider_address import parse_provider_configuration
-
     found = provider_addresses(config)
     for resource in state.resources.values():
         try:
@@ -48,8 +47,6 @@ def _known(config: Config, state: State) -> list[str]:
 
 
 def _named(config: Config, name: str, known: list[str]) -> list[str]:
-    from planner.vocabulary.provider_address import provider_source
-
     if name in config.root.required_providers:
         return [config.root.provider_source(name)]
     by_type = [source for source in known if source.rpartition("/")[2] == name]

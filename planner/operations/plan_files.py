@@ -14,6 +14,7 @@ from planner.operations.providers_needed import override_warnings
 from planner.operations.storing import read_state, with_backend
 from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.span import Source
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
@@ -125,7 +126,6 @@ def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
     from planner.config.variables import RawValue
     from planner.syntax.parse import parse_expression
     from planner.values.expression_text import expression_text
-    from planner.vocabulary.span import Source
 
     recorded = {}
     for name, value in plan.variables.items():

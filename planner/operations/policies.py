@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
+from planner.model.plan import PolicyRecord
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
 from planner.operations.plan import L, Made
@@ -119,7 +120,5 @@ def plan_graph(made: Made[L]) -> Graph:
 
 
 def _record(files: Files, overrides: dict[str, str], verdict: Verdict) -> PolicyRecord:
-    from planner.model.plan import PolicyRecord
-
     said = tuple((f.kind, f.code, f.address, f.message) for f in verdict.findings)
     return PolicyRecord(files, tuple(overrides.items()), said)

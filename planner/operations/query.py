@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
-from planner.graph.answers import Answers
+from planner.graph.answers import ABOUT, DRAWN, Answers, picture_of_rows, search, verb_of
 from planner.operations import graphs
 from planner.operations.explanations import facts_with_instances
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made
 from planner.operations.plan_files import Unstored, planned
 from planner.operations.storing import load_stored
+from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.told import Told
 from planner.vocabulary.walks import walk_of
@@ -225,7 +226,6 @@ def _answer(program: Program, facts: FactBase, parsed: Query, draw: bool) -> tup
     from planner.datalog.ask.question import ask
     from planner.datalog.engine.evaluate import evaluate
     from planner.datalog.front.values import decode
-    from planner.graph.answers import DRAWN, picture_of_rows
     from planner.graph.meant import meant_query
 
     want = {"node", *parsed.predicates} - {CLOSURE}
@@ -266,7 +266,6 @@ def _ask_state(
     from planner.facts.from_state import from_state
     from planner.graph.build import graph_program
     from planner.operations.show import ShownState, show
-    from planner.state.model import State
 
     program = _state_program()
     if _node_set(words, graph_program()) is not None:
@@ -330,8 +329,6 @@ def _ask_graph(
 ) -> tuple[Answers, list[Diagnostic]]:
     """An expression for a set of vertices, or a verb. How far a change reaches is asked of the graph of planning, as
     what does not change has no vertex in that of applying; but its actions need a plan."""
-    from planner.graph.answers import verb_of
-
     is_blast = verb_of(expression) == "blast"
     if is_blast and not asked.kind and made is None:
         asked = evolve(asked, kind=walk_of("plan", options.mode))
@@ -342,7 +339,6 @@ def _ask_graph(
 
     def work() -> tuple[Answers, list[Diagnostic]]:
         from planner.datalog.engine.evaluate import evaluate
-        from planner.graph.answers import ABOUT, DRAWN, search
 
         want = {"node", "edge", *(DRAWN if asked.draw else ()), *(ABOUT if is_blast else ())}
         return search(evaluate(program, facts, want), expression, actions, asked.limit, asked.draw)

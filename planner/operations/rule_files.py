@@ -13,10 +13,14 @@ from attrs import evolve, field, frozen
 
 from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.program import Program
+from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Rule
+from planner.datalog.tools.cases import load_cases
 from planner.datalog.tools.suite import Outcome, bounded, run, untested
 from planner.operations import rulebook
 from planner.support.disk import read_whole
+from planner.syntax.rule_parse import parse_rules
+from planner.syntax.rule_syntax import Declaration, Directive, RuleSyntax, TypeDeclaration, Want
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.span import Source, Span
 
@@ -105,10 +109,6 @@ def _text(data: bytes) -> str:
 
 def _names(file: tuple[str, str]) -> tuple[set[str], set[str]]:
     """The predicates and types that a file of rules or cases declares, and those that it mentions."""
-    from planner.datalog.front.literals import atoms
-    from planner.syntax.rule_parse import parse_rules
-    from planner.syntax.rule_syntax import Declaration, Directive, RuleSyntax, TypeDeclaration, Want
-
     declared: set[str] = set()
     mentioned: set[str] = set()
     for statement in parse_rules(*file)[0].statements:
@@ -315,8 +315,6 @@ def _own(program: Program, names: set[str]) -> list[Rule]:
 
 
 def _test_file(program: Program, path: str, text: str, found: Tested) -> list[Outcome]:
-    from planner.datalog.tools.cases import load_cases
-
     try:
         problems = _placed(_limited(lambda: _first(load_cases(program, path, text)[1])), [(path, text)])
     except Failure as failure:

@@ -10,6 +10,7 @@ from attrs import frozen
 
 from planner.operations.loading import A, Loaded, O, grown, load, load_values
 from planner.operations.options import StateOptions
+from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 
 if TYPE_CHECKING:
@@ -58,8 +59,6 @@ def store_of(options: Any, backend: Backend, workspace: str) -> Store:
 
 def read_state(opened: Opened[O], told: Told) -> Stored[O]:
     """The state that is in the store. Raises Failure."""
-    from planner.state.model import State
-
     state, problems = opened.store.read()
     told.check(problems)
     return grown(Stored, opened, state=State() if state is None else state)

@@ -8,6 +8,7 @@ from planner.operations.graphs import build
 from planner.operations.loading import Loaded, load
 from planner.operations.providers_needed import missing_providers, override_warnings
 from planner.operations.schema_table import SchemaTable
+from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.vocabulary.told import Told
 
@@ -29,7 +30,6 @@ def validate_loaded(loaded: Loaded[Any], graph: Graph | None = None) -> list[Dia
     """The same of a configuration that could be loaded, without what loading said. `graph`: that of a plan without
     limits, which has every vertex that validation looks at; without it one is built."""
     from planner.config.validate import check_module_arguments
-    from planner.state.model import State
     from planner.validate.walk import validate_walk
 
     config, schemas = loaded.config, loaded.schemas

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from planner.graph.build import graph_program, graph_with
 from planner.operations.graph import graph
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import planned
+from planner.programs.rule_programs import cause_program, moving_program, relevance_program
+from planner.syntax.rule_syntax import Atom, Constant, quote
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 if TYPE_CHECKING:
@@ -75,7 +78,6 @@ def _why_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan
 
 def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None, negated: bool) -> Proved:
     from planner.explain.instances import is_about_instances
-    from planner.graph.build import graph_program, graph_with
     from planner.operations.explanations import (
         DEPENDENCY,
         decision_ground,
@@ -84,7 +86,6 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
         relevance_ground,
         with_dependency,
     )
-    from planner.programs.rule_programs import cause_program, moving_program, relevance_program
 
     name = text.partition("(")[0].strip()
     if name in cause_program().predicates and name not in graph_program().predicates:
@@ -139,7 +140,6 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
 def _first_argument(program: Program, text: str) -> str:
     """What a fact is about. Raises Failure."""
     from planner.graph.why import read_query
-    from planner.syntax.rule_syntax import Atom, Constant
 
     for atom in read_query(program, text)[0].rule.body:
         if isinstance(atom, Atom) and atom.arguments and isinstance(atom.arguments[0], Constant):
@@ -150,7 +150,6 @@ def _first_argument(program: Program, text: str) -> str:
 def _proved(found: Graph, text: str, negated: bool) -> Proved:
     """The proof of a fact, or that it does not hold."""
     from planner.graph.why import prove, read_query, why_not, with_nodes
-    from planner.syntax.rule_syntax import Atom, Constant
 
     query, problems = read_query(found.program, text)
     body = with_nodes(found, query).rule.body
@@ -171,6 +170,4 @@ def _proved(found: Graph, text: str, negated: bool) -> Proved:
 
 
 def _quoted(text: str) -> str:
-    from planner.syntax.rule_syntax import quote
-
     return quote(text)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
+from attrs import evolve
+
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
 from planner.state.backend import DEFAULT_WORKSPACE
@@ -170,8 +172,6 @@ def _select(options: StateOptions, name: str) -> list[Diagnostic]:
 
 def _backend(options: StateOptions) -> tuple[Backend | None, list[Diagnostic]]:
     """The backend of the directory, whatever its state is."""
-    from attrs import evolve
-
     told = Told()
     with told.until_an_error():
         return kept_state(evolve(options, state_path=None), told).backend, []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import gmtime, strftime
 
 from planner.config.model import Config
 from planner.config.variables import RootVariable
@@ -73,6 +74,4 @@ class PlanWork(ConfigurationWalk):
 
 
 def _now() -> str:
-    from time import gmtime, strftime
-
     return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime())

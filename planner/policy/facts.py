@@ -14,6 +14,7 @@ from attrs import frozen
 from planner.config.model import Config, ModuleConfig, OutputDecl, ResourceDecl, VariableDecl
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.datalog.engine.json_relations import member
 from planner.datalog.front.values import FALSE, TRUE, Row
 from planner.facts.from_state import module_path
 from planner.facts.unknowns import UnknownFacts
@@ -256,8 +257,6 @@ class Builder:
         return ((c.address, c.reason) for c in self.current.values() if c.reason)
 
     def _replace_path(self) -> Iterable[Row]:
-        from planner.datalog.engine.json_relations import member
-
         for c in self.current.values():
             for path in c.replace_paths:
                 text = ""

@@ -8,6 +8,7 @@ from planner.values.types import DYNAMIC, STRING
 from planner.values.value import Value
 from planner.vocabulary.address import valid_identifier
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.span import Source
 
 FUNCTIONS: list[Function] = []
 
@@ -18,7 +19,6 @@ def decode_tfvars(content: str) -> Value:
     from planner.language.evaluate import try_evaluate
     from planner.language.scope import ConstantScope
     from planner.syntax.parse import parse_config
-    from planner.vocabulary.span import Source
 
     file, found = parse_config(Source("", content))
     _refuse(found)

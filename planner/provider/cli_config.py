@@ -9,6 +9,7 @@ every fleet is judged by (OpenTofu passes over these two). Everything else in th
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -274,8 +275,6 @@ def _matches(pattern: str, address: str) -> bool:
 
 
 def _expand(text: str, environ: Mapping[str, str]) -> str:
-    import re
-
     return re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda m: environ.get(m[1] or m[2], ""), text)
 
 

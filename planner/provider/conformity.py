@@ -12,11 +12,13 @@ from typing import Any
 from attrs import frozen
 
 from planner.provider.schema_paths import Path, attribute, element_type, elements, entries
+from planner.values.convert import mismatch, path_text
 from planner.values.identity import identical, same_but_refinements
 from planner.values.operations import conforms, equal, same_value
 from planner.values.paths import parts
 from planner.values.refine import length_is_known
 from planner.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
+from planner.values.sets import quote
 from planner.values.types import DYNAMIC, Primitive
 from planner.values.value import SENSITIVE, List, Null, Set, Unknown, Value, type_of, unmark, unmark_deep
 
@@ -29,8 +31,6 @@ class Problem:
     text: str
 
     def __str__(self) -> str:
-        from planner.values.convert import path_text
-
         where = path_text(self.path)
         return f".{where}: {self.text}" if where else self.text
 
@@ -275,8 +275,6 @@ def value_problems(planned: Value, actual: Value, path: Path = ()) -> list[Probl
     if wanted is DYNAMIC:
         return []
     if not conforms(type_of(actual), wanted):
-        from planner.values.convert import mismatch
-
         return [Problem(path, f"the value has another type than planned: {mismatch(type_of(actual), wanted)}")]
     if planned.__class__ is Unknown:
         if actual.__class__ is not Unknown and equal(planned, actual) is False:
@@ -334,8 +332,6 @@ def show(value: Value) -> str:
     if cls is Unknown:
         return "a value that is not known yet"
     if cls is str:
-        from planner.values.sets import quote
-
         return quote(value)
     if cls is bool:
         return "true" if value else "false"

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from planner.provider.lock_file import Locks, lockable
 from planner.provider.version_sets import Wanted
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.provider_address import provider_source
 
 
 def unselected(
@@ -45,8 +46,6 @@ def unmanaged(environ: Mapping[str, str] | None = None) -> frozenset[str]:
     if not text:
         return frozenset()
     import json
-
-    from planner.vocabulary.provider_address import provider_source
 
     try:
         return frozenset(provider_source(address) for address in json.loads(text))

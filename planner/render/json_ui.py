@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
+from planner import __version__
 from planner.model.plan import Plan, ResourceChange
 from planner.programs.actions import does
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
@@ -64,7 +65,6 @@ class JsonLines:
 
     def version(self) -> None:
         """The first line: who speaks, and in which format."""
-        from planner import __version__
         from planner.vocabulary.version import COMPATIBLE_VERSION
 
         self.message(f"planner {__version__}", "version", planner=__version__, tofu=COMPATIBLE_VERSION, ui=UI_VERSION)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
+from planner import __version__
 from planner.policy.model import Finding, Verdict
 from planner.render.proof import fact_text
 from planner.vocabulary.span import Span
@@ -17,8 +18,6 @@ LEVELS = {"deny": "error", "broken": "error", "overridden": "error", "warn": "wa
 
 def sarif(verdict: Verdict) -> dict[str, Any]:
     """The log of one run. An overridden denial is a suppressed result, an undecided one a note."""
-    from planner import __version__
-
     codes = sorted({*verdict.codes, *(finding.code for finding in verdict.findings)})
     rules = [{"id": code, "shortDescription": {"text": verdict.codes.get(code) or code}} for code in codes]
     index = {code: i for i, code in enumerate(codes)}

@@ -19,7 +19,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from planner.state.build import StateBuilder
 from planner.state.file import state_document
@@ -310,8 +310,6 @@ def _change(entry: dict[str, Any], path: str) -> Change:
 
 def replayed(state: State, recorded: Recorded) -> State:
     """The state with everything that the journal says, under the next serial."""
-    from attrs import evolve
-
     builder = StateBuilder(state)
     for change in recorded.changes:
         builder.put_instance(change.address, change.key, change.resource)

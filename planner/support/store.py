@@ -26,6 +26,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from planner import __version__
 from planner.support.assets import cache_dir, grammar_path, is_closed, state_dir
 
 SEAL = 32
@@ -178,8 +179,6 @@ def _is_on() -> bool:
 @lru_cache
 def _stamp(made_by: tuple[str, ...]) -> bytes:
     """The versions of the program and the interpreter, and names, sizes and times of the files of code."""
-    from planner import __version__
-
     files: list[tuple[str, int, int]] = []
     for source in made_by:
         if source.endswith(".lark"):

@@ -10,7 +10,7 @@ import unicodedata
 from decimal import Decimal
 from typing import Any
 
-from planner.values.numbers import LIMIT
+from planner.values.numbers import LIMIT, decimal_digits, number_to_text, round_whole
 from planner.values.sets import make_set
 from planner.values.types import (
     BOOL,
@@ -106,8 +106,6 @@ def json_number(value: Any) -> Any:
     """A number as exact_json prints it exactly: int, or Decimal with the digits of the number's text."""
     if value.__class__ is int and -LIMIT < value < LIMIT:
         return value
-    from planner.values.numbers import decimal_digits
-
     negative, digits, point = decimal_digits(value)
     if not digits:
         if point:
@@ -180,8 +178,6 @@ def _string(data: Any) -> Value:
     if data.__class__ is bool:
         return "true" if data else "false"
     if isinstance(data, (int, float, Decimal)):
-        from planner.values.numbers import number_to_text
-
         return number_to_text(_number(data))
     raise CodecError("a string is required")
 
@@ -195,8 +191,6 @@ def _number(data: Any) -> Value:
         if data.__class__ is str or data.__class__ is Decimal:
             return number_from_text(str(data))
         if data.__class__ is int:
-            from planner.values.numbers import round_whole
-
             return round_whole(data)
     except ValueError:
         pass

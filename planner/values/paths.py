@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from planner.values.types import Primitive
+from planner.values.types import ListType, Primitive, SetType, TupleType
 from planner.values.value import (
     SENSITIVE,
     List,
@@ -167,8 +167,6 @@ def _structure(value: Value, of: Any) -> Any:
 
 
 def _empty_structure(t: Any) -> Any:
-    from planner.values.types import ListType, SetType, TupleType
-
     if isinstance(t, Primitive):
         return False
     return [] if isinstance(t, (ListType, SetType, TupleType)) else {}

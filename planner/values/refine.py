@@ -19,6 +19,7 @@ from planner.values.value import (
     Set,
     Unknown,
     Value,
+    is_wholly_known,
 )
 
 UNKNOWN_BOOL = Unknown(BOOL, NOT_NULL)
@@ -110,8 +111,6 @@ def length_bounds(value: Value) -> tuple[int, int | None]:
 
 def length_is_known(value: Set) -> bool:
     """Whether the items of a set are as many as they seem: unknown ones may turn out equal to others."""
-    from planner.values.value import is_wholly_known
-
     return len(value.items) < 2 or all(map(is_wholly_known, value.items))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from planner.batch.reports.document import summary_line, totals
 from planner.batch.reports.layout import Box, layout
+from planner.datalog.engine.native import reduction
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; --soft: #8881; }
@@ -76,8 +77,6 @@ def html(document: dict[str, Any], texts: dict[str, str]) -> str:
 
 
 def _picture(document: dict[str, Any]) -> str:
-    from planner.datalog.engine.native import reduction
-
     units = {unit["unit"]: unit for unit in document["units"]}
     edges = sorted(reduction({(a, b) for a, b in document["edges"] if a in units and b in units}, {}))
     found = layout({name: unit["wave"] for name, unit in units.items()}, edges)

@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.batch.model import Done
 from planner.cli.batch_options import REPORTS, RUN, SELECT, WORDS, batch_options
-from planner.cli.flags import Arguments, Flag
+from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [WORDS...]"
@@ -33,7 +33,6 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
     """What apply and destroy have in common."""
     from planner.batch.converge import converge as carry_out
     from planner.cli.batch_view import conclude, listener
-    from planner.cli.flags import UsageError
 
     if arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Nobody can be asked", "With -json, -auto-approve is needed.")

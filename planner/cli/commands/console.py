@@ -13,7 +13,9 @@ from planner.cli.options import INPUT, LOCK, VARIABLES, operation_options
 from planner.cli.views import open_plain_view
 from planner.render.terminal import Terminal
 from planner.render.view import View
+from planner.values.value import type_of, unmark_deep
 from planner.vocabulary.diagnostic import Failure, has_errors
+from planner.vocabulary.span import Source
 
 USAGE = "[options]"
 HELP = """Evaluates expressions of the configuration language, one after the other, with the values of the
@@ -156,8 +158,6 @@ def evaluated(text: str, scope: Any) -> str:
     from planner.syntax.nodes import Call
     from planner.syntax.parse import parse_expression
     from planner.values.type_text import type_text
-    from planner.values.value import type_of, unmark_deep
-    from planner.vocabulary.span import Source
 
     if not text.strip():
         return ""

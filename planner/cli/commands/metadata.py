@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal
 
@@ -12,8 +14,6 @@ FLAGS: tuple[Flag, ...] = ()
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """Print the help; 1, because no command was given."""
-    import sys
-
     from planner.cli.help import command_help
 
     terminal.out(command_help("metadata", sys.modules[__name__]))

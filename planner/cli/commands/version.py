@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from planner import __version__
 from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal
 from planner.render.version import VERSION, platform
@@ -22,8 +23,6 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """Print the version; never fails, even beside an unreadable lock file."""
-    from planner import __version__
-
     providers = locked_providers()
     if arguments["json"]:
         import json

@@ -15,6 +15,7 @@ from typing import Any
 
 from attrs import frozen
 
+from planner.datalog.engine.compiled import namespace
 from planner.datalog.engine.evaluate import Database
 from planner.datalog.engine.program import Program
 from planner.datalog.front.model import ANY, Column, Predicate, Rule
@@ -139,7 +140,6 @@ def _bottom_up(program: Program, database: Database, query: Query) -> set[Row]:
     """Compile the question as a rule and run it."""
     from planner.datalog.engine.compile import index_code
     from planner.datalog.engine.compile_rule import BodyCompiler, Indexes
-    from planner.datalog.engine.compiled import namespace
 
     predicates = {**program.predicates, _HEAD: query.head}
     indexes = Indexes()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from planner.datalog.front.values import Row, Rows
+from planner.datalog.front.values import FALSE, TRUE, Fraction, Row, Rows
 
 
 class Index(NamedTuple):
@@ -76,7 +76,6 @@ def chosen(rows: Rows, passed: list[Row]) -> Rows:
 def namespace() -> dict[str, Any]:
     """The globals of generated code: the functions of functions.py and a few constants."""
     from planner.datalog.front import functions
-    from planner.datalog.front.values import FALSE, TRUE, Fraction
 
     found: dict[str, Any] = {n: getattr(functions, n) for n in dir(functions) if n.islower() and n[0] != "_"}
     return {**found, "chosen": chosen, "E": (), "ONE": (0,), "Fraction": Fraction, "TRUE": TRUE, "FALSE": FALSE}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from planner.datalog.engine.cache import MADE_BY, parts
+from planner.datalog.engine.cache import MADE_BY, load_program, parts
 from planner.datalog.front.values import Row
 from planner.support.store import Shelf
 from planner.vocabulary.diagnostic import Failure
@@ -20,7 +20,6 @@ def derived(files: Sequence[tuple[str, str]], want: Iterable[str]) -> dict[str, 
     known: dict[str, list[Row]] | None = TABLES.value(name)
     if known is not None:
         return known
-    from planner.datalog.engine.cache import load_program
     from planner.datalog.engine.evaluate import evaluate
     from planner.datalog.engine.fact_base import FactBuilder
 

@@ -8,8 +8,8 @@ from typing import Any
 from planner.language.functions.arguments import items, kind, shape
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
 from planner.values.refine import length_bounds, length_is_known, refined
-from planner.values.types import DYNAMIC, SetType, Type
-from planner.values.value import NO_MARKS, Refinement, Set, Unknown, Value, is_wholly_known, mark, unmark
+from planner.values.types import DYNAMIC, ListType, SetType, TupleType, Type
+from planner.values.value import NO_MARKS, List, Refinement, Set, Unknown, Value, is_wholly_known, mark, unmark
 
 FUNCTIONS: list[Function] = []
 
@@ -93,7 +93,6 @@ def setsubtract(*sets: Value, result_type: Type) -> Value:
 
 def _product_type(*sequences: Value) -> Type:
     from planner.values.convert import unify
-    from planner.values.types import ListType, TupleType
 
     if len(sequences) < 2:
         raise FunctionError("There must be at least two sets or lists.")
@@ -127,8 +126,6 @@ def setproduct(*sequences: Value, result_type: Any) -> Value:
 
     from planner.values.convert import convert
     from planner.values.sets import make_set
-    from planner.values.types import ListType
-    from planner.values.value import List
 
     plain: list[Value] = []
     marks = NO_MARKS

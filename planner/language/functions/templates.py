@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 from planner.language.functions.arguments import entries, kind
 from planner.language.functions.filesystem import read_text
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function
 from planner.values.types import DYNAMIC, STRING
 from planner.values.value import Marked, Value, mark, unmark
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.vocabulary.span import Source
 
 FUNCTIONS: list[Function] = []
 
@@ -17,8 +20,6 @@ DEEPEST = 1024
 
 def _limit() -> int:
     """How deep templates may call templates (environment variable TF_TEMPLATE_RECURSION_DEPTH, else 1024)."""
-    import os
-
     limit = os.environ.get("TF_TEMPLATE_RECURSION_DEPTH", "")
     if not limit:
         return DEEPEST
@@ -78,7 +79,6 @@ def _render(source: str, filename: str, variables: Value, context: CallContext) 
 
 def _check_syntax(source: str, filename: str) -> None:
     from planner.syntax.parse import parse_template
-    from planner.vocabulary.span import Source
 
     _, problems = parse_template(Source(filename, source))
     if has_errors(problems):
