@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 
-from planner.support.interpreter import DEPTH, DIGITS
+from planner import DEPTH, DIGITS
 
 
 def main() -> int:

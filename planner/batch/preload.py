@@ -10,7 +10,7 @@ from types import TracebackType
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # the processes that are forked handle it
 
-from planner.support.interpreter import DEPTH, DIGITS  # noqa: E402
+from planner import DEPTH, DIGITS  # noqa: E402
 
 gc.disable()
 sys.setrecursionlimit(DEPTH)

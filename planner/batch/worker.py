@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from planner import DEPTH, DIGITS
 from planner.batch.described import described
 from planner.batch.model import Request, Result, Survey
 from planner.batch.reads import RECORDER, entries
@@ -103,8 +104,6 @@ def _survey(request: Request, folder: str) -> Survey:
 @contextmanager
 def _home(request: Request) -> Iterator[None]:
     """The working directory and the environment of a unit; depth and digits as a command has them."""
-    from planner.support.interpreter import DEPTH, DIGITS
-
     here = os.getcwd()
     depth, digits, collecting = sys.getrecursionlimit(), sys.get_int_max_str_digits(), gc.isenabled()
     wanted = dict(request.environment)

@@ -26,7 +26,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from planner import __version__
+import planner
 from planner.support.assets import cache_dir, grammar_path, is_closed, state_dir
 
 SEAL = 32
@@ -189,7 +189,7 @@ def _stamp(made_by: tuple[str, ...]) -> bytes:
                 files += [(e.name, *_times(e.stat())) for e in entries if e.name.endswith(".py")]
         except OSError:  # inside a zip archive: the version has to do
             continue
-    return f"{__version__} {sys.version} {made_by} {sorted(files)}".encode()
+    return f"{planner.__version__} {sys.version} {made_by} {sorted(files)}".encode()
 
 
 def _times(status: os.stat_result) -> tuple[int, int]:

@@ -1,5 +1,5 @@
-"""An import within a function is there for one reason: what it loads is not needed at every start. So it stands where it
-is seen, first in its function, and what it names is not loaded with its module anyway."""
+"""An import within a function is there for one reason: what it loads is not needed at every start. So it stands where
+it is seen, first in its function, and what it names is not loaded with its module anyway."""
 
 from __future__ import annotations
 
