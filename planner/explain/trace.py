@@ -210,13 +210,13 @@ class Trace:
             if place.root_text not in self.changes:
                 self._facts.add("left_out", text, join(place.module.text, place.name), source=decl.span)
                 return
-        mentioned = self._mentions(place, unknown=True)
-        if place.kind == "resource" and not mentioned:
+        mentions_some = self._mentions(place, unknown=True)
+        if place.kind == "resource":
             change = self.changes[place.root_text]
-            source = declaration(self.config, change)
-            self._facts.add("provider_decides", text, change.address, source=source)
-            self.change(change)
-            self._provider(place, change)
+            self._facts.add("object_value", text, change.address, source=declaration(self.config, change))
+            if not mentions_some:  # else the provider is none of the causes
+                self.change(change)
+                self._provider(place, change)
 
     def _provider(self, place: Place, change: ResourceChange) -> None:
         """The configuration of the instance's provider, where something in it is not known."""

@@ -3,33 +3,21 @@ rules/graph/own_references.dl derive it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TypeAlias
 
 from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.engine.fact_base import FactBuilder
-from planner.evaluation.instance import Instance
-from planner.facts.instances import declared_instance
+from planner.datalog.engine.fact_base import FactBase
 from planner.programs.rule_programs import limit_program
-from planner.vocabulary.address import format_key
 
 Waits: TypeAlias = dict[str, list[str]]
 """instance address -> the other instances of its resource that it waits for"""
 
 
-def waiting_instances(instances: Iterable[Instance], mentioned: Iterable[str]) -> tuple[Waits, dict[str, int] | None]:
-    """Which declared instances of a resource each one waits for, and a place for each after those that it waits for;
-    None when some wait for one another. `mentioned`: what the resource's block names of itself."""
-    facts = FactBuilder()
-    waits: Waits = {}
-    for it in instances:
-        assert it.decl is not None
-        waits[it.address] = []
-        declared_instance(facts, it.address, it.config_address, it.module_text, format_key(it.key), it.decl.span)
-        for target in mentioned:
-            facts.add("mentions_itself", it.config_address, target)
-    wanted = ["instance_waits", "instance_level", "instance_cycle"]
-    derived = evaluate(limit_program(), facts.build(), wanted)
+def waiting_instances(facts: FactBase) -> tuple[Waits, dict[str, int] | None]:
+    """Which of the instances each one waits for, and a place for each after those that it waits for; None when some
+    wait for one another. The facts are `expanded` and `mentions_itself` of one resource."""
+    derived = evaluate(limit_program(), facts, ["instance_waits", "instance_level", "instance_cycle"])
+    waits: Waits = {row[0]: [] for row in facts.relation("expanded")}
     for address, other in derived.sorted("instance_waits"):
         waits[address].append(other)
     if derived["instance_cycle"]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from planner.config.model import ResourceDecl
+from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.evaluation.configuration_walk import relation
 from planner.evaluation.context import ModuleInstance
 from planner.evaluation.instance import Instance
@@ -103,8 +104,7 @@ class ResourceVertices:
         waits: Waits = {}
         order: dict[str, int] | None = {}
         if own_references:
-            declared = [task.instance for task in tasks if not task.instance.is_orphan]
-            waits, order = waiting_instances(declared, own_references)
+            waits, order = waiting_instances(_own_instances(tasks, own_references))
         if order is None:
             names = ", ".join(sorted(waits))
             problems.append(error("plan.cycle", f"Cycle: {names}", "Instances of a resource wait for one another."))
@@ -313,6 +313,18 @@ class ResourceVertices:
             summary = "Incompletely-matched force-replace resource instance"
             problems.append(warning("plan.incomplete_replace", summary, detail))
         return problems
+
+
+def _own_instances(tasks: Iterable[InstanceTask], mentioned: Iterable[str]) -> FactBase:
+    """The declared instances of a resource, and what its block names of itself."""
+    facts = FactBuilder()
+    for it in (task.instance for task in tasks):
+        if it.is_orphan or it.decl is None:
+            continue
+        declared_instance(facts, it.address, it.config_address, it.module_text, format_key(it.key), it.decl.span)
+        for target in mentioned:
+            facts.add("mentions_itself", it.config_address, target)
+    return facts.build()
 
 
 def _config_address(resource: ResourceState) -> str:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
+from planner.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.facts.instances import declared_instance
 from planner.plan.own_references import waiting_instances
+from planner.vocabulary.span import Source, Span
+
+BLOCK = Span(Source("main.tf", 'resource "a" "b" {}'), 0, 16)
 
 
-def instances(*keys: int, module: str = "") -> list[Any]:
-    name = f"{module}.a.b" if module else "a.b"
-    decl = SimpleNamespace(span=None)
-    return [
-        SimpleNamespace(module_text=module, config_address=name, key=key, address=f"{name}[{key}]", decl=decl)
-        for key in keys
-    ]
+def facts(keys: tuple[int, ...], mentioned: list[str], modules: tuple[str, ...] = ("",)) -> FactBase:
+    found = FactBuilder()
+    for module in modules:
+        name = f"{module}.a.b" if module else "a.b"
+        for key in keys:
+            declared_instance(found, f"{name}[{key}]", name, module, f"[{key}]", BLOCK)
+        for target in mentioned:
+            found.add("mentions_itself", name, f"{module}.{target}" if module else target)
+    return found.build()
 
 
 @pytest.mark.parametrize(
@@ -31,11 +35,10 @@ def instances(*keys: int, module: str = "") -> list[Any]:
     ],
 )
 def test_order(keys: tuple[int, ...], mentioned: list[str], order: list[str] | None) -> None:
-    _, places = waiting_instances(instances(*keys), mentioned)
+    _, places = waiting_instances(facts(keys, mentioned))
     assert (None if places is None else sorted(places, key=places.__getitem__)) == order
 
 
 def test_modules_do_not_wait_for_one_another() -> None:
-    both = [*instances(0, module="module.m"), *instances(0, module="module.n")]
-    waits, _ = waiting_instances(both, ["module.m.a.b[0]", "module.n.a.b[0]"])
+    waits, _ = waiting_instances(facts((0,), ["a.b[0]"], ("module.m", "module.n")))
     assert waits == {"module.m.a.b[0]": [], "module.n.a.b[0]": []}
