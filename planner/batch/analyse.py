@@ -13,7 +13,8 @@ from planner.batch.facts import file_facts, fleet_facts
 from planner.batch.model import Fleet, Place, Request, Survey, Unit
 from planner.batch.selectors import Selection, select
 from planner.datalog.engine.evaluate import Database, evaluate
-from planner.programs.fleet import Files, batch_program
+from planner.programs.fleet import batch_program
+from planner.programs.table import Files
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.vocabulary.nearest import did_you_mean
 
@@ -24,9 +25,9 @@ WANT = (
     "takes_itself",
     "missing_output",
     "shared_state",
-    "orphaned",
-    "selected",
-    "changed",
+    "orphaned_state",
+    "selected_unit",
+    "changed_unit",
     "run_order",
 )
 _KEPT = ("edges", "before", "waves", "selected", "state_of")
@@ -120,7 +121,7 @@ def analyse(
         if dependent in edges and dependency in edges:
             edges[dependent].append(dependency)
     selected: dict[str, list[tuple[str, str]]] = {}
-    for unit, selector, way in database.sorted("selected"):
+    for unit, selector, way in database.sorted("selected_unit"):
         selected.setdefault(unit, []).append((selector, way))
     before: dict[str, list[str]] = {name: [] for name in selected}
     for earlier, later in database.sorted("run_order"):
@@ -144,7 +145,7 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
     for unit, other, state in database.sorted("shared_state"):
         detail = f"{unit} and {other} would both write {state}. Give one of them a backend or workspace of its own."
         yield error("batch.shared_state", "Two units write one state", detail)
-    for unit, state in database.sorted("orphaned"):
+    for unit, state in database.sorted("orphaned_state"):
         detail = (
             f"{unit} is not a unit of this fleet any more, but its state {state} still has objects, which nobody plans "
             "or destroys. Bring the unit back (or name its folder) and destroy it, or forget the objects with "

@@ -19,7 +19,8 @@ from planner.datalog.engine.native import reduction
 from planner.datalog.engine.program import Program
 from planner.datalog.front.values import Fraction, decode
 from planner.graph.answers import Answers
-from planner.programs.fleet import Files, batch_program
+from planner.programs.fleet import batch_program
+from planner.programs.table import Files
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.nearest import did_you_mean
 
@@ -117,10 +118,10 @@ def chosen(options: BatchOptions, unit: str) -> dict[str, Any]:
 
     analysis = analysed(options)
     database = analysis.database
-    rows = [row for row in database.sorted("selected") if row[0] == unit]
+    rows = [row for row in database.sorted("selected_unit") if row[0] == unit]
     if not rows:
         raise Failure(error("batch.not_selected", "Not selected", f"Nothing selects a unit called {unit}."))
-    proof = Prover(database.program, database).why("selected", rows[0])
+    proof = Prover(database.program, database).why("selected_unit", rows[0])
     assert proof is not None
     return proof_json(proof, database.facts, fleet_source)
 

@@ -14,7 +14,7 @@ from planner.batch.model import Fleet, Request, Survey
 from planner.batch.selectors import Selection
 from planner.batch.workplace import Workplace, is_death
 from planner.policy.standing import organisation
-from planner.programs.fleet import Files
+from planner.programs.table import Files
 from planner.vocabulary.diagnostic import Failure, error, has_errors
 
 if TYPE_CHECKING:

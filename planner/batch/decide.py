@@ -79,7 +79,7 @@ def _decide(
 ) -> Decision:
     facts = FactBuilder()
     facts.add("command", command)
-    facts.add("about", _UNIT)
+    facts.add("about_unit", _UNIT)
     for outcome in outcomes:
         facts.add("earlier", _UNIT, outcome, outcome)  # another unit is called like its outcome here
     if same_inputs:

@@ -18,7 +18,7 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str
     for name, state in sorted({**before, **dict(fleet.left)}.items()):
         if name not in fleet.units:
             if any(folder == "." or f"{name}/".startswith(f"{folder}/") for folder in fleet.looked):
-                facts.add("gone", name)
+                facts.add("gone_unit", name)
             if has_objects(state):
                 facts.add("left_state", name, os.path.realpath(state))
     taken = {other for unit in fleet.units.values() for given in unit.inputs for other, _, _ in given.mentions}

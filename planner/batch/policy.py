@@ -13,7 +13,6 @@ from planner.batch.ask import failed_units, over_plans
 from planner.batch.batch import Batch, BatchOptions, own_rules
 from planner.batch.facts import fleet_source
 from planner.batch.schedule import Listener
-from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.evaluate import Database
 from planner.datalog.engine.program import Program
 from planner.datalog.explain.proof import proof_json
@@ -26,7 +25,8 @@ from planner.policy.program import foreign_rules
 from planner.policy.standing import FLEET, organisation
 from planner.policy.standing import own as own_folder
 from planner.policy.waits import waits
-from planner.programs.fleet import Files, checked, core_files
+from planner.programs.fleet import checked
+from planner.programs.table import Files, load
 from planner.support.disk import read_text
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
@@ -136,7 +136,7 @@ def _three_valued(own: Files, closed: frozenset[str]) -> tuple[Modal, Program, l
     modal, more = rewrite(plain, keys=KEYS)
     if modal is None:
         raise Failure([*problems, *more])
-    program, wrong = load_program(core_files(), made=modal.file)
+    program, wrong = load("batch", made=modal.file)
     if program is None:
         raise Failure([d for d in wrong if d.is_error])
     return modal, program, [*problems, *more]

@@ -51,7 +51,7 @@ def select(facts: FactBuilder, fleet: Fleet, selection: Selection) -> bool:
         facts.add("only_changed", source=CommandLine(f"-changed={selection.changed}"))
     for pattern in selection.excludes:
         for name in _matching(fleet, pattern):
-            facts.add("excluded", name, pattern, source=CommandLine(f"-exclude={pattern}"))
+            facts.add("excluded_unit", name, pattern, source=CommandLine(f"-exclude={pattern}"))
     for revision in sorted(revisions):
         for file in changed_files(fleet.root, revision):
             facts.add("changed_file", file, source=CommandLine(f"git diff {revision}"))

@@ -430,17 +430,17 @@ def _failed(request: Request, problems: Any, terminal: Any = None) -> Result:
 # ---------------------------------------------------------------- facts
 
 _POLICY_NAMES = {
-    "change": "action",
+    "unit_change": "action",
     "kind_of": "change",
-    "because": "reason",
-    "planned": "planned",
-    "prior": "prior",
-    "configured": "configured",
-    "unknown_after": "unknown_after",
-    "output": "output",
-    "maybe": "maybe",
-    "maybe_exact": "maybe_exact",
-    "maybe_open": "maybe_open",
+    "unit_reason": "reason",
+    "unit_planned": "planned",
+    "unit_prior": "prior",
+    "unit_configured": "configured",
+    "unit_unknown_after": "unknown_after",
+    "unit_output": "output",
+    "unit_maybe": "maybe",
+    "unit_maybe_exact": "maybe_exact",
+    "unit_maybe_open": "maybe_open",
 }
 """relations of rules/batch/contents.dl, and those of rules/policy/inputs.dl that they are made from"""
 
@@ -464,9 +464,9 @@ def _facts(request: Request, made: Made[Start]) -> dict[str, list[list[Any]]]:
             plain = [_plain(decode(value)) for value in row]
             if name == "kind_of":
                 plain = [plain[0], plain[5], plain[1]]
-            elif name == "output":
+            elif name == "unit_output":
                 plain = plain[1:]
-            elif name in ("planned", "prior", "configured") and (row[0], row[1]) in facts.hidden:
+            elif source in ("planned", "prior", "configured") and (row[0], row[1]) in facts.hidden:
                 plain[2] = HIDDEN
             rows.append(plain)
         found[name] = rows

@@ -8,40 +8,27 @@ from pathlib import Path
 
 from attrs import evolve
 
-from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.engine.program import Program
 from planner.graph.read import WANTED, read_graph
 from planner.model.graph import Graph
-from planner.support.assets import rules_path
+from planner.programs.table import Files, load
 from planner.support.disk import read_text
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
-FOLDERS = ("shared", "inputs", "graph", "apply")
 _SMALL = 5000
 """facts; so few are dealt with in less time than it takes to find out which rules they leave aside"""
-Files = tuple[tuple[str, str], ...]
-"""(name, text) of rule files"""
 
 
 @cache
 def graph_program(own: Files = ()) -> Program:
     """The rules of rules/inputs, rules/graph and rules/apply, together with the user's own. Raises Failure when a file
     is broken."""
-    core = core_files()
-    program, diagnostics = load_program([*core, *own], core=[name for name, _ in core])
+    program, diagnostics = load("graph", own)
     if program is None:
         raise Failure([d for d in diagnostics if d.is_error])
     return program
-
-
-@cache
-def core_files() -> Files:
-    """(name, text) of the product's rule files about graphs."""
-    root = rules_path()
-    paths = [root / "atoms.dl", *(path for folder in FOLDERS for path in sorted((root / folder).glob("*.dl")))]
-    return tuple((str(p.relative_to(root)), p.read_text(encoding="utf-8")) for p in paths)
 
 
 def user_files(folders: tuple[str, ...]) -> Files:

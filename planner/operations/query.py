@@ -299,14 +299,9 @@ def _ask_state(
 
 def _state_program() -> Program:
     """The relations of a state alone: their declarations, and no rules."""
-    from planner.datalog.engine.cache import load_program
-    from planner.support.assets import rules_path
+    from planner.programs.table import program
 
-    names = ("atoms.dl", "inputs/state.dl")
-    program, diagnostics = load_program([(name, (rules_path() / name).read_text(encoding="utf-8")) for name in names])
-    if program is None:
-        raise Failure([d for d in diagnostics if d.is_error])
-    return program
+    return program("state")
 
 
 def _of_the_graph(problem: Diagnostic, program: Program) -> Diagnostic:

@@ -24,7 +24,7 @@ from planner.datalog.front.literals import atoms, inner_variables, names, outer_
 from planner.datalog.front.made import call, compared, constant, counted, holds, joined, variable
 from planner.datalog.front.model import Predicate, Rule
 from planner.datalog.front.types import RuleTypes
-from planner.policy.values import VALUES
+from planner.policy.values import AT_PATHS, VALUES
 from planner.syntax.rule_syntax import (
     Aggregate,
     Atom,
@@ -219,7 +219,7 @@ class Flaws:
                     mixed += [counted(name, (*body, *before, kind)), compared(variable(name), ">", constant(0))]
                 yield _flaw(needed, *mixed)
             reads = {read.predicate for read, _ in atoms(literal.body)}
-            if literal.function != "sum" and self.is_verdict and reads & (VALUES | {"prior"}):
+            if literal.function != "sum" and self.is_verdict and reads & (VALUES | AT_PATHS):
                 name = f"Rows{next(self.numbers)}"
                 empty = _flaw(needed, counted(name, body), compared(variable(name), "=", constant(0)))
                 yield evolve(empty, nothing_in=literal)
@@ -249,7 +249,7 @@ def _of_all_paths(rule: Rule) -> set[str]:
     found: dict[str, str] = {}
     told: set[str] = set()
     for literal in rule.body:
-        if isinstance(literal, Atom) and literal.predicate in ("planned", "configured", "prior"):
+        if isinstance(literal, Atom) and literal.predicate in AT_PATHS:
             path, value = literal.arguments[-2:]
             if isinstance(path, Variable) and isinstance(value, Variable):
                 told |= {path.name} & set(found.values())

@@ -13,8 +13,7 @@ from planner.policy.model import REFUSALS, Finding, Verdict
 from planner.policy.narrow import Narrowed, narrowed
 from planner.policy.program import Policies
 from planner.policy.report import diagnostic
-from planner.policy.values import ValueRows, root_of
-from planner.policy.waits import MAYBE
+from planner.policy.values import MAYBE, ValueRows, root_of
 from planner.state.model import OutputState
 from planner.values.value import Value
 from planner.vocabulary.diagnostic import Diagnostic

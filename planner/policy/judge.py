@@ -16,7 +16,8 @@ from planner.policy.modal import VERDICTS, written_name
 from planner.policy.model import KINDS, Finding, Kind, Verdict
 from planner.policy.program import Policies
 from planner.policy.secrets import Curtain
-from planner.policy.waits import MAYBE, waits
+from planner.policy.values import MAYBE
+from planner.policy.waits import waits
 from planner.syntax.rule_syntax import Constant
 from planner.vocabulary.span import Span
 

@@ -51,7 +51,7 @@ from planner.datalog.front.made import (
 )
 from planner.datalog.front.model import Predicate, Rule
 from planner.policy.broken import broken_rules
-from planner.policy.values import VALUES
+from planner.policy.values import AT_PATHS, VALUES, named
 from planner.syntax.rule_syntax import (
     Aggregate,
     Atom,
@@ -131,6 +131,7 @@ def dependent(program: Program) -> set[str]:
 class _Rewriter:
     def __init__(self, program: Program, only: Collection[str] | None, keys: int) -> None:
         self.program, self.only, self.keys = program, only, keys
+        self.maybe = named("maybe", keys)
         self.dependent = dependent(program)
         self.problems: list[Diagnostic] = []
         self.could = {p: self._free(f"could_{p}") for p in sorted(self.dependent)}
@@ -257,11 +258,11 @@ class _Rewriter:
         """That no unknown value lies at or above the path of an atom."""
         address, path = self.place(read)
         if isinstance(path, Wildcard):
-            yield absent(atom("maybe", *address, anything(), anything()))
+            yield absent(atom(self.maybe, *address, anything(), anything()))
             return
         number = next(self.numbers)
         begin, covering = variable(f"Begin{number}"), f"Covering{number}"
-        yield counted(covering, (atom("maybe", *address, anything(), begin), _begins(path, begin)))
+        yield counted(covering, (atom(self.maybe, *address, anything(), begin), _begins(path, begin)))
         yield compared(variable(covering), "=", constant(0))
 
     def place(self, read: Atom) -> tuple[tuple[Term, ...], Term]:
@@ -397,20 +398,21 @@ class _Body:
         rest = [a for a in unsure if a is not read]
         address, path = self.rewriter.place(read)
         inner = self._inner(read)
+        maybe = self.rewriter.maybe
         if isinstance(path, Wildcard):
-            yield from self._paths([*parts, atom("maybe", *address, anything(), anything())], given, rest, below)
+            yield from self._paths([*parts, atom(maybe, *address, anything(), anything())], given, rest, below)
         elif known:
             begin = variable(f"Begin{next(self.rewriter.numbers)}")
-            more: list[Literal] = [atom("maybe", *address, anything(), begin), _begins(path, begin)]
+            more: list[Literal] = [atom(maybe, *address, anything(), begin), _begins(path, begin)]
             begun = {**below, inner: path} if inner and inner not in bound else below
             yield from self._paths([*parts, *more], given, rest, begun)
         else:
             assert isinstance(path, Variable)
-            if read.predicate in ("planned", "configured", "json_value", "json_part"):
-                exact = [*parts, atom("maybe_exact", *address, path)]
+            if read.predicate in AT_PATHS or read.predicate in ("json_value", "json_part"):
+                exact = [*parts, atom(f"{maybe}_exact", *address, path)]
                 yield from self._paths(exact, given | {path.name}, rest, below)
             at = variable(f"Open{next(self.rewriter.numbers)}")
-            opened = [*parts, atom("maybe_open", *address, at)]
+            opened = [*parts, atom(f"{maybe}_open", *address, at)]
             begun = {**below, path.name: at, **({inner: at} if inner else {})}
             yield from self._paths(opened, given | {at.name}, rest, begun)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from planner.datalog.engine.cache import load_program
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Rule
 from planner.policy.facts import KEYED
 from planner.policy.modal import VERDICTS, rewrite
-from planner.policy.program import Policies, core_files
+from planner.policy.program import Policies
+from planner.programs.table import load
 from planner.syntax.rule_syntax import Constant, Variable
 from planner.vocabulary.diagnostic import Failure
 
@@ -33,7 +33,7 @@ def narrowed(policies: Policies, codes: set[str]) -> Narrowed:
     names = {rule.name for rule in policies.program.rules if rule.head.predicate == "deny" and _may_have(rule, codes)}
     modal, _ = rewrite(policies.program, names)
     assert modal is not None
-    program, problems = load_program(core_files(), made=modal.file)
+    program, problems = load("policy", made=modal.file)
     if program is None:
         raise Failure([d for d in problems if d.is_error])
     kept = [r for r in policies.program.rules if r.head.predicate not in VERDICTS or r.name in names]

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cached_property
 
-from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.program import Program
 from planner.policy.facts import Reads
 from planner.policy.interest import Interest
 from planner.policy.modal import LOST, VERDICTS, Modal, rewrite
-from planner.support.assets import rules_path
+from planner.programs.table import Files, files_of, load
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
-Files = tuple[tuple[str, str], ...]
-"""(name, text) of policy files"""
-__all__ = ["LOST", "Files", "Policies", "core_files", "load_policies"]
-
-
-@cache
-def core_files() -> Files:
-    """What every policy can read and derive: rules/policy."""
-    root = rules_path()
-    shared = root / "shared" / "action_classes.dl"
-    paths = [root / "atoms.dl", shared, *sorted((root / "policy").glob("*.dl"))]
-    return tuple((str(p.relative_to(root)), p.read_text(encoding="utf-8")) for p in paths)
+__all__ = ["LOST", "Files", "Policies", "load_policies"]
 
 
 class Policies:
@@ -44,7 +32,8 @@ class Policies:
         """What the policies need to know of a plan."""
         program = self.modal_program
         needed = program.needed([*self.modal.verdicts, "judged"])
-        core = {p.name for p in program.predicates.values() if p.is_input and p.span.filename.startswith("policy/")}
+        product = dict(files_of("policy"))
+        core = {p.name for p in program.predicates.values() if p.is_input and p.span.filename in product}
         names = frozenset(p.name for p in program.predicates.values() if p.number in needed and p.name in core)
         plain = self.program.needed([*VERDICTS, "judged"])
         heads = frozenset(p.name for p in self.program.predicates.values() if p.number in plain)
@@ -54,8 +43,8 @@ class Policies:
 def load_policies(files: Files, closed: frozenset[str] = frozenset()) -> tuple[Policies | None, list[Diagnostic]]:
     """Check policy files; None when a diagnostic is an error. What the files named in `closed` declare is theirs: rules
     elsewhere cannot add to it."""
-    core = core_files()
-    program, problems = load_program([*core, *files], core=[name for name, _ in core])
+    core = files_of("policy")
+    program, problems = load("policy", files)
     problems = [d for d in problems if d.subject is None or d.subject.filename not in dict(core)]
     if program is None:
         return None, problems
@@ -65,7 +54,7 @@ def load_policies(files: Files, closed: frozenset[str] = frozenset()) -> tuple[P
     modal, more = rewrite(program)
     if modal is None:
         return None, [*problems, *more]
-    modal_program, wrong = load_program(core, made=modal.file)
+    modal_program, wrong = load("policy", made=modal.file)
     if modal_program is None:
         raise Failure([d for d in wrong if d.is_error])
     return Policies(files, program, modal, modal_program), problems

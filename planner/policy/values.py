@@ -11,8 +11,21 @@ from planner.values.types import DYNAMIC, Primitive
 from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value, is_wholly_known
 
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
-VALUES = frozenset(("planned", "configured", "size_of", "part", "json_value", "json_part"))
+_FRONTS = ("", "unit_")
+"""what begins the names of relations about one plan, and about all plans of a fleet: those have the unit in front"""
+VALUES = frozenset(
+    f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "size_of", "part", "json_value", "json_part")
+)
 """the relations whose values may be unknown"""
+AT_PATHS = frozenset(f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "prior"))
+"""the relations whose last columns are a path and the value there"""
+MAYBE = frozenset(f"{f}{n}" for f in _FRONTS for n in ("maybe", "maybe_exact", "maybe_open"))
+"""the relations that tell which values are unknown"""
+
+
+def named(name: str, keys: int) -> str:
+    """The relation about one plan, or about all of a fleet, by how many columns say whose a value is."""
+    return f"{_FRONTS[keys - 1]}{name}"
 
 
 class ValueRows:

@@ -8,10 +8,8 @@ from planner.datalog.engine.terms import Assignment, value_of
 from planner.datalog.explain.search import Prover
 from planner.datalog.front.values import Row
 from planner.policy.modal import LOST, Modal
-from planner.policy.values import VALUES
+from planner.policy.values import MAYBE, VALUES, named
 from planner.syntax.rule_syntax import Atom, Negation, Wildcard
-
-MAYBE = frozenset(("maybe", "maybe_exact", "maybe_open"))
 
 
 def waits(
@@ -48,7 +46,7 @@ def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int)
     *whose, path = (None if isinstance(t, Wildcard) else value_of(t, assignment) for t in atom.arguments[: keys + 1])
     return {
         row[: keys + 1]
-        for row in database.facts.relation("maybe")
+        for row in database.facts.relation(named("maybe", keys))
         if all(w is None or w == v for w, v in zip(whose, row, strict=False))
         and (path is None or f"{path}.".startswith(str(row[keys + 1])))
     }

@@ -12,7 +12,7 @@ from functools import cache
 from attrs import frozen
 
 from planner.datalog.engine.tables import derived
-from planner.programs.rule_programs import ACTION_CLASSES, rule_files
+from planner.programs.table import files_of
 
 NO_OP = "no-op"
 
@@ -49,7 +49,7 @@ def words(action: str) -> list[str]:
 
 @cache
 def _table() -> _Table:
-    rows = derived(rule_files(ACTION_CLASSES), ("action_step", "action_class"))
+    rows = derived(files_of("action_classes"), ("action_step", "action_class"))
     made: dict[str, list[str]] = {NO_OP: []}
     for action, _, step in sorted(rows["action_step"], key=lambda row: (row[0], row[1])):
         made.setdefault(str(action), []).append(str(step))

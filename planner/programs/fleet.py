@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.program import Program
-from planner.support.assets import rules_path
+from planner.programs.table import Files, files_of, load
 from planner.vocabulary.diagnostic import Diagnostic, Failure
-
-Files = tuple[tuple[str, str], ...]
-"""(name, text) of rule files"""
-
-
-@cache
-def core_files() -> Files:
-    root = rules_path()
-    paths = [root / "atoms.dl", *sorted((root / "batch").glob("*.dl"))]
-    return tuple((str(p.relative_to(root)), p.read_text(encoding="utf-8")) for p in paths)
 
 
 @cache
@@ -28,8 +17,8 @@ def batch_program(own: Files = ()) -> Program:
 
 def checked(own: Files) -> tuple[Program, list[Diagnostic]]:
     """The program with users' files, and warnings about these. Raises Failure."""
-    core = core_files()
-    program, problems = load_program([*core, *own], core=[name for name, _ in core])
+    core = files_of("batch")
+    program, problems = load("batch", own)
     if program is None:
         raise Failure([d for d in problems if d.is_error])
     return program, [d for d in problems if d.subject is None or d.subject.filename not in dict(core)]

@@ -15,9 +15,9 @@ SECRET = BACKEND + (
 )
 POLICY = """
 @reason("{U} and {V} both own {N}")
-deny("bucket", U, M) :- planned(U, A, "input.name", N), planned(V, B, "input.name", N), U < V, A != "", B != "",
+deny("bucket", U, M) :- unit_planned(U, A, "input.name", N), unit_planned(V, B, "input.name", N), U < V, A != "", B != "",
     M = "shares " ++ N ++ " with " ++ V.
-warn("unknown", U, A) :- unknown_after(U, A, "input.name").
+warn("unknown", U, A) :- unit_unknown_after(U, A, "input.name").
 """
 
 
@@ -32,20 +32,20 @@ def fleet(tmp_path: Path) -> Path:
     ("question", "rows"),
     [
         ("edge(U, V)", [["b", "a"]]),
-        ('change(U, _, "read")', [["b"]]),
+        ('unit_change(U, _, "read")', [["b"]]),
         (
-            'planned(U, A, "input.name", "bucket-1"), starts_with(U, "s")',
+            'unit_planned(U, A, "input.name", "bucket-1"), starts_with(U, "s")',
             [["s1", "terraform_data.s"], ["s2", "terraform_data.s"]],
         ),
         ('status(U, "incomplete")', [["b"]]),
         ("wave(U, 1)", [["b"]]),
-        ('N = count : { change(_, _, "create") }', [[4]]),
+        ('N = count : { unit_change(_, _, "create") }', [[4]]),
         ('reads_file("a", F)', [["a/main.tf"]]),
         ('kind_of("b", A, "data", T)', [["data.terraform_remote_state.up", "terraform_remote_state"]]),
-        ('output(U, N, "create"), U = "a"', [["a", "id"]]),
-        ('configured("s1", "var.password", P, V)', [["value", "(sensitive)"]]),
-        ('planned("s1", "terraform_data.s", "input.password", V)', [["(sensitive)"]]),
-        ('planned("s1", "output.p", P, V)', [["value", "(sensitive)"]]),
+        ('unit_output(U, N, "create"), U = "a"', [["a", "id"]]),
+        ('unit_configured("s1", "var.password", P, V)', [["value", "(sensitive)"]]),
+        ('unit_planned("s1", "terraform_data.s", "input.password", V)', [["(sensitive)"]]),
+        ('unit_planned("s1", "output.p", P, V)', [["value", "(sensitive)"]]),
     ],
 )
 def test_questions(fleet: Path, question: str, rows: list[list[object]]) -> None:
@@ -59,7 +59,7 @@ def test_questions(fleet: Path, question: str, rows: list[list[object]]) -> None
 
 def test_secrets_are_nowhere(fleet: Path) -> None:
     for _ in range(2):  # planned, and from before
-        for question in ("planned(U, A, P, V)", "prior(U, A, P, V)", "configured(U, A, P, V)"):
+        for question in ("unit_planned(U, A, P, V)", "unit_prior(U, A, P, V)", "unit_configured(U, A, P, V)"):
             assert "hunter2" not in batch(fleet, "query", question).out
     kept = [p for p in fleet.glob(".planner/batch/**/*") if p.is_file() and "plans" not in p.parts]
     assert kept and not [p for p in kept if b"hunter2" in p.read_bytes()]
@@ -73,8 +73,8 @@ def test_what_is_kept_is_not_for_version_control(tmp_path: Path) -> None:
 
 
 def test_questions_are_answered_from_before(fleet: Path) -> None:
-    first = batch(fleet, "query", "-json", "planned(U, A, P, V)").out
-    assert batch(fleet, "query", "-json", "planned(U, A, P, V)").out == first
+    first = batch(fleet, "query", "-json", "unit_planned(U, A, P, V)").out
+    assert batch(fleet, "query", "-json", "unit_planned(U, A, P, V)").out == first
     run = max(fleet.glob(".planner/batch/[0-9]*"))
     events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
     assert [e["event"] for e in events] == ["finished"] * 4 + ["ended"]
@@ -88,7 +88,7 @@ def test_questions_without_sense(fleet: Path, question: str) -> None:
 
 def test_units_that_cannot_be_planned_are_said(fleet: Path) -> None:
     write(fleet, {"a/main.tf": unit(None, "var.nothing")})
-    ran = batch(fleet, "query", 'change(U, A, "create")')
+    ran = batch(fleet, "query", 'unit_change(U, A, "create")')
     assert "Nothing is known of the plans of a, b" in " ".join((ran.out + ran.errors).split())
 
 
@@ -114,7 +114,7 @@ def test_policies_see_all_units(fleet: Path) -> None:
 UNDECIDED = """
 /// named(unit, name): the unit plans the name. Example: named("a", "x")
 .decl named(unit: unit, name: any)
-named(U, N) :- planned(U, _, "input[0]", N).
+named(U, N) :- unit_planned(U, _, "input[0]", N).
 deny("name", U, "is called x") :- named(U, "x").
 warn("unnamed", U, "has no name") :- unit(U, _), not named(U, _).
 """
@@ -146,7 +146,7 @@ class TestUndecided:
         assert "Policies: 1 denied, 2 undecided." in text
 
     def test_what_has_no_value_is_broken(self, pair: Path) -> None:
-        write(pair, {"q.dl": 'deny("size", U, "is large") :- planned(U, _, "input[0]", N), N > 10.\n'})
+        write(pair, {"q.dl": 'deny("size", U, "is large") :- unit_planned(U, _, "input[0]", N), N > 10.\n'})
         ran = batch(pair, "policy", "-policy=q.dl", "-json")
         assert (ran.code, ran.json["verdict"], ran.json["counts"]["broken"]) == (1, "broken", 1)
         (finding,) = [f for f in ran.json["findings"] if f["kind"] == "broken"]
@@ -169,13 +169,15 @@ class TestUndecided:
                 "a/main.tf": unit(),
                 "b/main.tf": BACKEND + 'variable "v" {}\nresource "terraform_data" "r" {\n  input = var.v\n}\n',
                 "planner.batch.hcl": 'unit "a" {}\nunit "b" {\n  inputs = { v = unit.a.id }\n}\n',
-                "p.dl": 'deny("v", U, "is x") :- configured(U, "var.v", "value", "x").\n',
+                "p.dl": 'deny("v", U, "is x") :- unit_configured(U, "var.v", "value", "x").\n',
             },
         )
         assert self.found(tmp_path) == [("undecided", "v", "b")]
 
     def test_a_unit_without_a_plan_is_an_error(self, pair: Path) -> None:
-        write(pair, {"a/main.tf": unit(None, "var.nothing"), "p.dl": 'warn("w", U, "w") :- planned(U, _, _, 7).\n'})
+        write(
+            pair, {"a/main.tf": unit(None, "var.nothing"), "p.dl": 'warn("w", U, "w") :- unit_planned(U, _, _, 7).\n'}
+        )
         ran = batch(pair, "policy", "-policy=p.dl", "-json")
         assert ran.code == 1
         assert [d["summary"] for d in ran.json["diagnostics"]] == ["Units without a plan"]

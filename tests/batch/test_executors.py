@@ -33,7 +33,7 @@ def story(folder: Path, executor: str) -> list[Any]:
         found.append(stable(batch(folder, command, *words, *more).json))
     write(folder, {"live/dns/main.tf": (folder / "live/dns/main.tf").read_text().replace("dns-logs", "logs")})
     found.append(stable(batch(folder, "plan", *words).json))
-    rows = batch(folder, "query", f"-executor={executor}", "-json", 'planned(U, A, "input.bucket", B)').json
+    rows = batch(folder, "query", f"-executor={executor}", "-json", 'unit_planned(U, A, "input.bucket", B)').json
     found.append(rows)
     found.append(stable(batch(folder, "destroy", *words, "-auto-approve").json))
     return found

@@ -34,7 +34,7 @@ def test_unknown_inputs_make_plans_incomplete(tmp_path: Path) -> None:
         "action": "read",
         "reason": "read_because_dependency_pending",
     }
-    unknown = batch(tmp_path, "query", "-json", 'unknown_after("b", "terraform_data.main", P)').json["rows"]
+    unknown = batch(tmp_path, "query", "-json", 'unit_unknown_after("b", "terraform_data.main", P)').json["rows"]
     assert ["input[0]"] in unknown
     assert batch(tmp_path, "plan", "-detailed-exitcode").code == 2
 
@@ -428,7 +428,7 @@ class TestInputs:
         write(root, {"a/main.tf": upstream, "b/main.tf": self.TAKES, "planner.batch.hcl": file})
 
     def planned(self, root: Path) -> object:
-        rows = batch(root, "query", "-json", 'configured("b", "var.v", "value", V)').json["rows"]
+        rows = batch(root, "query", "-json", 'unit_configured("b", "var.v", "value", V)').json["rows"]
         return [row[0] for row in rows]
 
     @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import pytest
 from planner.datalog.tools.cases import Case, load_cases, run_case
 from planner.policy.library import library, policy_files
 from planner.policy.modal import VERDICTS
-from planner.policy.program import Policies, core_files, load_policies
+from planner.policy.program import Policies, load_policies
+from planner.programs.table import files_of
 from planner.support.assets import rules_path
 from planner.vocabulary.diagnostic import Failure
 
@@ -111,7 +112,9 @@ def test_the_steps_of_actions_are_those_of_the_plan() -> None:
 
 
 def test_every_policy_file_of_the_core_is_read() -> None:
-    assert {name for name, _ in core_files()} >= {f"policy/{p.name}" for p in (rules_path() / "policy").glob("*.dl")}
+    assert {name for name, _ in files_of("policy")} >= {
+        f"policy/{p.name}" for p in (rules_path() / "policy").glob("*.dl")
+    }
 
 
 def test_files_and_folders(tmp_path: Path) -> None:

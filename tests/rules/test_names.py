@@ -49,11 +49,13 @@ def test_programs_know_their_rules_by_these_names() -> None:
     assert {rule.name for name in PROGRAMS for rule in program(name).rules} <= recorded
 
 
-def test_a_fact_is_called_after_its_text_and_other_rules_after_their_place() -> None:
+def test_a_fact_of_the_product_is_called_after_its_text_and_other_rules_after_their_place() -> None:
     text = '/// a(x): a.\n.decl a(x: any)\n.output a\na(1). a(1). a(X) :- a(X), X = 2.\na("b"). @name("mine") a(3).\n'
-    loaded, _ = load_program([("house.dl", text)])
-    assert loaded is not None
-    assert [rule.name for rule in loaded.rules] == ["house.a(1)", "house.2", "house.3", 'house.a("b")', "mine"]
+    product, _ = load_program([("house.dl", text)], core=["house.dl"])
+    own, _ = load_program([("house.dl", text)], core=[])
+    assert product is not None and own is not None
+    assert [rule.name for rule in product.rules] == ["house.a(1)", "house.2", "house.3", 'house.a("b")', "mine"]
+    assert [rule.name for rule in own.rules] == ["house.1", "house.2", "house.3", "house.4", "mine"]
 
 
 if __name__ == "__main__":

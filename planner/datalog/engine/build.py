@@ -17,7 +17,10 @@ from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 
 def build_program(
-    files: Sequence[tuple[str, str]], core: Collection[str] | None, made: RuleFile | None = None
+    files: Sequence[tuple[str, str]],
+    core: Collection[str] | None,
+    made: RuleFile | None = None,
+    beside: Sequence[tuple[str, str]] = (),
 ) -> tuple[Program | None, list[Diagnostic]]:
     """See load_program."""
     diagnostics: list[Diagnostic] = []
@@ -34,6 +37,7 @@ def build_program(
     predicates = linker.predicates
     rules = [with_reason(rule, predicates) for rule in linker.rules]
     diagnostics += linker.diagnostics
+    diagnostics += checks.declared_elsewhere(predicates, beside)
     diagnostics += checks.unknown_predicates(rules, predicates)
     diagnostics += checks.arity(rules, predicates)
     diagnostics += checks.form(rules)

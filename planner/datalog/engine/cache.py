@@ -7,7 +7,7 @@ from __future__ import annotations
 import io
 import marshal
 import pickle
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from planner.datalog.engine.program import Program
@@ -17,12 +17,16 @@ from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.span import Source
 
 MADE_BY = ("datalog/front", "datalog/engine", "syntax", "datalog.lark")
+Beside = Callable[[], Sequence[tuple[str, str]]]
 PROGRAMS = Shelf("programs", 50, made_by=MADE_BY)
 """each change of a rule file leaves one"""
 
 
 def load_program(
-    files: Sequence[tuple[str, str]], core: Collection[str] | None = None, made: RuleFile | None = None
+    files: Sequence[tuple[str, str]],
+    core: Collection[str] | None = None,
+    made: RuleFile | None = None,
+    beside: Beside | None = None,
 ) -> tuple[Program | None, list[Diagnostic]]:
     """Parse, check, stratify and compile rule files given as (name, text). Names are as diagnostics print them;
     without `.dl` they begin the names of rules that have none of their own (`house.dl` gives `house.1`...).
@@ -30,37 +34,38 @@ def load_program(
     `core` are the names of the files that belong to the product: other files may not change what those declare,
     except by adding rules to predicates declared `.open`. None: all files are equal.
 
+    `beside` gives all files that share the vocabulary of the core ones: what these declare, no other one may declare.
     `made` is one more file, which a program has made (front/made.py) and nobody has to parse.
 
     The program is None if a diagnostic is an error. A program without errors is kept in the user's cache under the
     digest of its text."""
     if made is not None:
         files = [*files, (made.source.filename, made.source.text)]
-    program, diagnostics = _kept_or_built(files, core, made)
+    program, diagnostics = _kept_or_built(files, core, made, beside)
     if program is not None:
         program.files = tuple(files)
     return program, diagnostics
 
 
 def _kept_or_built(
-    files: Sequence[tuple[str, str]], core: Collection[str] | None, made: RuleFile | None
+    files: Sequence[tuple[str, str]], core: Collection[str] | None, made: RuleFile | None, beside: Beside | None
 ) -> tuple[Program | None, list[Diagnostic]]:
     name = PROGRAMS.name(*parts(files, core))
     known = _read(name, {name: Source(name, text) for name, text in files})
     if known is not None:
         return known
-    program, diagnostics = _built(files, core, made)
+    program, diagnostics = _built(files, core, made, beside)
     if program is not None:
         _write(name, program, diagnostics)
     return program, diagnostics
 
 
 def _built(
-    files: Sequence[tuple[str, str]], core: Collection[str] | None, made: RuleFile | None
+    files: Sequence[tuple[str, str]], core: Collection[str] | None, made: RuleFile | None, beside: Beside | None
 ) -> tuple[Program | None, list[Diagnostic]]:
     from planner.datalog.engine.build import build_program
 
-    return build_program(files, core, made)
+    return build_program(files, core, made, beside() if beside is not None else ())
 
 
 def parts(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> Iterator[str]:

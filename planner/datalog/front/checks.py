@@ -97,6 +97,20 @@ def derived(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnosti
             yield error("rules.core_predicate", "Rule for a predicate of the product", detail, span)
 
 
+_DECLARATION = re.compile(r"^\.(?:decl|native) +([a-z]\w*)", re.M)
+
+
+def declared_elsewhere(predicates: Predicates, beside: Iterable[tuple[str, str]]) -> Iterator[Diagnostic]:
+    """A name has one meaning in all programs of the product: no other file of its declares it again."""
+    for name, text in beside:
+        for match in _DECLARATION.finditer(text):
+            predicate = predicates.get(match[1])
+            if predicate is not None and predicate.is_core and predicate.span.filename != name:
+                place = f"{name}:{text.count(chr(10), 0, match.start()) + 1}"
+                detail = f"{match[1]} is declared at {place}, too. What several programs use is declared once, for all."
+                yield error("rules.duplicate", "Predicate declared twice", detail, predicate.span)
+
+
 def rule_names(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
     """Names of rules are unique: proofs and `rules list` refer to them."""
     seen: dict[str, Rule] = {}

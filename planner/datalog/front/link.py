@@ -186,15 +186,16 @@ class Linker:
     # -------- rules
 
     def _rules(self, file: RuleFile) -> None:
-        """A rule without a name is called after its place, a fact after its text: that stays when others come or go."""
+        """A rule without a name is called after its place; a fact of the product after its text, which stays."""
         stem = file.source.filename.removesuffix(".dl")
         ordinal = 0
         facts: set[str] = set()
+        is_core = self.core is not None and file.source.filename in self.core
         for statement in file.statements:
             if isinstance(statement, RuleSyntax):
                 ordinal += 1
                 text = "" if statement.body else str(statement.head)
-                is_fact = text and len(text) <= LONGEST_NAME and text not in facts
+                is_fact = is_core and text and len(text) <= LONGEST_NAME and text not in facts
                 self._rule(statement, f"{stem}.{text}" if is_fact else f"{stem}.{ordinal}")
                 facts.add(text)
 

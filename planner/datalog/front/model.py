@@ -72,7 +72,7 @@ class Predicate:
 @frozen
 class Rule:
     """A rule or (without body) a fact written in a rule file. `name` is the given one, else the file
-    with the text of a fact (`graph/targets.module_form("module")`) or with the rule's place (`house.2`).
+    with the rule's place (`house.2`) or, of the product's facts, the text (`graph/targets.module_form("module")`).
     `reason` is a line that may name variables in braces; empty if none was given. `text` is the rule on one line."""
 
     number: int

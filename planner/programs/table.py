@@ -1,0 +1,82 @@
+"""Which rule files make up which program. What two programs read or derive is declared once, in rules/shared: a name
+that another file of the product declares, too, is refused when a program is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from planner.datalog.engine.cache import load_program
+from planner.datalog.engine.program import Program
+from planner.support.assets import rules_path
+from planner.syntax.rule_syntax import RuleFile
+from planner.vocabulary.diagnostic import Diagnostic, Failure
+
+Files = tuple[tuple[str, str], ...]
+"""(name, text) of rule files"""
+
+_CLASSES = ("shared/action_classes",)
+_DECISION = (
+    *_CLASSES,
+    "plan/object",
+    "plan/actions",
+    "plan/reasons",
+    "plan/data",
+    "plan/triggers",
+    "plan/imports",
+    "plan/drift",
+    "plan/outputs",
+    "plan/undecided",
+    "plan/again",
+)
+_MOVES = ("plan/implied_moves", "plan/moves", "plan/move_errors")
+FILES: dict[str, tuple[str, ...]] = {
+    "graph": (*_CLASSES, "shared/edges", "shared/order", "inputs/*", "graph/*", "apply/*"),
+    "decisions": _DECISION,
+    "moves": _MOVES,
+    "causes": (*_DECISION, "plan/values", "plan/unknowns", "plan/causes"),
+    "policy": (*_CLASSES, "shared/edges", "shared/verdicts", "policy/*"),
+    "batch": ("shared/edges", "shared/order", "shared/verdicts", "batch/*"),
+    "limits": ("inputs/command", "inputs/config", "graph/instances", "graph/own_references", "plan/move_limits"),
+    "moving": ("inputs/command", "graph/instances", *_MOVES, "plan/move_limits"),
+    "removals": ("inputs/state", "graph/removals"),
+    "relevance": ("plan/relevant", "plan/unknown_causes"),
+    "action_classes": _CLASSES,
+    "state": ("inputs/state",),
+}
+"""program -> its files below rules, without `.dl`, besides the column types; `*`: all of a folder"""
+
+
+@cache
+def files_of(program: str) -> Files:
+    """The files of a program, as they are loaded."""
+    root = rules_path()
+    paths = [root / "atoms.dl"]
+    for name in FILES[program]:
+        paths += sorted(root.glob(f"{name}.dl")) if name.endswith("*") else [root / f"{name}.dl"]
+    return tuple((path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")) for path in paths)
+
+
+@cache
+def every_file() -> Files:
+    """All rule files of the product."""
+    root = rules_path()
+    paths = sorted(root.rglob("*.dl"))
+    return tuple((path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")) for path in paths)
+
+
+def load(
+    program: str, more: Sequence[tuple[str, str]] = (), made: RuleFile | None = None
+) -> tuple[Program | None, list[Diagnostic]]:
+    """A program of the product together with other files (see load_program)."""
+    core = files_of(program)
+    return load_program([*core, *more], [name for name, _ in core], made)
+
+
+@cache
+def program(name: str) -> Program:
+    """A program of the product alone. Raises Failure when a file is broken."""
+    loaded, diagnostics = load(name)
+    if loaded is None:
+        raise Failure([d for d in diagnostics if d.is_error])
+    return loaded
