@@ -126,9 +126,11 @@ def rule_json(name: str, rule: Rule) -> dict[str, Any]:
 
 @frozen
 class Entry:
-    """A predicate of one program."""
+    """A predicate with all that derives and reads it, and the programs that have it: in those that `given` names, its
+    facts come from outside. It is described as it is in the first one."""
 
-    program: str
+    programs: tuple[str, ...]
+    given: tuple[str, ...]
     description: Description
 
     @property
@@ -142,24 +144,32 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """Every predicate, sorted by name, then in the order of the programs."""
-    files = _files()
-    found = [
-        Entry(name, d)
-        for name in PROGRAMS
-        for d in describe(program(name)).values()
-        if d.predicate.span.filename in files[name]
-    ]
-    return sorted(found, key=lambda e: e.predicate.name)
+    """Every predicate, sorted by name."""
+    described: dict[str, dict[str, Description]] = {}
+    for name in PROGRAMS:
+        for description in describe(program(name)).values():
+            described.setdefault(description.predicate.name, {})[name] = description
+    return [_entry(described[name]) for name in sorted(described)]
 
 
-def entries_of(name: str) -> list[Entry]:
-    """The predicates of this name. Raises Failure with the nearest name when there is none."""
+def _entry(described: dict[str, Description]) -> Entry:
+    """What the programs say of one predicate, together."""
+    first = next(iter(described.values()))
+    rules = {rule.name: rule for d in described.values() for rule in d.rules}
+    readers = {rule.name: rule for d in described.values() for rule in d.readers}
+    natives = dict.fromkeys(name for d in described.values() for name in d.natives)
+    given = tuple(name for name, d in described.items() if d.predicate.is_input)
+    together = Description(first.predicate, tuple(rules.values()), tuple(readers.values()), tuple(natives))
+    return Entry(tuple(described), given, together)
+
+
+def entry_of(name: str) -> Entry:
+    """The predicate of this name. Raises Failure with the nearest name when there is none."""
     everything = entries()
-    found = [e for e in everything if e.predicate.name == name]
-    if not found:
-        raise Failure(_unknown(name, (e.predicate.name for e in everything)))
-    return found
+    for entry in everything:
+        if entry.predicate.name == name:
+            return entry
+    raise Failure(_unknown(name, (e.predicate.name for e in everything)))
 
 
 def _unknown(name: str, known: Iterator[str]) -> Diagnostic:
@@ -175,7 +185,8 @@ def entry_json(entry: Entry) -> dict[str, Any]:
     native = {"operator": predicate.operator, "inputs": list(predicate.inputs)} if predicate.operator else None
     return {
         "name": predicate.name,
-        "program": entry.program,
+        "program": entry.programs[0],
+        "programs": list(entry.programs),
         "columns": [{"name": c.name, "type": c.type.name, "base": c.type.base} for c in predicate.columns],
         "meaning": entry.meaning,
         "doc": predicate.doc,
@@ -196,7 +207,8 @@ def dependency_graphs(of: str | None = None) -> dict[str, PredicateGraph]:
     for an unknown one."""
     if of is None:
         return {name: predicate_graph(program(name)) for name in PROGRAMS}
-    return {e.program: predicate_graph(program(e.program), of) for e in entries_of(of)}
+    entry = entry_of(of)
+    return {name: predicate_graph(program(name), of) for name in entry.programs}
 
 
 # ---------------------------------------------------------------- costs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.render.streams import visible
@@ -11,7 +11,6 @@ from planner.vocabulary.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from planner.datalog.engine.evaluate import Database
-    from planner.datalog.front.model import Predicate
     from planner.datalog.front.values import Row
     from planner.datalog.tools.describe import PredicateGraph
     from planner.datalog.tools.suite import Difference, Outcome
@@ -38,13 +37,17 @@ def index_text(entry: Entry, paint: Paint) -> str:
 def entry_text(entry: Entry, paint: Paint) -> str:
     """Everything about one predicate."""
     predicate, description = entry.predicate, entry.description
-    lines = [paint(predicate.declaration, "bold"), f"  {predicate.span}, in the rules of {entry.program}", ""]
+    lines = [
+        paint(predicate.declaration, "bold"),
+        f"  {predicate.span}, in the rules of {_together(entry.programs)}",
+        "",
+    ]
     lines += [f"  {line}".rstrip() for line in predicate.doc.split("\n")]
     types = {c.type.name: c.type for c in predicate.columns if c.type.doc}
     if types:
         lines += ["", "  Types of the columns:"]
         lines += [f"    {t.name}: {' '.join((t.doc or '').split())}" for t in types.values()]
-    lines += ["", *(f"  {sentence}" for sentence in _standing(predicate))]
+    lines += ["", *(f"  {sentence}" for sentence in _standing(entry))]
     if description.rules:
         lines += ["", "  Derived by:"]
         for rule in description.rules:
@@ -55,12 +58,19 @@ def entry_text(entry: Entry, paint: Paint) -> str:
     return "\n".join(lines)
 
 
-def _standing(predicate: Predicate) -> Iterator[str]:
+def _together(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _standing(entry: Entry) -> Iterator[str]:
     """What a predicate is to others, one sentence each."""
-    if predicate.is_input:
+    predicate = entry.predicate
+    if entry.given == entry.programs:
         yield "Input: its facts are given, no rule derives it."
     elif predicate.operator:
         yield f"Native: computed as {predicate.operator}({', '.join(predicate.inputs)})."
+    elif entry.given:
+        yield f"Derived by rules; to those of {_together(entry.given)} its facts are given."
     else:
         yield "Derived by rules."
     if predicate.is_output:

@@ -15,7 +15,8 @@ SECRET = BACKEND + (
 )
 POLICY = """
 @reason("{U} and {V} both own {N}")
-deny("bucket", U, M) :- unit_planned(U, A, "input.name", N), unit_planned(V, B, "input.name", N), U < V, A != "", B != "",
+deny("bucket", U, M) :-
+    unit_planned(U, A, "input.name", N), unit_planned(V, B, "input.name", N), U < V, A != "", B != "",
     M = "shares " ++ N ++ " with " ++ V.
 warn("unknown", U, A) :- unit_unknown_after(U, A, "input.name").
 """

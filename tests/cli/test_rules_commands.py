@@ -80,19 +80,19 @@ def test_list_for_people(planner):
 
 def test_doc_of_a_predicate(planner):
     out = planner("rules", "doc", "edge").out
-    assert out.startswith("edge(dependent: node, dependency: node)\n  graph/closing.dl:")
+    assert out.startswith("edge(dependent: node, dependency: node)\n  shared/edges.dl:")
     assert "`dependent` may start only after `dependency` is done" in out
     assert "node: The name of a vertex of a graph" in out
     assert 'edge("root", N) :- inner_node(N, _, _, _), not inner_edge(_, N).' in out
-    assert "reduced_edge (native)" in out and "Derived by rules." in out
+    assert "reduced_edge (native)" in out and "Derived by rules; to those of policy its facts are given." in out
     assert "Input: its facts are given" in planner("rules", "doc", "walk").out
     assert "Native: computed as reduction(edge)." in planner("rules", "doc", "reduced_edge").out
 
 
-def test_doc_of_a_name_that_two_programs_have(planner):
-    found = json.loads(planner("rules", "doc", "-json", "exists").out)["predicates"]
-    assert [p["program"] for p in found] == ["graph", "decisions"]
-    assert len({p["file"] for p in found}) == 2
+def test_doc_of_a_name_that_several_programs_have(planner):
+    (edge,) = json.loads(planner("rules", "doc", "-json", "edge").out)["predicates"]
+    assert (edge["program"], edge["programs"]) == ("graph", ["graph", "policy", "batch"])
+    assert {"graph/closing.edge", "batch/edges.declared"} <= {rule["name"] for rule in edge["rules"]}
 
 
 def test_doc_index(planner):

@@ -21,7 +21,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations import rulebook
     from planner.render import rules as render_rules
 
-    found = rulebook.entries_of(arguments.words[0]) if arguments.words else rulebook.entries()
+    found = [rulebook.entry_of(arguments.words[0])] if arguments.words else rulebook.entries()
     if arguments["json"]:
         terminal.data(render_rules.document(predicates=[rulebook.entry_json(entry) for entry in found]))
     elif arguments["markdown"]:
