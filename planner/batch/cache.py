@@ -12,7 +12,6 @@ from collections.abc import Container
 from hashlib import blake2b
 from typing import Any
 
-from planner import __version__
 from planner.batch import FOLDER
 from planner.batch.cache_files import CacheFiles
 from planner.batch.model import Place, RemoteRead, Request, Result, Survey, to_json
@@ -23,8 +22,6 @@ from planner.support.fast_json import orjson
 
 FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses"
 """what is known of folders, of units, and of the whole fleet by commands"""
-_FORMAT = "4"
-"""changes with what stands in the files"""
 
 
 class Cache:
@@ -33,7 +30,7 @@ class Cache:
     def __init__(self, root: str, is_used: bool = True) -> None:
         self.root = root
         self.comparison = Comparison()
-        self.kept = CacheFiles(root, _stamp(root), (FOLDERS, SURVEYS, RESULTS, ANALYSES))
+        self.kept = CacheFiles(root, (FOLDERS, SURVEYS, RESULTS, ANALYSES))
         self._same: dict[int, bool] = {}
         self._held: dict[str, bool] = {}
         self.is_used = is_used
@@ -227,19 +224,3 @@ def _key(request: Request) -> str:
         request.policies,
     ]
     return blake2b(orjson.dumps(parts), digest_size=16).hexdigest()
-
-
-def _stamp(root: str) -> str:
-    """What must be the same for anything in a cache to count: versions of planner and of its rules, and the user. It is
-    a sum that only he can make, so that nothing counts which came with a fleet from elsewhere."""
-    from planner.support.assets import rules_path
-    from planner.support.store import seal
-
-    parts = [__version__, _FORMAT]
-    for folder, _, names in sorted(os.walk(rules_path())):
-        for name in sorted(names):
-            if name.endswith(".dl"):
-                found = os.stat(os.path.join(folder, name))
-                parts.append(f"{name} {found.st_mtime_ns} {found.st_size}")
-    sealed = seal("batch", os.path.realpath(root), "\n".join(parts).encode("utf-8", "surrogateescape"))
-    return (sealed or os.urandom(16)).hex()

@@ -1,30 +1,31 @@
-"""The files of a fleet's cache: everything that is known as one file, and after it what became known later.
+"""What is kept of a fleet from run to run: all that is known as one entry, and beside it what became known later.
 
-    cache.json         {"stamp", "name", "entries": {table: {unit: known}}, "files": [entry...]}
-    cache.more.jsonl   {"name", "entries", "files", "gone": [[table, unit]...]} for each run that found little new
+    whole    {"name", "entries": {table: {unit: known}}, "files": [entry...]}
+    more     lines {"name", "entries", "files", "gone": [[table, unit]...]}, one for each run that found little new
 
 A known thing has "reads": the numbers of the files and folders that it was made from, in the order of "files" (reads.py
-says what an entry is). A line counts only if it names the `cache.json` that it was written after.
+says what an entry of those is). A line counts only if it names the whole that it was written after.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+from functools import cache
 from typing import Any
 
-from planner.batch import CACHE
 from planner.batch.reads import settled
-from planner.batch.record import make_folder, open_whole
-from planner.support.disk import read_whole
+from planner.support.assets import rules_path
 from planner.support.fast_json import orjson
+from planner.support.store import Shelf
 
-MORE = os.path.join(os.path.dirname(CACHE), "cache.more.jsonl")
+FLEETS = Shelf("fleets", 200, 1 << 30)
 LITTLE = 0.05
 """the part of all that is known up to which what is new is written behind it, instead of everything anew"""
 MOST_MORE = 0.25
 """how large what was written behind may become, as a part of everything"""
+_FORMAT = "5"
+"""changes with what stands in the entries"""
 
 Known = dict[str, Any]
 Key = tuple[str, str]
@@ -33,37 +34,34 @@ Key = tuple[str, str]
 class CacheFiles:
     """`entries[table][unit]` is what is known, `files` what its reads are numbers of."""
 
-    def __init__(self, root: str, stamp: str, tables: tuple[str, ...]) -> None:
-        self.root, self.stamp = root, stamp
-        self.path, self.more = os.path.join(root, CACHE), os.path.join(root, MORE)
+    def __init__(self, root: str, tables: tuple[str, ...]) -> None:
+        self.whole, self.more = entry_names(root)
         self.entries: dict[str, dict[str, Known]] = {table: {} for table in tables}
         self.files: list[list[Any]] = []
         self.changed: set[Key] = set()
         self._name = ""
+        self._size, self._lines = 0, b""  # of the whole; behind it
         self._load()
 
     def _load(self) -> None:
         try:
             self._read()
-        except (OSError, KeyError, TypeError, AttributeError, ValueError):  # spoiled, or written by somebody else
+        except (KeyError, TypeError, AttributeError, ValueError):  # of another shape than today's
             self.entries, self.files, self._name = {table: {} for table in self.entries}, [], ""
 
     def _read(self) -> None:
-        found = orjson.loads(read_whole(self.path))
-        if found["stamp"] != self.stamp:
+        data = FLEETS.load(self.whole)
+        if data is None:
             return
-        self.files, self._name = found["files"], found["name"]
+        found = orjson.loads(data)
+        self.files, self._name, self._size = found["files"], found["name"], len(data)
         self.entries = {table: found["entries"][table] for table in self.entries}
-        if not os.path.exists(self.more):
-            return
-        lines = read_whole(self.more).split(b"\n")
+        lines = bytes(FLEETS.load(self.more) or b"").splitlines(keepends=True)
         for line in lines:
-            try:
-                more = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                continue  # cut off with the process that wrote it
+            more = orjson.loads(line)
             if more["name"] == self._name:
                 self._add(more)
+                self._lines += line
 
     def _add(self, more: dict[str, Any]) -> None:
         first = len(self.files)
@@ -90,25 +88,18 @@ class CacheFiles:
     # ---------------------------------------------------------------- writing
 
     def save(self) -> bool:
-        """Write what is new; whether the numbers of files are others now. A cache that cannot be written is none."""
+        """Write what is new; whether the numbers of files are others now."""
         if not self.changed:
             return False
         is_little = self._is_little()
-        try:
-            make_folder(self.root)
-            (self._append if is_little else self._write)()
-        except OSError:
-            return False
+        (self._append if is_little else self._write)()
         self.changed.clear()
         return not is_little
 
     def _is_little(self) -> bool:
         if not self._name or len(self.changed) > LITTLE * sum(map(len, self.entries.values())):
             return False
-        try:
-            return os.path.getsize(self.more) < MOST_MORE * os.path.getsize(self.path)
-        except FileNotFoundError:
-            return os.path.exists(self.path)
+        return len(self._lines) < MOST_MORE * self._size
 
     def _append(self) -> None:
         entries: dict[str, dict[str, Known]] = {table: {} for table in self.entries}
@@ -121,19 +112,15 @@ class CacheFiles:
                 entries[table][unit] = dict(known)
         files = self._renumbered(entries)
         line = {"name": self._name, "entries": entries, "files": files, "gone": gone}
-        with open_whole(self.more) as file:
-            file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        self._lines += orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+        FLEETS.store(self.more, self._lines)
 
     def _write(self) -> None:
         self.files = self._renumbered(self.entries)
         self._name = f"{time.time_ns()}-{os.getpid()}"
-        beside = f"{self.path}.{os.getpid()}.tmp"
-        document = {"stamp": self.stamp, "name": self._name, "entries": self.entries, "files": self.files}
-        with open(beside, "wb") as file:
-            file.write(orjson.dumps(document))
-        os.replace(beside, self.path)
-        with suppress(FileNotFoundError):
-            os.unlink(self.more)
+        data = orjson.dumps({"name": self._name, "entries": self.entries, "files": self.files})
+        self._size, self._lines = len(data), b""
+        FLEETS.store(self.whole, data)
 
     def _renumbered(self, entries: dict[str, dict[str, Known]]) -> list[list[Any]]:
         """What these things read, without repetitions; their numbers are set anew. Whoever looked last at what has not
@@ -153,3 +140,26 @@ class CacheFiles:
                     reads.append(new)
                 known["reads"] = reads
         return [settled(self.files[number]) for number in last]
+
+
+def entry_names(root: str) -> tuple[str, str]:
+    """The names of what is kept of the fleet in a folder, by these rules: the whole, and what was written behind."""
+    place = os.path.realpath(root)
+    return FLEETS.name(_FORMAT, place, _rules()), FLEETS.name(_FORMAT, place, _rules(), "more")
+
+
+def is_known(root: str) -> bool:
+    """Whether anything is kept of a fleet."""
+    return FLEETS.has(entry_names(root)[0])
+
+
+@cache
+def _rules() -> str:
+    """The state of the product's rules."""
+    parts = []
+    for folder, _, names in sorted(os.walk(rules_path())):
+        for name in sorted(names):
+            if name.endswith(".dl"):
+                status = os.stat(os.path.join(folder, name))
+                parts.append(f"{name} {status.st_mtime_ns} {status.st_size}")
+    return "\n".join(parts)

@@ -37,7 +37,7 @@ def safe_name(unit: str) -> str:
 
 
 def make_folder(root: str) -> None:
-    """The folder of records and of the cache, which no version control shall have. Raises OSError."""
+    """The folder of records, which no version control shall have. Raises OSError."""
     os.makedirs(os.path.join(root, FOLDER), exist_ok=True)
     ignore = os.path.join(root, FOLDER, ".gitignore")
     if not os.path.exists(ignore):

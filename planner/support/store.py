@@ -65,6 +65,13 @@ class Shelf:
             digest.update(data)
         return digest.hexdigest()
 
+    def has(self, name: str) -> bool:
+        """Whether there is an entry of the user's under a name; whether it is whole is seen when it is read."""
+        number = _open_entry(self.folder, name)
+        if number is not None:
+            os.close(number)
+        return number is not None
+
     def load(self, name: str) -> memoryview | None:
         """What is kept under a name."""
         number = _open_entry(self.folder, name)

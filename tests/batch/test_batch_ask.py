@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from batch.fleets import BACKEND, batch, chain, unit, write
 
+from planner.batch.cache_files import FLEETS, entry_names
+
 SECRET = BACKEND + (
     'variable "password" {\n  sensitive = true\n  default = "hunter2"\n}\n'
     'resource "terraform_data" "s" {\n  input = { password = var.password, name = "bucket-1" }\n}\n'
@@ -64,12 +66,13 @@ def test_secrets_are_nowhere(fleet: Path) -> None:
             assert "hunter2" not in batch(fleet, "query", question).out
     kept = [p for p in fleet.glob(".planner/batch/**/*") if p.is_file() and "plans" not in p.parts]
     assert kept and not [p for p in kept if b"hunter2" in p.read_bytes()]
+    entries = [bytes(FLEETS.load(name) or b"") for name in entry_names(str(fleet))]
+    assert entries[0] and not [data for data in entries if b"hunter2" in data]
 
 
 def test_what_is_kept_is_not_for_version_control(tmp_path: Path) -> None:
     chain(tmp_path, "a")
-    assert batch(tmp_path, "graph").code == 0
-    assert (tmp_path / ".planner/batch/cache.json").exists()
+    assert batch(tmp_path, "plan").code == 0
     assert (tmp_path / ".planner/batch/.gitignore").read_text() == "*\n"
 
 

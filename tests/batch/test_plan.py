@@ -14,8 +14,9 @@ import pytest
 from attrs import evolve
 from batch.fleets import BACKEND, batch, chain, inside, unit, write
 
-from planner.batch import CACHE, cache_files, root_modules
 from planner.batch import batch as finding
+from planner.batch import cache_files, root_modules
+from planner.batch.cache_files import FLEETS, entry_names
 from planner.batch.model import Request
 from planner.batch.reads import RECORDER
 from planner.batch.worker import run_unit, survey_units
@@ -224,10 +225,9 @@ class TestNotPlannedAgain:
     def test_without_the_cache(self, fleet: Path) -> None:
         assert self.planned(fleet, "-no-cache") == ["a", "b", "c", "z"]
 
-    @pytest.mark.parametrize("text", ["{", "[]", "null", '{"stamp": 1}', '{"stamp": STAMP, "entries": {}}', ""])
-    def test_a_spoiled_cache_is_none(self, fleet: Path, text: str) -> None:
-        stamp = json.loads((fleet / CACHE).read_text())["stamp"]
-        (fleet / CACHE).write_text(text.replace("STAMP", json.dumps(stamp)))
+    @pytest.mark.parametrize("text", [b"{", b"[]", b"null", b'{"name": 1}', b'{"name": "1", "entries": {}}', b""])
+    def test_a_spoiled_cache_is_none(self, fleet: Path, text: bytes) -> None:
+        FLEETS.store(entry_names(str(fleet))[0], text)
         assert self.planned(fleet) == ["a", "b", "c", "z"]
 
     def test_failures_are_never_kept(self, fleet: Path) -> None:
@@ -313,6 +313,10 @@ class TestLittleIsWrittenBehind:
         batch(tmp_path, "plan")
         return tmp_path
 
+    def kept(self, root: Path) -> tuple[bytes, bytes]:
+        whole, more = (FLEETS.load(name) for name in entry_names(str(root)))
+        return bytes(whole or b""), bytes(more or b"")
+
     def change(self, root: Path, text: str = "# a remark\n") -> None:
         with (root / "d/main.tf").open("a") as file:
             file.write(text)
@@ -321,41 +325,33 @@ class TestLittleIsWrittenBehind:
         return sorted(found["unit"] for found in batch(root, "plan", "-json").json["units"] if not found["reused"])
 
     def test_the_rest_stays(self, fleet: Path) -> None:
-        whole = (fleet / CACHE).read_bytes()
+        whole = self.kept(fleet)[0]
         self.change(fleet)
         assert (self.planned(fleet), self.planned(fleet)) == (["d"], [])
-        assert (fleet / CACHE).read_bytes() == whole
-        assert len((fleet / cache_files.MORE).read_text().splitlines()) == 1
+        assert self.kept(fleet)[0] == whole
+        assert len(self.kept(fleet)[1].splitlines()) == 1
         self.change(fleet, "locals {\n  x = var.nothing\n}\n")
         assert (self.planned(fleet), self.planned(fleet)) == (["d"], ["d"])
-        assert (fleet / CACHE).read_bytes() == whole
+        assert self.kept(fleet)[0] == whole
 
     def test_until_it_is_no_longer_little(self, fleet: Path) -> None:
+        whole = self.kept(fleet)[0]
         for _ in range(30):
             self.change(fleet)
             assert self.planned(fleet) == ["d"]
-            if not (fleet / cache_files.MORE).exists():
+            if self.kept(fleet)[0] != whole:
                 break
         else:
             pytest.fail("never written as a whole")
         assert self.planned(fleet) == []
 
-    def test_a_line_that_was_cut_off_counts_for_nothing(self, fleet: Path) -> None:
-        self.change(fleet)
-        assert self.planned(fleet) == ["d"]
-        lines = (fleet / cache_files.MORE).read_bytes()
-        (fleet / cache_files.MORE).write_bytes(lines[:-40])
-        assert self.planned(fleet) == ["d"]
-        assert self.planned(fleet) == []
-
     def test_lines_after_another_whole_count_for_nothing(self, fleet: Path) -> None:
         self.change(fleet)
         assert self.planned(fleet) == ["d"]
-        lines = (fleet / cache_files.MORE).read_bytes()
+        _, lines = self.kept(fleet)
         self.change(fleet)
         batch(fleet, "plan", "-no-cache")
-        assert not (fleet / cache_files.MORE).exists()
-        (fleet / cache_files.MORE).write_bytes(lines)
+        FLEETS.store(entry_names(str(fleet))[1], lines)
         assert self.planned(fleet) == []
 
 
@@ -397,7 +393,7 @@ def test_the_survey_of_a_new_unit_is_kept(tmp_path: Path) -> None:
     chain(tmp_path, "a", "b")
     write(tmp_path, {"z/main.tf": BACKEND + 'module "m" {\n  source = "../m"\n}\n', "m/main.tf": ""})
     batch(tmp_path, "plan")
-    kept = json.loads((tmp_path / ".planner/batch/cache.json").read_text())
+    kept = json.loads(bytes(FLEETS.load(entry_names(str(tmp_path))[0]) or b""))
     assert sorted(kept["entries"]["surveys"]) == ["a", "b", "z"]
     pointers = {path for path, kind, *_ in kept["files"] if kind == "file" and path.endswith("/terraform.tfstate")}
     assert pointers == {str(tmp_path / name / ".terraform/terraform.tfstate") for name in "abz"}

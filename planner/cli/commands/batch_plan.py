@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from planner.cli.batch_options import REPORTS, RUN, SELECT, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal
@@ -32,9 +30,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     """What plan and validate have in common."""
-    from planner.batch import CACHE
+    from planner.batch.cache_files import is_known
 
-    if not os.path.exists(CACHE):  # all units will be looked at
+    if not is_known("."):  # all units will be looked at
         from planner.batch.executors import warm_up
 
         warm_up(arguments.get("executor", ""))
