@@ -107,36 +107,36 @@ class _Reader:
 
     def _unit(self, block: Block, name: str) -> None:
         content = read(block.body, _UNIT, self.problems)
-        found = content.attributes
+        attributes = content.attributes
         if name in self.units:
             detail = f"The unit {name} stands at {self.units[name].place} already."
             self.problems.error("duplicate_unit", "Duplicate unit", detail, block.header_span)
             return
-        folder = self._text(found.get("path")) or name
+        folder = self._text(attributes.get("path")) or name
         if not os.path.isdir(os.path.join(self.root, folder)):
             detail = f"The unit {name} should stand in {folder}, but there is no such folder."
             self.problems.error("no_unit_folder", "Unit without a folder", detail, block.header_span)
         self.units[name] = Unit(
             name,
             os.path.normpath(folder),
-            self._texts(found.get("tags")),
+            self._texts(attributes.get("tags")),
             (),
-            self._variables(found.get("variables")),
-            self._texts(found.get("var_files")),
-            self._inputs(found.get("inputs")),
-            self._after(found.get("depends_on")),
-            self._text(found.get("workspace")),
+            self._variables(attributes.get("variables")),
+            self._texts(attributes.get("var_files")),
+            self._inputs(attributes.get("inputs")),
+            self._after(attributes.get("depends_on")),
+            self._text(attributes.get("workspace")),
             self._place(block.header_span),
         )
 
     def _pattern(self, block: Block, pattern: str) -> None:
-        found = read(block.body, _UNITS, self.problems).attributes
+        attributes = read(block.body, _UNITS, self.problems).attributes
         folders = root_modules(self.root, self.memory, pattern)
         if not folders:
             detail = f"No folder that {pattern} matches is a root module."
             self.problems.warning("no_units", "Pattern without units", detail, block.header_span)
-        tags, variables = self._texts(found.get("tags")), self._variables(found.get("variables"))
-        var_files, workspace = self._texts(found.get("var_files")), self._text(found.get("workspace"))
+        tags, variables = self._texts(attributes.get("tags")), self._variables(attributes.get("variables"))
+        var_files, workspace = self._texts(attributes.get("var_files")), self._text(attributes.get("workspace"))
         place = self._place(block.header_span)
         for folder in folders:
             self.found[folder] = Unit(
@@ -144,14 +144,14 @@ class _Reader:
             )
 
     def _group(self, block: Block, name: str) -> None:
-        found = read(block.body, _GROUP, self.problems).attributes
+        attributes = read(block.body, _GROUP, self.problems).attributes
         self.groups.append(
             _Group(
                 name,
-                self._texts(found.get("units")),
-                self._texts(found.get("tags")),
-                self._variables(found.get("variables")),
-                self._texts(found.get("var_files")),
+                self._texts(attributes.get("units")),
+                self._texts(attributes.get("tags")),
+                self._variables(attributes.get("variables")),
+                self._texts(attributes.get("var_files")),
             )
         )
 
@@ -176,14 +176,14 @@ class _Reader:
     def _texts(self, attribute: Attribute | None) -> tuple[str, ...]:
         if attribute is None:
             return ()
-        found = []
+        texts = []
         for item in elements(piece(attribute), self.problems) or ():
             value = constant(item, self.problems)
             if isinstance(value, str):
-                found.append(value)
+                texts.append(value)
             elif value is not None:
                 self.problems.error("text_required", "Invalid expression", "Texts are required here.", item.span)
-        return tuple(found)
+        return tuple(texts)
 
     def _entries(self, attribute: Attribute | None) -> list[tuple[str, Piece]]:
         if attribute is None:
@@ -204,16 +204,16 @@ class _Reader:
 
     def _variables(self, attribute: Attribute | None) -> tuple[tuple[str, str], ...]:
         """Names with constant expressions, as text: their values go to other processes."""
-        found = []
+        variables = []
         for name, value in self._entries(attribute):
             if constant(value, self.problems) is not None:
-                found.append((name, value.span.text))
-        return tuple(found)
+                variables.append((name, value.span.text))
+        return tuple(variables)
 
     def _inputs(self, attribute: Attribute | None) -> tuple[Input, ...]:
         from planner.syntax.references import variables
 
-        found = []
+        inputs = []
         for name, value in self._entries(attribute):
             mentions = []
             for node in variables(value.node):
@@ -226,13 +226,13 @@ class _Reader:
                 words = [str(getattr(step, "name", getattr(step, "key", ""))) for step in steps[:2]]
                 self.mentions.append((words[0], span))
                 mentions.append((words[0], words[1] if len(words) > 1 else "", self._place(span)))
-            found.append(Input(name, value.span.text, self._place(value.span), tuple(mentions)))
-        return tuple(found)
+            inputs.append(Input(name, value.span.text, self._place(value.span), tuple(mentions)))
+        return tuple(inputs)
 
     def _after(self, attribute: Attribute | None) -> tuple[tuple[str, Place], ...]:
         if attribute is None:
             return ()
-        found = []
+        places = []
         for reference in references(attribute, self.problems):
             node = reference.node
             if not isinstance(node, Traversal) or node.root != "unit" or len(node.steps) != 1:
@@ -241,8 +241,8 @@ class _Reader:
                 continue
             name = str(getattr(node.steps[0], "name", getattr(node.steps[0], "key", "")))
             self.mentions.append((name, reference.span))
-            found.append((name, self._place(reference.span)))
-        return tuple(found)
+            places.append((name, self._place(reference.span)))
+        return tuple(places)
 
     def _place(self, span: Span) -> Place:
         return Place.of(span)

@@ -39,12 +39,12 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], Memory])
     left: list[str] = []
     without: list[str] = []
     for folder in folders or ["."]:
-        found = {os.path.join(folder, name) for name in root_modules(folder, known, left=left)}
+        paths = {os.path.join(folder, name) for name in root_modules(folder, known, left=left)}
         if folders and is_module(folder):  # it was named, so it is one, whatever its blocks say
-            found.add(folder)
-        if not found and folder in words and os.path.realpath(folder) not in map(os.path.realpath, left):
+            paths.add(folder)
+        if not paths and folder in words and os.path.realpath(folder) not in map(os.path.realpath, left):
             without.append(folder)
-        names.update(os.path.relpath(path, root) for path in found)
+        names.update(os.path.relpath(path, root) for path in paths)
     units = {name: Unit(name, name) for name in sorted(names)}
     problems: tuple[Diagnostic, ...] = ()
     detail = (
@@ -70,11 +70,11 @@ def _folders(words: list[str]) -> tuple[list[str], list[str]]:
         if os.path.isdir(word):
             folders.append(word)
             continue
-        found = (
+        matched = (
             [path for path in sorted(glob(word, recursive=True)) if os.path.isdir(path)] if _is_pattern(word) else []
         )
-        folders += found
-        if not found:
+        folders += matched
+        if not matched:
             others.append(word)
     return folders, others
 

@@ -109,11 +109,11 @@ class Recorder:
     def recording(self) -> Iterator[Looked]:
         """What is looked at from here on, in the working directory of now."""
         self.install()
-        found: Looked = {}
+        looked: Looked = {}
         self._home, self._known = os.getcwd(), set()
-        self.paths = found
+        self.paths = looked
         try:
-            yield found
+            yield looked
         finally:
             self.paths = None
 
@@ -131,10 +131,10 @@ RECORDER = Recorder()
 def _stat(path: str) -> tuple[int, int]:
     """Time and size; (-1, -1) for what is not there."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return -1, -1
-    return found.st_ctime_ns, found.st_size
+    return status.st_ctime_ns, status.st_size
 
 
 def looked_at(path: str, kind: str) -> Looked:

@@ -37,8 +37,8 @@ def root_modules(folder: str, memory: Memory, pattern: str = "**", left: list[st
     if pattern != "**":
         from glob import glob
 
-        found = glob(pattern, root_dir=folder, recursive=True)
-        return sorted(os.path.normpath(path) for path in found if is_module(os.path.join(folder, path)))
+        matched = glob(pattern, root_dir=folder, recursive=True)
+        return sorted(os.path.normpath(path) for path in matched if is_module(os.path.join(folder, path)))
     modules: list[str] = []
     waiting = [""]
     while waiting:

@@ -157,7 +157,7 @@ def duration(text: str) -> float | None:
     rest = text.lstrip("+-") if text[:1] in ("+", "-") else text
     if rest == "0":
         return 0.0
-    total, found = 0.0, False
+    total, is_given = 0.0, False
     while rest:
         end = 0
         while end < len(rest) and (rest[end].isdigit() or rest[end] == "."):
@@ -170,8 +170,8 @@ def duration(text: str) -> float | None:
         if unit not in _UNITS or number.count(".") > 1 or not number.strip("."):
             return None
         total += float(number) * _UNITS[unit]
-        found = True
-    return sign * total if found else None
+        is_given = True
+    return sign * total if is_given else None
 
 
 def _did_you_mean(name: str, table: dict[str, Flag]) -> str:

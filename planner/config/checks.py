@@ -37,8 +37,8 @@ def check_block(block: Block, override: bool, problems: Problems) -> CheckDecl |
             detail = f"The check already has a data source at {data.span}; it can have only one."
             mine.error("multiple_data_sources", "Multiple data resource blocks", detail, inner.header_span)
         else:
-            found = data_block(inner, override, mine, check=name)
-            data = None if mine.has_errors else found
+            declared = data_block(inner, override, mine, check=name)
+            data = None if mine.has_errors else declared
         problems.extend(mine)
     if not rules:
         detail = "A check needs at least one assert block."

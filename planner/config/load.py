@@ -159,8 +159,8 @@ class _Loader:
                 check_provider_configurations(root, mine)
             problems.extend(mine)
         errors = [d for d in problems if d.is_error and d.code != MALFORMED_TEMPLATE]
-        found = [d for d in problems if d.code != MALFORMED_TEMPLATE] if errors else list(problems)
-        return Config(root, self.files, warned), found
+        shown = [d for d in problems if d.code != MALFORMED_TEMPLATE] if errors else list(problems)
+        return Config(root, self.files, warned), shown
 
     def load_root(self) -> tuple[Config, list[Diagnostic]]:
         """The root module, and nothing below it."""

@@ -301,6 +301,6 @@ def _instances(provider: ProviderDecl, scope: StaticScope, problems: Problems) -
     assert expr is not None
     mine = Problems()
     value = scope.evaluate(expr, f"provider.{provider.key}.for_each", expr.span, mine)
-    found = None if value is None else for_each_items(value, expr, mine)
+    items = None if value is None else for_each_items(value, expr, mine)
     problems.extend(mine)
-    return found
+    return items

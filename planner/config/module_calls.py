@@ -83,7 +83,7 @@ def _passed_providers(expr: Piece, problems: Problems) -> tuple[tuple[ProviderRe
         detail = "providers is an object: names of the called module, each with a configuration of this one."
         problems.error("map_required", "Invalid expression", detail, expr.start_span)
         return ()
-    found: dict[str, tuple[ProviderRef, ProviderRef]] = {}
+    passed: dict[str, tuple[ProviderRef, ProviderRef]] = {}
     first: dict[str, Span] = {}
     for key, value, bare in entries:
         mine = Problems()
@@ -92,10 +92,10 @@ def _passed_providers(expr: Piece, problems: Problems) -> tuple[tuple[ProviderRe
         problems.extend(mine)
         if inner is None or outer is None or mine.has_errors:
             continue
-        if str(inner) in found:
+        if str(inner) in passed:
             detail = f"{inner} is already given at {first[str(inner)]}."
             problems.error("duplicate_provider", "Duplicate provider address", detail, value.span)
             continue
-        found[str(inner)] = (inner, outer)
+        passed[str(inner)] = (inner, outer)
         first[str(inner)] = Span(key.source, key.node.start, value.node.end)
-    return tuple(found.values())
+    return tuple(passed.values())

@@ -45,8 +45,8 @@ def install_modules(
     installer = _Installer({} if upgrade else known, root_dir, fetch)
     if upgrade and fetch is None:
         installer.kept = known
-    _, found = load_tree(root_dir, variables=variables, workspace=workspace, locate=installer.locate)
-    problems.extend(found)
+    _, more = load_tree(root_dir, variables=variables, workspace=workspace, locate=installer.locate)
+    problems.extend(more)
     # modules that were found are installed even if something is wrong in one of them: only then can it be told in full
     if not problems.has_errors or len(installer.manifest) > 1:
         try:

@@ -67,19 +67,19 @@ def read_manifest(root_dir: str, data_dir: str = DATA_DIRECTORY) -> tuple[Manife
 def _records(document: Any) -> Manifest:
     if not isinstance(document, dict) or not isinstance(document.get("Modules") or [], list):
         raise ValueError("it holds no list of modules")
-    found: Manifest = {}
+    records: Manifest = {}
     for item in document.get("Modules") or []:
         fields: list[Any] = [item.get(k) for k in ("Key", "Source", "Dir")] if isinstance(item, dict) else [None]
         if not all(isinstance(f, str) for f in fields):
             raise ValueError("a module without key, source and directory")
         key, source, directory = fields
-        if key in found:
+        if key in records:
             raise ValueError(f"two entries for {key}")
         with suppress(SourceError):  # otherwise as recorded; it will not match the configuration
             source = parse_module_source(source).text if source else ""
         version = item.get("Version")
-        found[key] = ModuleRecord(key, source, directory, version if isinstance(version, str) and version else None)
-    return found
+        records[key] = ModuleRecord(key, source, directory, version if isinstance(version, str) and version else None)
+    return records
 
 
 def write_manifest(manifest: Manifest, root_dir: str, data_dir: str = DATA_DIRECTORY) -> None:

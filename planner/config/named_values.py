@@ -182,12 +182,12 @@ def locals_block(block: Block, problems: Problems) -> list[LocalDecl]:
     """The entries of one `locals` block."""
     attributes, diagnostics = block.body.just_attributes()
     problems.extend(diagnostics)
-    found = []
+    declared = []
     for name, attribute in attributes.items():
         if not valid_identifier(name):
             problems.error("invalid_name", "Invalid local value name", BAD_NAME, attribute.name_span)
-        found.append(LocalDecl(name, expr_of(attribute, problems), attribute.span))
-    return found
+        declared.append(LocalDecl(name, expr_of(attribute, problems), attribute.span))
+    return declared
 
 
 def output_block(block: Block, override: bool, problems: Problems) -> Declared[OutputDecl]:

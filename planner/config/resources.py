@@ -334,7 +334,7 @@ def _managed_lifecycle(build: _Builder, block: Block) -> Lifecycle:
 def _ignored(expr: Piece, problems: Problems) -> Literal["all"] | tuple[Reference, ...]:
     if keyword(expr) == "all":
         return "all"
-    found: list[Reference] = []
+    references: list[Reference] = []
     star: Span | None = None
     for item in elements(expr, problems) or ():
         if isinstance(item.node, nodes.Literal) and item.node.value == "*":
@@ -344,17 +344,17 @@ def _ignored(expr: Piece, problems: Problems) -> Literal["all"] | tuple[Referenc
             continue
         ref = reference(item, problems, unquote=True)
         if ref is not None:
-            found.append(ref)
-    if star is not None and found:
+            references.append(ref)
+    if star is not None and references:
         detail = "All changes, or some: not both."
         title = "Invalid ignore_changes ruleset"
         problems.error("ignore_star_and_more", title, detail, star, context=expr.span)
-    return "all" if star is not None else tuple(found)
+    return "all" if star is not None else tuple(references)
 
 
 def _replace_triggers(expr: Piece, problems: Problems) -> tuple[Expr, ...]:
     """Each refers to exactly one resource, and beside it only to count.index and each.key."""
-    found = []
+    triggers = []
     failed = False  # in JSON syntax one element that is no expression makes the rest go unchecked
     for item in elements(expr, problems) or ():
         if item.json:
@@ -365,9 +365,9 @@ def _replace_triggers(expr: Piece, problems: Problems) -> tuple[Expr, ...]:
                 failed = True
                 continue
             item = converted
-        found.append(Expr(item.node, item.source))
+        triggers.append(Expr(item.node, item.source))
         _check_trigger(item, problems)
-    return tuple(found)
+    return tuple(triggers)
 
 
 def _check_trigger(item: Piece, problems: Problems) -> None:

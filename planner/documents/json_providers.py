@@ -53,20 +53,20 @@ class ProviderConfigurations:
 
     def source_of(self, key: str, full_name: str) -> str:
         """Where a configuration comes from in the end: itself, a parent, a parent of that; "" from nowhere."""
-        found = ""
+        source = ""
         while key:
             entry = self.entries.get(key)
             if entry is None or entry.full_name != full_name:
                 break
-            found, key = key, entry.parent
-        return found
+            source, key = key, entry.parent
+        return source
 
 
 def provider_configurations(config: Config) -> ProviderConfigurations:
     """The configurations of all modules, parents first."""
-    found = ProviderConfigurations()
-    _add_module(found, config.root)
-    return found
+    configurations = ProviderConfigurations()
+    _add_module(configurations, config.root)
+    return configurations
 
 
 def module_text(path: ModulePath) -> str:

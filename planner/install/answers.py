@@ -24,9 +24,9 @@ def texts_in(body: Any, name: str, where: str) -> tuple[str, ...]:
 
 
 def _part(body: Any, name: str, where: str, kind: type, called: str) -> Any:
-    found = body.get(name) if isinstance(body, dict) else None
-    if found is None:
+    part = body.get(name) if isinstance(body, dict) else None
+    if part is None:
         return kind()
-    if not isinstance(found, kind):
+    if not isinstance(part, kind):
         raise InstallError(f"the answer of {where} has no {called} {name}")
-    return found
+    return part

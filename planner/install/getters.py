@@ -160,10 +160,10 @@ class Fetcher:
             return {}  # planner.install.web takes these
         path = self.environ.get("NETRC") or os.path.join(self.environ.get("HOME", ""), ".netrc")
         try:
-            found = netrc.netrc(path).authenticators(parts.hostname or "")
+            login = netrc.netrc(path).authenticators(parts.hostname or "")
         except (OSError, netrc.NetrcParseError):
             return {}
-        return basic(found[0], found[2] or "") if found else {}
+        return basic(login[0], login[2] or "") if login else {}
 
     # ------------------------------------------------------------ git
 
@@ -212,11 +212,11 @@ def below(folder: Path, sub: str) -> Path:
         raise InstallError(f"the sub-directory {sub} leads out of the package", "subdirectory")
     place, whole = folder / sub, folder.resolve()
     if any(c in sub for c in "*?["):
-        found = sorted(whole.glob(sub))
-        if len(found) != 1:
-            many = len(found) or "no"
+        folders = sorted(whole.glob(sub))
+        if len(folders) != 1:
+            many = len(folders) or "no"
             raise InstallError(f"the pattern {sub} fits {many} directories of the package, not exactly one")
-        place = folder / found[0].relative_to(whole)
+        place = folder / folders[0].relative_to(whole)
     if not folder.is_symlink() and not place.resolve().is_relative_to(whole):
         raise InstallError(f"the sub-directory {sub} is a link that leads out of the package", "subdirectory")
     return place
@@ -264,26 +264,26 @@ def _compare(file: Path, name: str, wanted: str, web: Web) -> None:
     if kind not in ("md5", "sha1", "sha256", "sha512"):
         raise InstallError(f"{wanted} is no checksum of a kind that this program knows")
     with file.open("rb") as content:
-        found = hashlib.file_digest(content, kind).hexdigest()
-    if found != value.lower():
-        raise InstallError(f"the archive has the {kind} checksum {found}, not {value.lower()}")
+        digest = hashlib.file_digest(content, kind).hexdigest()
+    if digest != value.lower():
+        raise InstallError(f"the archive has the {kind} checksum {digest}, not {value.lower()}")
 
 
 def _meta(body: bytes) -> str:
     """What a page names in <meta name="terraform-get" content="...">."""
     from html.parser import HTMLParser
 
-    found: list[str] = []
+    contents: list[str] = []
 
     class Reader(HTMLParser):
         def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
             given = dict(attrs)
             if tag == "meta" and given.get("name") == "terraform-get":
-                found.append(given.get("content") or "")
+                contents.append(given.get("content") or "")
 
     with suppress(AssertionError):  # what html.parser ends in at some pages; what it found before that counts
         Reader().feed(body.decode("utf-8", "replace"))
-    return found[0] if found else ""
+    return contents[0] if contents else ""
 
 
 def _write_key(path: Path, encoded: str) -> None:
@@ -331,8 +331,8 @@ def _restricted(environ: Mapping[str, str]) -> dict[str, str]:
 def _without_password(text: str, url: str) -> str:
     """What programs said about a URL, without the password in it, however they took that apart."""
     password = url.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[2]
-    for found in (password, unquote(password), *unquote(password).split("/")):
-        text = text.replace(found, "...") if found else text
+    for secret in (password, unquote(password), *unquote(password).split("/")):
+        text = text.replace(secret, "...") if secret else text
     return text
 
 

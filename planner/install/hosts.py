@@ -30,15 +30,15 @@ class Hosts:
     def service(self, host: str, name: str) -> str:
         """The base URL of a service, ending in a slash. Raises InstallError; not_found: the host has no such thing."""
         base, services = self._discover(host)
-        found = services.get(name)
-        if not isinstance(found, str):
+        named = services.get(name)
+        if not isinstance(named, str):
             kind = name.partition(".")[0]
             others = any(key.startswith(f"{kind}.v") for key in services)
             more = " in a version that this program knows" if others else ""
             raise InstallError(f"the host {host} has no registry of {kind}{more}", "no_service")
-        url = resolve(base, found)
+        url = resolve(base, named)
         if urlsplit(url).scheme not in ("http", "https"):
-            raise InstallError(f"the host {host} names {found} as its registry, which is no URL with http or https")
+            raise InstallError(f"the host {host} names {named} as its registry, which is no URL with http or https")
         return url if url.endswith("/") else f"{url}/"
 
     def _discover(self, host: str) -> tuple[str, Mapping[str, Any]]:
@@ -82,13 +82,13 @@ class Hosts:
         if self.environ.get("XDG_DATA_HOME"):
             folders.append(home(self.environ).joinpath(self.environ["XDG_DATA_HOME"], "opentofu", "plugins"))
         for folder in folders:
-            for found in sorted(folder.glob(f"{name}*")) if folder.is_dir() else []:
+            for candidate in sorted(folder.glob(f"{name}*")) if folder.is_dir() else []:
                 if (
-                    found.is_file()
-                    and (found.name == name or found.name[len(name)] in "_.")
-                    and os.access(found, os.X_OK)
+                    candidate.is_file()
+                    and (candidate.name == name or candidate.name[len(name)] in "_.")
+                    and os.access(candidate, os.X_OK)
                 ):
-                    return str(found)
+                    return str(candidate)
         return ""  # as if it were not configured
 
 

@@ -77,8 +77,8 @@ class Mirroring:
                 archives.setdefault(version, {})[platform] = one
             if archives:
                 _write(folder / "index.json", {"versions": {version: {} for version in archives}})
-            for version, found in archives.items():
-                _write(folder / f"{version}.json", {"archives": found})
+            for version, packages in archives.items():
+                _write(folder / f"{version}.json", {"archives": packages})
 
 
 def _write(path: Path, content: object) -> None:

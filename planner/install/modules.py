@@ -123,15 +123,15 @@ class ModuleInstaller:
         modules = body.get("modules") if isinstance(body, dict) else None
         if not isinstance(modules, list) or not modules or not isinstance(modules[0], dict):
             raise InstallError(f"the answer of the registry {host} lists no modules", "registry")
-        found = []
+        versions = []
         for item in list_in(modules[0], "versions", f"the registry {host}"):
             try:
-                found.append(Version(str(item.get("version"))))
+                versions.append(Version(str(item.get("version"))))
             except (ValueError, AttributeError):
                 continue
-        if not found:
+        if not versions:
             raise InstallError(f"the registry {host} has no version of it", "no_version")
-        return found
+        return versions
 
     def _origin(self, host: str, rest: str, version: str, sub: str) -> _Origin:
         url = resolve(self.hosts.service(host, MODULES), f"{rest}/{version}/download")

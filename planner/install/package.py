@@ -92,10 +92,12 @@ def _by_mirror(package: Package, local: Path) -> Proof:
     wanted = known(package.hashes)
     if not wanted:
         raise InstallError("the mirror gives checksums only of kinds that this program does not know")
-    found = frozenset(matching(local, wanted))
-    if not found:
+    verified = frozenset(matching(local, wanted))
+    if not verified:
         raise InstallError(f"the package has none of the checksums that the mirror gives for it ({', '.join(wanted)})")
-    return Proof(verified=found, by_mirror=frozenset(wanted) - found if package.trusted else frozenset(), own=found)
+    return Proof(
+        verified=verified, by_mirror=frozenset(wanted) - verified if package.trusted else frozenset(), own=verified
+    )
 
 
 def _by_registry(package: Package, claims: RegistryClaims, local: Path, environ: Mapping[str, str]) -> Proof:
@@ -132,9 +134,9 @@ def _of_all_platforms(package: Package, claims: RegistryClaims, local: Path, pro
     if package.platform not in claims.packages:
         raise InstallError(f"the registry lists packages, but none for {package.platform}")
     size, hashes = claims.packages[package.platform]
-    found = os.path.getsize(local)
-    if found != size:
-        raise InstallError(f"the registry announced a package of {size} bytes, but {found} bytes came")
+    arrived = os.path.getsize(local)
+    if arrived != size:
+        raise InstallError(f"the registry announced a package of {size} bytes, but {arrived} bytes came")
     if f"zh:{claims.sha256}" not in hashes or any(h.startswith("zh:") and h[3:] != claims.sha256 for h in hashes):
         raise InstallError("the registry contradicts itself about the checksum of the package")
     everywhere = frozenset(h for _, each in claims.packages.values() for h in known(each))
@@ -143,9 +145,9 @@ def _of_all_platforms(package: Package, claims: RegistryClaims, local: Path, pro
 
 def _listed(claims: RegistryClaims) -> dict[str, str]:
     """Checksums by file name."""
-    found: dict[str, str] = {}
+    listed: dict[str, str] = {}
     for line in claims.document.decode("utf-8", "replace").splitlines():
         parts = line.split()
         if len(parts) > 1 and len(parts[0]) == 64 and all(c in "0123456789abcdef" for c in parts[0].lower()):
-            found.setdefault(parts[1], parts[0].lower())
-    return found
+            listed.setdefault(parts[1], parts[0].lower())
+    return listed

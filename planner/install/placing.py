@@ -54,8 +54,8 @@ class Placer:
             if folder.is_dir():
                 if unchecked and not allowed and program(folder, package.address):
                     return Proof()
-                if found := matching(folder, allowed):
-                    return Proof(verified=frozenset(found))
+                if hashes := matching(folder, allowed):
+                    return Proof(verified=frozenset(hashes))
             if package.is_remote:
                 return self._from_web(package, folder, allowed)
             source = Path(package.location)

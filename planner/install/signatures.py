@@ -53,10 +53,10 @@ def _valid_signer(document: bytes, given: Sig, certificates: list[Cert]) -> str:
     from pysequoia import verify
 
     try:
-        found = verify(bytes=document, store=lambda _: certificates, signature=given).valid_sigs
+        signatures = verify(bytes=document, store=lambda _: certificates, signature=given).valid_sigs
     except Exception:  # the library has one kind for everything, with a stack as its text
         return ""
-    return str(found[0].certificate) if found else ""
+    return str(signatures[0].certificate) if signatures else ""
 
 
 def _key_id(certificate: Cert) -> str:

@@ -42,8 +42,8 @@ class MirrorDirectory:
     def versions(self, address: str) -> tuple[list[Version], list[str]]:
         if not self.path.is_dir():
             raise InstallError(f"{self.path} is no directory that can be read")
-        found = {str(v): v for v in self._all_versions(address)}
-        return sorted(found.values()), []
+        by_text = {str(v): v for v in self._all_versions(address)}
+        return sorted(by_text.values()), []
 
     def _all_versions(self, address: str) -> list[Version]:
         """For any platform: where the version exists but not for this one, that is what to say."""
@@ -59,10 +59,10 @@ class MirrorDirectory:
         return readable(texts)
 
     def package(self, address: str, version: Version, platform: str) -> Package:
-        for found in packages_in(self.path, address, platform):
-            if found.version == version:
+        for candidate in packages_in(self.path, address, platform):
+            if candidate.version == version:
                 return Package(
-                    address, version, platform, str(found.path.absolute()), file_name(address, version, platform)
+                    address, version, platform, str(candidate.path.absolute()), file_name(address, version, platform)
                 )
         raise no_platform(address, version, platform)
 
@@ -81,8 +81,8 @@ class NetworkMirror:
         answer = self._get(address, "index.json")
         if answer.status == 404:
             raise InstallError(f"{self.url} does not have {address}", "not_found")
-        found = object_in(self._accepted(answer).json(), "versions", self.url)
-        return readable(found), []
+        listed = object_in(self._accepted(answer).json(), "versions", self.url)
+        return readable(listed), []
 
     def package(self, address: str, version: Version, platform: str) -> Package:
         answer = self._get(address, f"{version}.json")
@@ -143,12 +143,12 @@ class Registry:
                 f"the registry {address.partition('/')[0]} has no provider {address}", "unknown_provider"
             )
         body, where = self._accepted(address, answer).json(), _registry_of(address)
-        found = {}
+        protocols = {}
         for item in list_in(body, "versions", where):
             if isinstance(item, dict) and isinstance(item.get("version"), str):
-                found[item["version"]] = texts_in(item, "protocols", where)
+                protocols[item["version"]] = texts_in(item, "protocols", where)
         self._remarks[address] = [str(r) for r in list_in(body, "warnings", where)]
-        self._known[address] = found
+        self._known[address] = protocols
 
     def package(self, address: str, version: Version, platform: str) -> Package:
         system, _, machine = platform.partition("_")
@@ -214,7 +214,7 @@ class Several:
         self.sources = tuple(sources)
 
     def versions(self, address: str) -> tuple[list[Version], list[str]]:
-        found: dict[str, Version] = {}
+        by_text: dict[str, Version] = {}
         remarks: list[str] = []
         unknown = None
         asked = [(source, method) for source, method in self.sources if method.serves(address)]
@@ -226,14 +226,14 @@ class Several:
                     raise
                 unknown = problem if problem.kind == "unknown_provider" else unknown
                 continue
-            found |= {str(v): v for v in versions}
+            by_text |= {str(v): v for v in versions}
             remarks += more
-        if not found:
+        if not by_text:
             if unknown is not None:
                 raise unknown
             where = ", ".join(str(source) for source, _ in asked) or "nowhere: the settings name no source for it"
             raise InstallError(f"{address} was not found (looked at: {where})", "not_found")
-        return sorted(found.values()), remarks
+        return sorted(by_text.values()), remarks
 
     def package(self, address: str, version: Version, platform: str) -> Package:
         for source, method in self.sources:
@@ -249,18 +249,18 @@ class Several:
 
 def all_of(methods: Iterable[Method], web: Web, hosts: Hosts) -> Several:
     """The sources that settings name, in their order."""
-    found: list[tuple[Source, Method]] = []
+    sources: list[tuple[Source, Method]] = []
     for method in methods:
         if method.kind == "filesystem_mirror":
-            found.append((MirrorDirectory(method.location), method))
+            sources.append((MirrorDirectory(method.location), method))
         elif method.kind == "network_mirror":
             url = method.location if method.location.endswith("/") else f"{method.location}/"
-            found.append((NetworkMirror(url, web, hosts, method.retries, method.trusted), method))
+            sources.append((NetworkMirror(url, web, hosts, method.retries, method.trusted), method))
         elif method.kind == "direct":
-            found.append((Registry(web, hosts, method.retries), method))
+            sources.append((Registry(web, hosts, method.retries), method))
         else:
-            found.append((Unsupported(f"{method.kind} {method.location}"), method))
-    return Several(found)
+            sources.append((Unsupported(f"{method.kind} {method.location}"), method))
+    return Several(sources)
 
 
 def usual(directories: Iterable[str], web: Web, hosts: Hosts) -> Several:
@@ -302,11 +302,11 @@ def with_retries(web: Web, retries: int | None, otherwise: int) -> Web:
 
 def _addresses(base: Path) -> list[str]:
     """The providers of which a mirror directory has anything."""
-    found = []
+    addresses = []
     for folder in base.glob("*/*/*"):
         if folder.is_dir() and any(folder.iterdir()):
-            found.append("/".join(folder.relative_to(base).parts).lower())
-    return found
+            addresses.append("/".join(folder.relative_to(base).parts).lower())
+    return addresses
 
 
 def _url(base: str, text: Any, name: str) -> str:
@@ -317,11 +317,11 @@ def _url(base: str, text: Any, name: str) -> str:
 
 
 def _packages(given: Mapping[str, Any], where: str) -> dict[str, tuple[int, tuple[str, ...]]]:
-    found = {}
+    packages = {}
     for platform, one in given.items():
         if isinstance(one, dict) and isinstance(one.get("package_size"), int):
-            found[platform] = (one["package_size"], texts_in(one, "hashes", where))
-    return found
+            packages[platform] = (one["package_size"], texts_in(one, "hashes", where))
+    return packages
 
 
 def _registry_of(address: str) -> str:

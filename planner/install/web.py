@@ -238,11 +238,11 @@ def _opener() -> Any:
 def resolve(base: str, url: str) -> str:
     """A URL that an answer from `base` names. Raises InstallError."""
     try:
-        found = urljoin(base, url)
-        urlsplit(found)  # joining lets some pass that are no URL
+        joined = urljoin(base, url)
+        urlsplit(joined)  # joining lets some pass that are no URL
     except ValueError as bad:
         raise InstallError(f"{host_of(base)} names {shown(url)}, which is no valid URL ({bad})") from None
-    return found
+    return joined
 
 
 def host_of(url: str) -> str:

@@ -105,9 +105,9 @@ def _failure(phase: str, diagnostics: list[Diagnostic], size: int) -> dict[str, 
             start, end = d.subject.start_position, d.subject.end_position
             if start == end:  # shown as the character that follows
                 end = Position(end.line, end.column + 1, end.byte + 1)
-            found = {"start": _relative(start), "end": _relative(end)}
-            if len(BEFORE) <= d.subject.start <= d.subject.end <= len(BEFORE) + size + 1 and found not in ranges:
-                ranges.append(found)
+            place = {"start": _relative(start), "end": _relative(end)}
+            if len(BEFORE) <= d.subject.start <= d.subject.end <= len(BEFORE) + size + 1 and place not in ranges:
+                ranges.append(place)
     ranges.sort(key=lambda r: (r["start"]["byte"], r["end"]["byte"]))
     words = [{"summary": d.summary, "detail": d.detail} for d in diagnostics]
     return {"error": True, "phase": phase, "ranges": ranges, "diagnostics": words}

@@ -70,16 +70,18 @@ class Decoder(Problems):
         content = instance.body.content(body_schema(schema, as_blocks))
         self.diagnostics += content.diagnostics
         result: dict[str, Value] = {}
-        found = expand(instance, content, _labels(schema, as_blocks), self) if content.blocks else []
+        instances = expand(instance, content, _labels(schema, as_blocks), self) if content.blocks else []
         for name, attribute in schema.attributes.items():
             if name in as_blocks:
-                blocks = [b for b in found if b.type == name]
+                blocks = [b for b in instances if b.type == name]
                 result[name] = self._attribute_blocks(blocks, attribute)
             else:
                 result[name] = self._attribute(content.attributes.get(name), attribute, instance)
         for name, nested in schema.blocks.items():
             if name not in schema.attributes:
-                result[name] = self._blocks(name, nested, [b for b in found if b.type == name], content, instance.body)
+                result[name] = self._blocks(
+                    name, nested, [b for b in instances if b.type == name], content, instance.body
+                )
         return result
 
     # ------------------------------------------------------------ attributes

@@ -24,11 +24,11 @@ class Deprecation:
 
 def take_deprecations(value: Value, span: Span) -> tuple[Value, list[Diagnostic]]:
     """The value without such marks, and a warning for each place that had one."""
-    found = marked_paths(value)
-    causes = [cause for _, marks in found for cause in marks if cause.__class__ is Deprecation]
+    marked = marked_paths(value)
+    causes = [cause for _, marks in marked for cause in marks if cause.__class__ is Deprecation]
     if not causes:
         return value, []
-    kept = [(path, frozenset(m for m in marks if m.__class__ is not Deprecation)) for path, marks in found]
+    kept = [(path, frozenset(m for m in marks if m.__class__ is not Deprecation)) for path, marks in marked]
     value = apply_marks(unmark_deep(value)[0], kept)
     return value, [_warning(cause, span) for cause in sorted(causes, key=lambda c: c.by)]
 

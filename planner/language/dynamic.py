@@ -97,12 +97,12 @@ class IteratorScope(Scope):
 def expand(parent: Instance, content: Content, labels: dict[str, tuple[str, ...]], into: Problems) -> list[Instance]:
     """The blocks of a body in order, each `dynamic` block replaced by those that it makes. `labels`: the block types
     that the body may have, with the names of their labels."""
-    found: list[Instance] = []
+    instances: list[Instance] = []
     for block in content.blocks:
         if block.type != "dynamic":
             label = block.labels[0].value if block.labels else ""
             span = block.header_span
-            found.append(Instance(block.type, label, block.body, parent.scope, span, NO_MARKS, parent.unknown))
+            instances.append(Instance(block.type, label, block.body, parent.scope, span, NO_MARKS, parent.unknown))
             continue
         kind = block.labels[0]
         if kind.value not in labels:
@@ -110,8 +110,8 @@ def expand(parent: Instance, content: Content, labels: dict[str, tuple[str, ...]
             detail = f'No block of type "{kind.value}" is expected here.'
             into.report("unsupported_block", "Unsupported block type", detail, span)
             continue
-        found += _expand_one(parent, block, labels[kind.value], into)
-    return found
+        instances += _expand_one(parent, block, labels[kind.value], into)
+    return instances
 
 
 def _expand_one(parent: Instance, block: Block, label_names: tuple[str, ...], into: Problems) -> Iterator[Instance]:

@@ -49,10 +49,10 @@ class Graph:
 
 def adjacency(nodes: Iterable[str], rows: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     """What each node has to its right in the rows, sorted."""
-    found: dict[str, list[str]] = {name: [] for name in nodes}
+    by_left: dict[str, list[str]] = {name: [] for name in nodes}
     for dependent, dependency in rows:
-        found[dependent].append(dependency)
-    for dependencies in found.values():
+        by_left[dependent].append(dependency)
+    for dependencies in by_left.values():
         if len(dependencies) > 1:
             dependencies.sort()
-    return {name: tuple(dependencies) for name, dependencies in found.items()}
+    return {name: tuple(dependencies) for name, dependencies in by_left.items()}

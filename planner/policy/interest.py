@@ -45,11 +45,11 @@ class Interest:
     def attributes(self, kind: Kind) -> frozenset[str] | None:
         """The attributes of objects of a kind that policies look at; None for all."""
         if kind not in self._known:
-            found: set[str] | None = set()
+            roots_read: set[str] | None = set()
             for condition, roots in self.entries:
-                if found is not None and condition(kind):
-                    found = None if roots is None else found | roots
-            self._known[kind] = None if found is None else frozenset(found)
+                if roots_read is not None and condition(kind):
+                    roots_read = None if roots is None else roots_read | roots
+            self._known[kind] = None if roots_read is None else frozenset(roots_read)
         return self._known[kind]
 
     def asks_why_unknown(self, kind: Kind) -> bool:
@@ -58,8 +58,8 @@ class Interest:
 
     @cached_property
     def _causes(self) -> list[Condition]:
-        found = [(rule, atom) for rule in self.rules for atom in _atoms(rule.body)]
-        return [self._condition(rule, a.arguments[0]) for rule, a in found if a.predicate == "unknown_because"]
+        read = [(rule, atom) for rule in self.rules for atom in _atoms(rule.body)]
+        return [self._condition(rule, a.arguments[0]) for rule, a in read if a.predicate == "unknown_because"]
 
     @cached_property
     def entries(self) -> list[tuple[Condition, frozenset[str] | None]]:
@@ -77,12 +77,12 @@ class Interest:
         """What a rule asks of the objects that an address can be."""
         if not isinstance(address, Variable):
             return _anything
-        found = [
+        conditions = [
             self._asked(atom)
             for atom in rule.body
             if isinstance(atom, Atom) and atom.arguments and str(atom.arguments[0]) == address.name
         ]
-        return _all(found)
+        return _all(conditions)
 
     def _asked(self, atom: Atom) -> Condition:
         constants = {i: a.value for i, a in enumerate(atom.arguments) if isinstance(a, Constant)}
@@ -157,15 +157,15 @@ def _start(term: Term) -> str:
 
 
 def _atoms(body: Iterable[Literal]) -> list[Atom]:
-    found: list[Atom] = []
+    atoms: list[Atom] = []
     for literal in body:
         if isinstance(literal, Atom):
-            found.append(literal)
+            atoms.append(literal)
         elif isinstance(literal, Negation):
-            found.append(literal.atom)
+            atoms.append(literal.atom)
         elif isinstance(literal, Aggregate):
-            found += _atoms(literal.body)
-    return found
+            atoms += _atoms(literal.body)
+    return atoms
 
 
 def _anything(kind: Kind) -> bool:

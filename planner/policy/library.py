@@ -78,7 +78,7 @@ def policy_files(words: Iterable[str]) -> Files:
 
 def files_below(folder: str, problems: list[Diagnostic]) -> list[Path]:
     """The rule files of a folder. What cannot be listed is a problem: nobody knows which policies stand there."""
-    found: list[Path] = []
+    paths: list[Path] = []
     seen: set[str] = set()
 
     def unreadable(problem: OSError) -> None:
@@ -91,8 +91,8 @@ def files_below(folder: str, problems: list[Diagnostic]) -> list[Path]:
             below.clear()
             continue
         seen.add(real)
-        found += [Path(at, name) for name in (*names, *below) if name.endswith(".dl")]
-    return sorted(found)
+        paths += [Path(at, name) for name in (*names, *below) if name.endswith(".dl")]
+    return sorted(paths)
 
 
 def own_files(files: Files) -> list[str]:

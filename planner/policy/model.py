@@ -39,7 +39,7 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """The finding as `policy check -format=json` prints it."""
-        found: dict[str, Any] = {
+        document: dict[str, Any] = {
             "verdict": self.kind,
             "code": self.code,
             "address": self.address,
@@ -47,16 +47,16 @@ class Finding:
             "rule": self.rule,
         }
         if self.rule_span is not None:
-            found["policy"] = {"file": self.rule_span.filename, "line": self.rule_span.line}
+            document["policy"] = {"file": self.rule_span.filename, "line": self.rule_span.line}
         if self.span is not None:
-            found["subject"] = {"file": self.span.filename, "line": self.span.line}
+            document["subject"] = {"file": self.span.filename, "line": self.span.line}
         if self.kind == "undecided":
-            found["would"] = self.would
-            found["waits_for"] = [{"address": address, "path": path} for address, path in self.waits_for]
+            document["would"] = self.would
+            document["waits_for"] = [{"address": address, "path": path} for address, path in self.waits_for]
         if self.reason:
-            found["reason"] = self.reason
-        found["proof"] = self.proof
-        return found
+            document["reason"] = self.reason
+        document["proof"] = self.proof
+        return document
 
 
 @frozen(eq=False)

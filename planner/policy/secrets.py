@@ -42,15 +42,15 @@ class Curtain:
 
     def _carriers(self) -> set[str]:
         """The predicates whose rows may hold secrets."""
-        found = set(PATHS)
+        carriers = set(PATHS)
         changed = True
         while changed:
             changed = False
             for rule in self.prover.program.rules:
-                if rule.head.predicate not in found and any(a.predicate in found for a, how in atoms(rule.body)):
-                    found.add(rule.head.predicate)
+                if rule.head.predicate not in carriers and any(a.predicate in carriers for a, how in atoms(rule.body)):
+                    carriers.add(rule.head.predicate)
                     changed = True
-        return found
+        return carriers
 
     # -------- rows
 
@@ -108,7 +108,7 @@ class Curtain:
     def _secrets(
         self, body: tuple[Literal, ...], assignment: Assignment, rows: dict[int, Row], outer: set[str]
     ) -> Assignment:
-        found: Assignment = {}
+        secrets: Assignment = {}
         for literal in body:
             if isinstance(literal, Atom) and literal.predicate in self.carriers:
                 row = rows[id(literal)]
@@ -116,16 +116,16 @@ class Curtain:
                     literal.arguments, row, self.row(literal.predicate, row), strict=True
                 ):
                     if isinstance(argument, Variable) and shown != value:
-                        found[argument.name] = shown
+                        secrets[argument.name] = shown
             elif isinstance(literal, Aggregate) and self._takes_secrets(literal, assignment, outer):
-                found.update(dict.fromkeys(names(literal.result), MASK))
+                secrets.update(dict.fromkeys(names(literal.result), MASK))
         for _ in body:
             for literal in body:
                 if isinstance(literal, Comparison) and literal.operator == "=":
                     for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
-                        if isinstance(target, Variable) and target.name not in found and names(term) & found.keys():
-                            found[target.name] = shown_term(term, assignment, found, assignment[target.name])
-        return found
+                        if isinstance(target, Variable) and target.name not in secrets and names(term) & secrets.keys():
+                            secrets[target.name] = shown_term(term, assignment, secrets, assignment[target.name])
+        return secrets
 
     def _takes_secrets(self, literal: Aggregate, assignment: Assignment, outer: set[str]) -> bool:
         """Whether one of the values that are added, or chosen from, is secret or computed from what is."""
@@ -181,10 +181,10 @@ class Curtain:
         return Proof(proof.predicate, shown, rule, assignment, tuple(body), proof.height)
 
     def _source(self, source: Any) -> dict[str, Any]:
-        found = source_json(source)
+        document = source_json(source)
         if isinstance(source, Span) and (source.filename, source.line) in self.secret_lines:
-            del found["snippet"]
-        return found
+            del document["snippet"]
+        return document
 
     def is_quotable(self, span: Span) -> bool:
         """Whether none of the lines of a span holds secrets."""
@@ -193,15 +193,15 @@ class Curtain:
     @cached_property
     def secret_lines(self) -> set[tuple[str, int]]:
         """The lines (file, number) of arguments that hold secrets: a proof does not quote them."""
-        found: set[tuple[str, int]] = set()
+        secret: set[tuple[str, int]] = set()
         done: set[tuple[int, str]] = set()
         for address, path in self.facts.hidden:
             decl, root = self.facts.owners.about(address), root_of(path)
             if decl is not None and (id(decl), root) not in done:
                 done.add((id(decl), root))
                 for span in secret_spans(decl, root):
-                    found.update(lines(span))
-        return found
+                    secret.update(lines(span))
+        return secret
 
 
 def lines(span: Span) -> list[tuple[str, int]]:

@@ -21,13 +21,13 @@ def organisation(kind: Literal["policies", "batch_policies"], environ: Mapping[s
     """The policies of the organisation, with absolute paths. Raises Failure when the settings cannot be read."""
     from planner.provider.cli_files import setting_files
 
-    found: tuple[str, ...] = ()
+    standing: tuple[str, ...] = ()
     if setting_files(environ):
         from planner.provider.cli_config import load_cli_config
 
         settings = load_cli_config(environ)
-        found = settings.policies if kind == "policies" else settings.batch_policies
-    return tuple(dict.fromkeys((*found, *_words(environ.get(f"PLANNER_{kind.upper()}", "")))))
+        standing = settings.policies if kind == "policies" else settings.batch_policies
+    return tuple(dict.fromkeys((*standing, *_words(environ.get(f"PLANNER_{kind.upper()}", "")))))
 
 
 def _words(text: str) -> list[str]:

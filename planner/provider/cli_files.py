@@ -18,15 +18,15 @@ def setting_files(environ: Mapping[str, str]) -> list[Path]:
     if named:
         return [Path(named)] if os.path.isfile(named) else []
     own = home(environ)
-    found = [own / ".tofurc", own / ".terraformrc"]
+    candidates = [own / ".tofurc", own / ".terraformrc"]
     folder = own / ".terraform.d"
     if environ.get("XDG_CONFIG_HOME"):
         settings = Path(environ["XDG_CONFIG_HOME"]) / "opentofu"
-        found.append(settings / "tofurc")
+        candidates.append(settings / "tofurc")
         folder = folder if folder.is_dir() else settings
     more = (
         sorted(p for p in folder.iterdir() if p.name.endswith((".tfrc", ".tfrc.json")) and p.is_file())
         if (folder.is_dir())
         else []
     )
-    return [*[p for p in found if p.is_file()][:1], *more]
+    return [*[p for p in candidates if p.is_file()][:1], *more]

@@ -55,8 +55,8 @@ class ProviderSchema:
     def resource(self, mode: str, type: str) -> ResourceSchema | None:
         """What there is under a name, None for nothing. Only managed objects have versions: others are made anew."""
         table = {"managed": self.resources, "data": self.data_sources, "ephemeral": self.ephemeral}[mode]
-        found = table.get(type)
-        return evolve(found, version=0) if found is not None and found.version and mode != "managed" else found
+        schema = table.get(type)
+        return evolve(schema, version=0) if schema is not None and schema.version and mode != "managed" else schema
 
 
 @frozen(eq=False)

@@ -124,9 +124,9 @@ class Locator:
             names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
         except OSError as problem:
             raise Failure(_unusable(address, f"{folder}: {problem.strerror}")) from None
-        for found in names:
-            if found == name or found.startswith((f"{name}_", f"{name}.")):
-                program = (folder / found).absolute()
+        for candidate in names:
+            if candidate == name or candidate.startswith((f"{name}_", f"{name}.")):
+                program = (folder / candidate).absolute()
                 if not os.access(program, os.X_OK):
                     raise Failure(_unusable(address, f"{program} is not executable"))
                 return str(program)
@@ -162,7 +162,7 @@ def content_hash_of(folder: Path) -> str:
     """The h1: checksum of an unpacked package. It is computed once for files of the same names, sizes and times, and
     kept in the user's cache: programs of hundreds of megabytes are not read anew by every command. Raises Failure."""
     real = folder.resolve()
-    found = []
+    files = []
     for base, _, names in os.walk(real):
         for name in names:
             path = os.path.join(base, name)
@@ -170,8 +170,8 @@ def content_hash_of(folder: Path) -> str:
                 status = os.stat(path)
             except OSError:
                 continue
-            found.append((path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
-    identity = repr(sorted(found))
+            files.append((path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
+    identity = repr(sorted(files))
     known = _CHECKSUMS.load(_CHECKSUMS.name(identity))
     if known is not None:
         return bytes(known).decode()
@@ -190,7 +190,7 @@ def content_hash_of(folder: Path) -> str:
 def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
     """The packages for a platform (this one) that a directory has of a provider."""
     folder = base.joinpath(*address.split("/"))
-    found = []
+    packages = []
     ours, name = platform or own_platform(), address.rpartition("/")[2]
     try:
         entries = sorted(folder.iterdir())
@@ -203,10 +203,10 @@ def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
         elif not (entry / ours).is_dir():
             continue
         try:
-            found.append(Package(entry if packed else entry / ours, Version(text), packed))
+            packages.append(Package(entry if packed else entry / ours, Version(text), packed))
         except ValueError:
             continue
-    return found
+    return packages
 
 
 def unpacked(archive: Path, address: str) -> Path:
@@ -222,8 +222,8 @@ def unpacked(archive: Path, address: str) -> Path:
         raise Failure(_unusable(address, f"{archive} cannot be unpacked: {reason}"))
     fresh = None
     try:
-        found = archive.stat()
-        identity = repr((str(archive.resolve()), found.st_size, found.st_mtime_ns, found.st_ino))
+        status = archive.stat()
+        identity = repr((str(archive.resolve()), status.st_size, status.st_mtime_ns, status.st_ino))
         name = _CHECKSUMS.name(identity)
         folder = Path(cache, name)
         known = _CHECKSUMS.load(_CHECKSUMS.name("unpacked", name))

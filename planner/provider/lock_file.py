@@ -58,7 +58,7 @@ def read_locks(directory: str) -> tuple[dict[str, Lock], list[Diagnostic]]:
         return {}, []
     except (OSError, UnicodeDecodeError) as problem:
         raise Failure(_damaged(path, getattr(problem, "strerror", None) or str(problem))) from None
-    found: dict[str, Lock] = {}
+    locks: dict[str, Lock] = {}
     warnings = []
     try:
         for name, body in read_settings(text):
@@ -67,13 +67,13 @@ def read_locks(directory: str) -> tuple[dict[str, Lock], list[Diagnostic]]:
                 warnings = [warning("lock.modules", "Locked modules are not supported", detail)]
             elif name[0] != "provider" or len(name) != 2 or not isinstance(body, list):
                 raise SettingsError(f"{name[0]} is no block of a lock file")
-            elif name[1] in found:
+            elif name[1] in locks:
                 raise SettingsError(f"there are two selections for {name[1]}")
             else:
-                found[name[1]] = _lock(name[1], {key[0]: value for key, value in body})
+                locks[name[1]] = _lock(name[1], {key[0]: value for key, value in body})
     except SettingsError as problem:
         raise Failure(_damaged(path, str(problem))) from None
-    return found, warnings
+    return locks, warnings
 
 
 def _lock(address: str, given: dict[str, Any]) -> Lock:
@@ -153,20 +153,20 @@ def same_selections(one: Locks, other: Locks) -> bool:
 def upgraded(locks: Locks) -> tuple[dict[str, Lock], list[Diagnostic]]:
     """With selections for this ecosystem's registry beside those that its predecessor's registry had. Their checksums
     are not taken over: the packages differ."""
-    found, changed = dict(locks), []
+    upgraded_locks, changed = dict(locks), []
     for address, old in sorted(locks.items()):
         host, namespace, name = address.split("/")
         new = f"{DEFAULT_HOST}/hashicorp/{name}"
         if (host, namespace) == ("registry.terraform.io", "hashicorp") and new not in locks:
-            found[new] = Lock(new, old.version, old.constraints)
+            upgraded_locks[new] = Lock(new, old.version, old.constraints)
             changed.append(f"\n  - {address} => {new}")
     if not changed:
-        return found, []
+        return upgraded_locks, []
     detail = (
         f"The lock file has selections from another registry, which were taken over:{''.join(changed)}\n\nThe versions "
         "stay; the checksums do not, because packages of the two registries differ."
     )
-    return found, [warning("lock.upgraded", "Dependency lock file entries updated", detail)]
+    return upgraded_locks, [warning("lock.upgraded", "Dependency lock file entries updated", detail)]
 
 
 def _damaged(path: Path, reason: str) -> Diagnostic:

@@ -126,10 +126,10 @@ def _set(schema: Schema, prior: Value, config: Value) -> Value:
     unused = [] if prior.__class__ is Unknown else list(elements(prior))
     out = []
     for element in config.items:
-        found = next((p for p in unused if _may_come_from(schema, p, element)), None)
-        if found is not None:
-            unused.remove(found)
-        out.append(_block_or_object(schema, Null(config.element) if found is None else found, element))
+        origin = next((p for p in unused if _may_come_from(schema, p, element)), None)
+        if origin is not None:
+            unused.remove(origin)
+        out.append(_block_or_object(schema, Null(config.element) if origin is None else origin, element))
     return make_set(_element(config.element, out), out)
 
 
@@ -148,8 +148,8 @@ def _was_configured(schema: AttributeSchema, prior: Value) -> bool:
 def _has_configured_part(nested: NestedAttributes, value: Value, path: Path) -> bool:
     if value.__class__ is Null:
         return False
-    found = attribute_at(nested, path)
-    if found is not None and not found.computed:
+    attribute = attribute_at(nested, path)
+    if attribute is not None and not attribute.computed:
         return True
     return any(_has_configured_part(nested, part, (*path, step)) for step, part in parts(value))
 
@@ -168,7 +168,7 @@ def _differs_by_computed(schema: Schema, prior: Value, config: Value, path: Path
         return True
     if wanted.__class__ is Set or (wanted.__class__ in (Null, Unknown) and getattr(wanted.type, "kind", "") == "set"):
         return False
-    found = attribute_at(schema, path)
-    if found is None or found.nested is not None:
+    attribute = attribute_at(schema, path)
+    if attribute is None or attribute.nested is not None:
         return all(_differs_by_computed(schema, part, config, (*path, step)) for step, part in parts(prior))
-    return found.computed and wanted.__class__ is Null
+    return attribute.computed and wanted.__class__ is Null

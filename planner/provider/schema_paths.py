@@ -54,13 +54,13 @@ def attribute_at(schema: Schema, path: Path) -> AttributeSchema | None:
     for i, (kind, name) in enumerate(path):
         if kind != "attr":
             continue
-        found = here.attributes.get(name)
-        if found is not None:
+        attribute = here.attributes.get(name)
+        if attribute is not None:
             if i == len(path) - 1:
-                return found
-            if found.nested is None:
+                return attribute
+            if attribute.nested is None:
                 return None
-            here = found.nested
+            here = attribute.nested
         elif isinstance(here, BlockSchema) and name in here.blocks:
             here = here.blocks[name].block
         else:

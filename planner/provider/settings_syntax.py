@@ -48,14 +48,14 @@ class _Reader:
 
     def _next(self) -> None:
         while self._at < len(self._text):
-            found = _TOKEN.match(self._text, self._at)
-            if found is None:
+            match = _TOKEN.match(self._text, self._at)
+            if match is None:
                 self.content = self._text[self._at]
                 raise self.wrong("a name or a value")
-            self._at = found.end()
-            if found.lastgroup != "skip":
-                self.content = found[0]
-                self.kind = found[0] if found.lastgroup == "sign" else str(found.lastgroup)
+            self._at = match.end()
+            if match.lastgroup != "skip":
+                self.content = match[0]
+                self.kind = match[0] if match.lastgroup == "sign" else str(match.lastgroup)
                 return
         self.kind = self.content = ""
 
@@ -68,8 +68,8 @@ class _Reader:
 
     def wrong(self, wanted: str) -> SettingsError:
         line = self._text.count("\n", 0, self._at) + 1
-        found = f'"{self.content}"' if self.content else "the end"
-        return SettingsError(f"line {line}: {wanted} is expected, not {found}")
+        here = f'"{self.content}"' if self.content else "the end"
+        return SettingsError(f"line {line}: {wanted} is expected, not {here}")
 
     def body(self, end: str) -> Items:
         items: Items = []

@@ -51,10 +51,10 @@ def _same(version: Version, other: Version) -> bool:
 
 def readable(texts: Iterable[str]) -> list[Version]:
     """The versions among texts, oldest first; others are left out."""
-    found = []
+    versions = []
     for text in texts:
         try:
-            found.append(Version(text))
+            versions.append(Version(text))
         except ValueError:
             continue
-    return sorted(found)
+    return sorted(versions)

@@ -175,9 +175,9 @@ def diff_type(change: Change, type: Type) -> Diff:
     """The difference of two values of a type."""
     if type is DYNAMIC:
         return diff_dynamic(change)
-    found = hidden(change, lambda c: diff_type(c, type)) or not_yet_known(change, lambda c: diff_type(c, type))
-    if found is not None:
-        return found
+    covered = hidden(change, lambda c: diff_type(c, type)) or not_yet_known(change, lambda c: diff_type(c, type))
+    if covered is not None:
+        return covered
     if type is STRING or type is NUMBER or type is BOOL:
         before, after = bare(change.before), bare(change.after)
         return PrimitiveDiff(own_action(before, after), change.replace.here, before, after)
@@ -297,9 +297,9 @@ def set_changes(change: Change) -> list[Change]:
 
 def diff_dynamic(change: Change) -> Diff:
     """The difference of two values of which no type is declared: outputs, dynamic attributes, JSON texts."""
-    found = hidden(change, diff_dynamic) or not_yet_known(change, diff_dynamic)
-    if found is not None:
-        return found
+    covered = hidden(change, diff_dynamic) or not_yet_known(change, diff_dynamic)
+    if covered is not None:
+        return covered
     before, after = bare(change.before), bare(change.after)
     was, is_now = shape(before), shape(after)
     if before is MISSING or after is MISSING or was == is_now:

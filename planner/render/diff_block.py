@@ -60,9 +60,9 @@ def diff_block(change: Change, schema: BlockSchema) -> Diff:
     def differ(inner: Change) -> Diff:
         return diff_block(inner, schema)
 
-    found = hidden(change, differ, is_block=True) or not_yet_known(change, differ, schema.attributes)
-    if found is not None:
-        return found
+    covered = hidden(change, differ, is_block=True) or not_yet_known(change, differ, schema.attributes)
+    if covered is not None:
+        return covered
     before, after = entries_of(change.before), entries_of(change.after)
     action = starting_action(change.before, change.after)
     attributes: dict[str, Diff] = {}
@@ -108,9 +108,9 @@ def diff_nested(change: Change, nesting: str, attributes: Mapping[str, Attribute
     def single(inner: Change) -> Diff:
         return diff_nested(inner, "single", attributes)
 
-    found = hidden(change, differ) or not_yet_known(change, differ, attributes if nesting == "single" else ())
-    if found is not None:
-        return found
+    covered = hidden(change, differ) or not_yet_known(change, differ, attributes if nesting == "single" else ())
+    if covered is not None:
+        return covered
     replace = change.replace.here
     if nesting == "map":
         mapped = map_diffs(change, single)

@@ -67,7 +67,10 @@ def _cyclic_edges(graph: Graph) -> set[tuple[str, str]]:
         return set()
     cycle_of = dict(graph.database["in_cycle"])
     return {
-        (a, b) for a, found in graph.edges.items() for b in found if a in cycle_of and cycle_of[a] == cycle_of.get(b)
+        (a, b)
+        for a, dependencies in graph.edges.items()
+        for b in dependencies
+        if a in cycle_of and cycle_of[a] == cycle_of.get(b)
     }
 
 

@@ -134,9 +134,9 @@ def _parts(document: dict[str, Any], start: str) -> list[_Part]:
         for place in (source_text(proofs[name].get("source")) for name in inner if proofs[name].get("input")):
             if place and place not in part.places:
                 part.places.append(place)
-        found = [_Part(name) for name in telling([name for name in inner if not proofs[name].get("input")])]
-        part.below = found
-        stack += reversed(found)
+        below = [_Part(name) for name in telling([name for name in inner if not proofs[name].get("input")])]
+        part.below = below
+        stack += reversed(below)
     return parts
 
 

@@ -33,8 +33,8 @@ class SchemaLookup:
 
     def decode(self, resource: ResourceState, obj: ObjectState) -> Value:
         """The attributes of an object as a value, sensitive parts marked. Raises Failure."""
-        found = self.resource_schema(resource.provider, resource.mode, resource.type)
-        if found is None or found.version != obj.schema_version:
+        schema = self.resource_schema(resource.provider, resource.mode, resource.type)
+        if schema is None or schema.version != obj.schema_version:
             from planner.values.json_codec import implied_value
             from planner.values.paths import apply_marks
             from planner.values.value import SENSITIVE
@@ -43,4 +43,4 @@ class SchemaLookup:
             return apply_marks(implied_value(obj.attributes), marks)
         from planner.documents.json_state import object_value
 
-        return object_value(obj, found, resource.address)
+        return object_value(obj, schema, resource.address)

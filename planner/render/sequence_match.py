@@ -58,14 +58,14 @@ def _table(a: list[Hashable], b: list[Hashable]) -> list[tuple[int, int]]:
         for x, other in enumerate(a, 1):
             row[x] = last[x - 1] + 1 if item == other else max(row[x - 1], last[x])
         rows.append(row)
-    found = []
+    pairs = []
     x, y = len(a), len(b)
     while x and y:
         if a[x - 1] == b[y - 1]:
             x, y = x - 1, y - 1
-            found.append((x, y))
+            pairs.append((x, y))
         elif rows[y][x - 1] > rows[y - 1][x]:
             x -= 1
         else:
             y -= 1
-    return found[::-1]
+    return pairs[::-1]

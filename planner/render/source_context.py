@@ -27,12 +27,12 @@ def enclosing_block(source: Source, offset: int) -> str | None:
 @lru_cache(4)
 def _items(source: Source) -> list[tuple[int, int]]:
     """Where the blocks and attributes of a file begin and end; kept, because a file may have many diagnostics."""
-    text, found, at = source.text, [], 0
+    text, items, at = source.text, [], 0
     while (start := _skip_blank(text, at)) < len(text):
         end = _item_end(text, start)
-        found.append((start, end))
+        items.append((start, end))
         at = max(end, start + 1)
-    return found
+    return items
 
 
 def _skip_blank(text: str, at: int) -> int:

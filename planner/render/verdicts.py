@@ -31,8 +31,8 @@ def counted(verdict: Findings) -> str:
     words = {"deny": "denied", "warn": "warned"}
     kinds = ("deny", "broken", "undecided", "warn", "overridden")
     counts = {kind: sum(f.kind == kind for f in verdict.findings) for kind in kinds}
-    found = [f"{count} {words.get(kind, kind)}" for kind, count in counts.items() if count]
-    return f"Policies: {', '.join(found) if found else 'nothing to object'}."
+    parts = [f"{count} {words.get(kind, kind)}" for kind, count in counts.items() if count]
+    return f"Policies: {', '.join(parts) if parts else 'nothing to object'}."
 
 
 def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
@@ -58,11 +58,11 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
 
 def judged(verdict: Verdict) -> list[str]:
     """`Judged: 3 objects by encryption, none by required_tags.`, of the policies that tell."""
-    found: list[str] = []
+    told: list[str] = []
     for code, count in verdict.judged.items():
-        what = "none" if not count else f"{count}" if found else f"{count} object{'s' if count > 1 else ''}"
-        found.append(f"{what} by {code}")
-    return [f"Judged: {', '.join(found)}."] if found else []
+        what = "none" if not count else f"{count}" if told else f"{count} object{'s' if count > 1 else ''}"
+        told.append(f"{what} by {code}")
+    return [f"Judged: {', '.join(told)}."] if told else []
 
 
 def _line(text: str) -> str:

@@ -53,10 +53,10 @@ class View:
 
     def finish(self, diagnostics: Iterable[Diagnostic]) -> int:
         """The end of a command: its problems, and the exit code: 1 when there is an error among them."""
-        found = list(diagnostics)
-        if found:
-            self.diagnostics(found)
-        return int(has_errors(found))
+        problems = list(diagnostics)
+        if problems:
+            self.diagnostics(problems)
+        return int(has_errors(problems))
 
     def verdict(self, verdict: Verdict) -> None:
         """What policies say; denials and warnings follow as diagnostics."""
@@ -203,9 +203,9 @@ class BothViews(View):
         self.hooks = HookGroup(view.hooks for view in self.views)
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
-        found = list(diagnostics)
+        problems = list(diagnostics)
         for view in self.views:
-            view.diagnostics(found)
+            view.diagnostics(problems)
 
     def plan(self, plan: Plan, schema_of: SchemaOf) -> None:
         for view in self.views:

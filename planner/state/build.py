@@ -60,21 +60,21 @@ class StateBuilder:
 
     def instance(self, resource: str, key: InstanceKey = None) -> InstanceState | None:
         with self._lock:
-            found = self._resources.get(resource)
-            return found.instances.get(key) if found else None
+            built = self._resources.get(resource)
+            return built.instances.get(key) if built else None
 
     def resource(self, resource: str) -> ResourceState | None:
         """The resource as it stands now."""
         with self._lock:
-            found = self._resources.get(resource)
-            return found.freeze() if found else None
+            built = self._resources.get(resource)
+            return built.freeze() if built else None
 
     def provider(self, resource: str, key: InstanceKey = None) -> tuple[str, InstanceKey]:
         """The provider configuration that manages an instance, and which of its instances; ("", None) for none."""
         with self._lock:
-            found = self._resources.get(resource)
-            instance = found.instances.get(key) if found else None
-            return (found.provider, instance.provider_key) if found and instance else ("", None)
+            built = self._resources.get(resource)
+            instance = built.instances.get(key) if built else None
+            return (built.provider, instance.provider_key) if built and instance else ("", None)
 
     def output(self, name: str) -> OutputState | None:
         return self._outputs.get(name)
@@ -96,34 +96,34 @@ class StateBuilder:
         """Record an object, new or in place of what was there."""
         address = format_resource(module, mode, type, name)
         with self._lock:
-            found = self._resources.get(address)
-            if found is None:
-                found = _Resource(ResourceState(module, mode, type, name, provider, {}))
-                self._resources[address] = found
-            found.provider = provider
-            before = found.instances.get(key) or InstanceState(key, None)
+            built = self._resources.get(address)
+            if built is None:
+                built = _Resource(ResourceState(module, mode, type, name, provider, {}))
+                self._resources[address] = built
+            built.provider = provider
+            before = built.instances.get(key) or InstanceState(key, None)
             if deposed:
                 after = evolve(before, deposed={**before.deposed, deposed: object}, provider_key=provider_key)
             else:
                 after = evolve(before, current=object, provider_key=provider_key)
-            found.instances[key] = after
-            found.frozen = None
-            self._tell(found, key, after)
+            built.instances[key] = after
+            built.frozen = None
+            self._tell(built, key, after)
 
     def declare(self, module: str, mode: str, type: str, name: str, provider: str) -> None:
         """Record that there is a resource, managed by `provider`, whether it has instances or not."""
         address = format_resource(module, mode, type, name)
         with self._lock:
-            found = self._resources.get(address)
-            if found is None:
-                found = self._resources[address] = _Resource(ResourceState(module, mode, type, name, provider, {}))
-            if found.provider != provider:
-                found.provider, found.frozen = provider, None
+            built = self._resources.get(address)
+            if built is None:
+                built = self._resources[address] = _Resource(ResourceState(module, mode, type, name, provider, {}))
+            if built.provider != provider:
+                built.provider, built.frozen = provider, None
 
     def remove_empty(self) -> None:
         """Forget the resources that have no instances."""
         with self._lock:
-            self._resources = {address: found for address, found in self._resources.items() if found.instances}
+            self._resources = {address: built for address, built in self._resources.items() if built.instances}
 
     def put_instance(self, address: str, key: InstanceKey, resource: ResourceState | None) -> None:
         """Record an instance with all its objects as a resource has it, in place of what was there; None: nothing."""
@@ -132,10 +132,10 @@ class StateBuilder:
                 if self.instance(address, key) is not None:
                     self._put(address, key, None)
                 return
-            found = self._resources.get(address)
-            if found is None:
-                found = self._resources[address] = _Resource(evolve(resource, instances={}))
-            found.provider = resource.provider
+            built = self._resources.get(address)
+            if built is None:
+                built = self._resources[address] = _Resource(evolve(resource, instances={}))
+            built.provider = resource.provider
             self._put(address, key, resource.instances[key])
 
     def remove_object(self, resource: str, key: InstanceKey = None, deposed: str = "") -> None:
@@ -194,11 +194,11 @@ class StateBuilder:
             provider = source.provider
             self._put(resource, key, None)
             address = format_resource(module, mode, type, name)
-            found = self._resources.get(address)
-            if found is None:
-                found = self._resources[address] = _Resource(ResourceState(module, mode, type, name, provider, {}))
-            found.instances[new_key] = evolve(instance, key=new_key)
-            found.frozen = None
+            built = self._resources.get(address)
+            if built is None:
+                built = self._resources[address] = _Resource(ResourceState(module, mode, type, name, provider, {}))
+            built.instances[new_key] = evolve(instance, key=new_key)
+            built.frozen = None
 
     def set_output(self, name: str, output: OutputState) -> None:
         with self._lock:
@@ -209,16 +209,16 @@ class StateBuilder:
             self._outputs.pop(name, None)
 
     def _put(self, resource: str, key: InstanceKey, instance: InstanceState | None) -> None:
-        found = self._resources[resource]
-        found.frozen = None
+        built = self._resources[resource]
+        built.frozen = None
         if instance is None or (instance.current is None and not instance.deposed):
             instance = None
-            found.instances.pop(key, None)
-            if not found.instances:
+            built.instances.pop(key, None)
+            if not built.instances:
                 del self._resources[resource]
         else:
-            found.instances[key] = instance
-        self._tell(found, key, instance)
+            built.instances[key] = instance
+        self._tell(built, key, instance)
 
     def _tell(self, resource: _Resource, key: InstanceKey, instance: InstanceState | None) -> None:
         if self._on_change is not None:

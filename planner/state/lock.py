@@ -265,7 +265,7 @@ class FileLock:
         """Give the lock back. An empty file that only the lock created disappears."""
         if self.info is None:
             return []
-        found: list[Diagnostic] = []
+        problems: list[Diagnostic] = []
         try:
             os.remove(info_path(self.path))
         except FileNotFoundError:
@@ -274,7 +274,7 @@ class FileLock:
             detail = (
                 f"{info_path(self.path)}: {e.strerror or e}. The lock itself is free, and the next one overwrites it."
             )
-            found.append(warning("state.lock_info", "Cannot remove the lock info", detail))
+            problems.append(warning("state.lock_info", "Cannot remove the lock info", detail))
         try:
             if self._created and os.path.getsize(self.path) == 0:
                 os.remove(self.path)
@@ -282,7 +282,7 @@ class FileLock:
             pass
         self.info = None
         self._close()
-        return found
+        return problems
 
     def _close(self) -> None:
         for descriptor in (*self._replaced, self.descriptor):

@@ -216,8 +216,8 @@ class StateReader:
         if not all(text.__class__ is str for text in texts):
             raise MalformedError(f"{place}.dependencies must hold addresses")
         known = self._known.setdefault(_config_resource, {})
-        found = [known[text] if text in known else self.address(_config_resource, text) for text in texts]
-        return tuple(address for address in found if address is not None)
+        addresses = [known[text] if text in known else self.address(_config_resource, text) for text in texts]
+        return tuple(address for address in addresses if address is not None)
 
     def paths(self, raw: Any, place: str) -> tuple[Any, ...]:
         if not raw:
@@ -255,13 +255,13 @@ class StateReader:
             return None
         if not isinstance(raw, list):
             raise MalformedError("check_results must be a list")
-        found = []
+        results = []
         for i, item in enumerate(raw):
             item = as_object(item, f"check_results[{i}]")
             if item.get("object_kind") not in _CHECK_KINDS:
                 continue
             objects = [_check_object(as_object(o, "check_results")) for o in as_list(item, "objects", "check_results")]
-            found.append(
+            results.append(
                 {
                     "object_kind": item["object_kind"],
                     "config_addr": as_text(item, "config_addr", f"check_results[{i}]"),
@@ -269,7 +269,7 @@ class StateReader:
                     "objects": objects or None,
                 }
             )
-        return found
+        return results
 
     def address(self, parse: Callable[[str], Any], text: str) -> str | None:
         """The normal text of an address, parsed once per file; None (and a diagnostic) when it is none."""
@@ -318,14 +318,14 @@ def _check_status(raw: dict[str, Any]) -> str:
 
 
 def _check_object(raw: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "object_addr": as_text(raw, "object_addr", "check_results"),
         "status": _check_status(raw),
     }
     messages = as_list(raw, "failure_messages", "check_results")
     if messages:
-        found["failure_messages"] = [str(m) for m in messages]
-    return found
+        document["failure_messages"] = [str(m) for m in messages]
+    return document
 
 
 def _in_order(instances: dict[InstanceKey, InstanceState]) -> dict[InstanceKey, InstanceState]:

@@ -72,21 +72,21 @@ def _path(module: dict[str, Any], place: str, version: int) -> list[str]:
 
 def _resources(module: dict[str, Any], path: list[str], place: str, version: int) -> list[dict[str, Any]]:
     """One entry a resource. All instances get the provider of the first, in the order of their old addresses."""
-    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    resources: dict[tuple[str, ...], dict[str, Any]] = {}
     for address, raw in sorted(_map(module, "resources", place).items()):
         where = f'{place}.resources["{address}"]'
         old = as_object(raw, where)
         mode, type_, name, key = _address(address)
-        resource = found.get((mode, type_, name))
+        resource = resources.get((mode, type_, name))
         if resource is None:
             provider = _provider(as_text(old, "provider", where), type_, path, where)
             resource = {"mode": mode, "type": type_, "name": name, "provider": provider, "instances": []}
-            found[mode, type_, name] = resource
+            resources[mode, type_, name] = resource
         objects = [] if old.get("primary") is None else [("", old["primary"])]
         objects += [(f"{i + 1:08x}", deposed) for i, deposed in enumerate(as_list(old, "deposed", where))]
         for deposed, instance in objects:
             resource["instances"].append(_instance(as_object(instance, where), key, deposed, where, version))
-    return list(found.values())
+    return list(resources.values())
 
 
 def _address(text: str) -> tuple[str, str, str, int | None]:
@@ -98,12 +98,12 @@ def _address(text: str) -> tuple[str, str, str, int | None]:
         raise MalformedError(f'"{text}" is no address of a resource')
     if len(names) == 2:
         return mode, names[0], names[1], None
-    found = _WHOLE.fullmatch(names[2])
-    if found is None:
+    match = _WHOLE.fullmatch(names[2])
+    if match is None:
         raise MalformedError(f'"{text}" is no address of a resource: "{names[2]}" is no whole number')
-    digits = found[2].replace("_", "")
+    digits = match[2].replace("_", "")
     octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
-    return mode, names[0], names[1], int(found[1] + digits, 8 if octal else 0)
+    return mode, names[0], names[1], int(match[1] + digits, 8 if octal else 0)
 
 
 def _provider(text: str, type_: str, path: list[str], place: str) -> str:
@@ -132,18 +132,18 @@ def _instance(old: dict[str, Any], key: int | None, deposed: str, place: str, ve
     if id_ and not (attributes or {}).get("id"):
         attributes = {**(attributes or {}), "id": id_}
     meta = _texts(old, "meta", place) if version == 1 else {**_map(old, "meta", place)}
-    found: dict[str, Any] = {"schema_version": _schema_version(meta)}
+    upgraded: dict[str, Any] = {"schema_version": _schema_version(meta)}
     if meta:
-        found["private"] = base64.b64encode(dumps(_rounded(meta))).decode()
+        upgraded["private"] = base64.b64encode(dumps(_rounded(meta))).decode()
     if version > 1 and old.get("tainted") is True:
-        found["status"] = "tainted"
+        upgraded["status"] = "tainted"
     if key is not None:
-        found["index_key"] = key
+        upgraded["index_key"] = key
     if deposed:
-        found["deposed"] = deposed
+        upgraded["deposed"] = deposed
     if attributes is not None:
-        found["attributes_flat"] = attributes
-    return found
+        upgraded["attributes_flat"] = attributes
+    return upgraded
 
 
 def _schema_version(meta: dict[str, Any]) -> int:
@@ -176,13 +176,13 @@ def _mark_maps(attributes: dict[str, str]) -> None:
 def _outputs(module: dict[str, Any], place: str, version: int) -> dict[str, Any]:
     if version == 1:
         return {name: {"value": text, "type": "string"} for name, text in _texts(module, "outputs", place).items()}
-    found = {}
+    outputs = {}
     for name, raw in _map(module, "outputs", place).items():
         output = as_object(raw, f'{place}.outputs["{name}"]')
         value = _rounded(output.get("value"))
         type_ = type_to_json(_simplified(_implied(value)))
-        found[name] = {"value": value, "type": type_, "sensitive": output.get("sensitive") is True}
-    return found
+        outputs[name] = {"value": value, "type": type_, "sensitive": output.get("sensitive") is True}
+    return outputs
 
 
 def _implied(value: Any) -> Type:
@@ -229,5 +229,5 @@ def _map(raw: dict[str, Any], key: str, place: str) -> dict[str, Any]:
 
 
 def _texts(raw: dict[str, Any], key: str, place: str) -> dict[str, str]:
-    found = _map(raw, key, place)
-    return {name: as_text(found, name, f"{place}.{key}") for name in found}
+    members = _map(raw, key, place)
+    return {name: as_text(members, name, f"{place}.{key}") for name in members}

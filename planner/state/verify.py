@@ -46,8 +46,8 @@ def verify(store: KeptFiles) -> tuple[list[Checked], list[Diagnostic]]:
     backup = _file("backup", store.backup_path, checked, problems) if store.backup_path else None
     if state is not None and backup is not None:
         problems += _relation(store, state, backup)
-    recorded, found = read_journal(store.journal_path)
-    problems += found
+    recorded, more = read_journal(store.journal_path)
+    problems += more
     if recorded is not None:
         content = f"{_count(len(recorded.changes), 'change')} to serial {recorded.serial}, {recorded.operation}"
         content += f", {_count(len(recorded.in_flight), 'operation')} under way" if recorded.in_flight else ""
@@ -72,8 +72,8 @@ def _file(kind: str, path: str, checked: list[Checked], problems: list[Diagnosti
     except OSError as problem:
         problems.append(error("state.read", f"Cannot read the {kind}", f"{path}: {problem.strerror or problem}."))
         return None
-    state, found = read_state(data, path)
-    problems += found
+    state, more = read_state(data, path)
+    problems += more
     if state is not None:
         objects = sum((i.current is not None) + len(i.deposed) for _, i in state.instances())
         content = f"serial {state.serial}, lineage {state.lineage}, {_count(objects, 'object')}"

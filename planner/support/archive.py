@@ -88,15 +88,15 @@ def members(package: ZipFile, size: int, links: bool = False) -> list[tuple[ZipI
     """What is in a zip archive of this size (in bytes), when all of it can be had without harm. Raises InstallError."""
     entries = package.infolist()
     _few(len(entries))
-    found = [(entry, _zip_member(package, entry)) for entry in entries]
-    if sum(member.size for _, member in found) > allowed_bytes(size):
+    listed = [(entry, _zip_member(package, entry)) for entry in entries]
+    if sum(member.size for _, member in listed) > allowed_bytes(size):
         raise _too_large()
-    if not links and (link := next((m for _, m in found if m.kind == "link"), None)):
+    if not links and (link := next((m for _, m in listed if m.kind == "link"), None)):
         raise InstallError(f"the archive has a link ({link.name!r}), which is not allowed")
     seen: set[str] = set()
-    for _, member in found:
+    for _, member in listed:
         _alone(member, seen)
-    return found
+    return listed
 
 
 # ---------------------------------------------------------------- names
@@ -313,13 +313,13 @@ class _Stream:
 
     def read(self, size: int) -> bytes:
         """So many bytes, fewer only at the end. Raises InstallError."""
-        found = b""
-        while len(found) < size and (part := self.file.read(size - len(found))):
-            found = found + part if found else part
-        self.at += len(found)
+        data = b""
+        while len(data) < size and (part := self.file.read(size - len(data))):
+            data = data + part if data else part
+        self.at += len(data)
         if self.at > self.end:
             raise _too_large()
-        return found
+        return data
 
     def blocks(self, size: int) -> Iterator[bytes]:
         while size:
@@ -382,16 +382,16 @@ def _tar_member(header: bytes, flag: bytes, size: int, more: dict[str, str]) -> 
 
 def _extended(data: bytes) -> dict[str, str]:
     """Records LENGTH KEY=VALUE, each with a line end."""
-    found = {}
+    texts = {}
     while data:
         length, _, _ = data[:20].partition(b" ")
         end = int(length) if length.isdigit() else 0
         key, equals, value = data[len(length) + 1 : end - 1].partition(b"=")
         if not equals or end > len(data) or data[end - 1 : end] != b"\n":
             raise ValueError("a header cannot be read")
-        found[key.decode("utf-8", "surrogateescape")] = value.decode("utf-8", "surrogateescape")
+        texts[key.decode("utf-8", "surrogateescape")] = value.decode("utf-8", "surrogateescape")
         data = data[end:]
-    return found
+    return texts
 
 
 def _octal(field: bytes) -> int:

@@ -96,12 +96,12 @@ def read_text(path: str | os.PathLike[str], given: bool = False) -> str:
 
 def check_kind(descriptor: int, path: str | os.PathLike[str]) -> None:
     """Raises OSError for what is neither a regular file nor the null device."""
-    found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode):
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode):
         return
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    if not stat.S_ISCHR(found.st_mode) or found.st_rdev != os.stat(os.devnull).st_rdev:
+    if not stat.S_ISCHR(status.st_mode) or status.st_rdev != os.stat(os.devnull).st_rdev:
         raise OSError(errno.EINVAL, "Not a regular file", path)
 
 
@@ -145,12 +145,12 @@ def remove_leftovers(path: str) -> None:
     of a backup does), left in its folder."""
     folder, name = os.path.split(os.path.realpath(path))
     with suppress(OSError):
-        for found in os.listdir(folder):
-            if not found.startswith(f"{name}.") or not found.endswith(".tmp"):
+        for entry in os.listdir(folder):
+            if not entry.startswith(f"{name}.") or not entry.endswith(".tmp"):
                 continue
-            process = found.removesuffix(".tmp").rpartition(".")[2]
+            process = entry.removesuffix(".tmp").rpartition(".")[2]
             if process.isdecimal() and process.isascii() and not _runs(int(process)):
-                os.remove(os.path.join(folder, found))
+                os.remove(os.path.join(folder, entry))
 
 
 def _runs(process: int) -> bool:

@@ -16,18 +16,18 @@ _OUTSIDE = re.compile(
 
 def line_breaks(text: str, start: int) -> list[tuple[int, int]]:
     """The line breaks within strings [start, end), in a text that is within a string at `start`."""
-    found: list[tuple[int, int]] = []
+    breaks: list[tuple[int, int]] = []
     open_: list[str] = ['"']  # what is open: quotes, sequences and braces
     at = start
     while True:
         in_string = bool(open_) and open_[-1] == '"'
         match = (_IN_STRING if in_string else _OUTSIDE).search(text, at)
         if match is None:
-            return found
+            return breaks
         piece, at = match[0], match.end()
         if in_string:
             if piece.endswith("\n") and piece[0] != "\\":
-                found.append(match.span())
+                breaks.append(match.span())
             elif piece == '"':
                 open_.pop()
             elif piece[0] in "$%" and piece[:2] not in ("$$", "%%"):

@@ -43,7 +43,7 @@ class Chain:
 
 def chains(root: Expression) -> tuple[list[Chain], list[Call]]:
     """All chains that are not bound inside the expression, and all function calls, in no particular order."""
-    found: list[Chain] = []
+    chains_read: list[Chain] = []
     calls: list[Call] = []
     stack: list[tuple[Any, frozenset[str]]] = [(root, frozenset())]
     while stack:
@@ -54,7 +54,7 @@ def chains(root: Expression) -> tuple[list[Chain], list[Call]]:
             stack += [(part, bound) for part in inside]
             if isinstance(base, (Traversal, Variable)):
                 if (base.root if isinstance(base, Traversal) else base.name) not in bound:
-                    found.append(Chain(base, suffix, node.start, node.end))
+                    chains_read.append(Chain(base, suffix, node.start, node.end))
             else:
                 stack.append((base, bound))
         elif cls is tuple:
@@ -69,7 +69,7 @@ def chains(root: Expression) -> tuple[list[Chain], list[Call]]:
             if cls is Call:
                 calls.append(node)
             stack += [(getattr(node, name), bound) for name in PARTS[cls]]
-    return found, calls
+    return chains_read, calls
 
 
 def _unrolled(node: Any) -> tuple[Any, Suffix, list[Any]]:

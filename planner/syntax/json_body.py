@@ -178,8 +178,8 @@ class JsonBody:
     ) -> None:
         """Add the blocks that a property holds: names of nested objects are labels until `wanted` is used up."""
         if wanted:
-            members, found = self._members(value, wanted[0])
-            diagnostics += found
+            members, more = self._members(value, wanted[0])
+            diagnostics += more
             if not members:
                 detail = f"The {wanted[0]} of a {name.text} block is the name of a property, and there is none here."
                 span = Span(self.source, value.start, _first_end(value))

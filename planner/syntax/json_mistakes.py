@@ -58,10 +58,10 @@ def _tokens(text: str) -> Iterator[Token]:
             kind, end = char, at + 1
         elif char == '"':
             kind, end = STRING, _string(text, at).end()  # type: ignore[union-attr]
-        elif found := _number(text, at):
-            kind, end = NUMBER, found.end()
-        elif found := _word(text, at):
-            kind, end = WORD, found.end()
+        elif match := _number(text, at):
+            kind, end = NUMBER, match.end()
+        elif match := _word(text, at):
+            kind, end = WORD, match.end()
         else:
             yield OTHER, at, at + 1
             yield END, at + 1, at + 1

@@ -539,10 +539,10 @@ _TABLE = {(place, kind): m for m in MISTAKES for place in m.place.split() for ki
 
 def find(place: str, kind: str) -> Mistake:
     """The entry for a place and a token's type."""
-    found = _TABLE.get((place, kind))
-    if found is None:
-        found = _TABLE.get(("anywhere", kind)) or _TABLE[place, "*"]
-    return found
+    mistake = _TABLE.get((place, kind))
+    if mistake is None:
+        mistake = _TABLE.get(("anywhere", kind)) or _TABLE[place, "*"]
+    return mistake
 
 
 def invalid(text: str) -> tuple[str, str, str]:

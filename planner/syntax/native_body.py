@@ -89,9 +89,9 @@ class NativeBody:
         blocks = []
         wanted = {block.type: block for block in schema.blocks if block.type not in self.taken_types}
         for block in self.blocks:
-            found = wanted.get(block.type)
-            if found is not None:
-                problem = _label_problem(block, found)
+            labels = wanted.get(block.type)
+            if labels is not None:
+                problem = _label_problem(block, labels)
                 if problem is None:
                     blocks.append(block)
                 else:

@@ -78,11 +78,11 @@ class _Reader:
         self.advance()
 
     def read(self) -> NodeSet:
-        found = self.expression()
+        nodes = self.expression()
         if self.kind != "end":
             detail = f"An operator (+, - or &) or the end is expected here, not {self.shown()}."
             raise self.mistake(detail)
-        return found
+        return nodes
 
     def advance(self) -> None:
         """Go to the next token."""
@@ -123,9 +123,9 @@ class _Reader:
         start, token = self.start, self.token
         if self.kind == "(":
             self.advance()
-            found = self.inside()
+            nodes = self.inside()
             self.expect(")", start)
-            return found
+            return nodes
         if self.kind == "quoted":
             self.advance()
             return Name(re.sub(r"\\(.)", r"\1", token[1:-1], flags=re.DOTALL), self.span(start))
@@ -171,9 +171,9 @@ class _Reader:
         self.nested += 1
         if self.nested > MOST_NESTED:
             raise self.mistake(f"More than {MOST_NESTED} parentheses inside each other.")
-        found = self.expression()
+        nodes = self.expression()
         self.nested -= 1
-        return found
+        return nodes
 
     def expect(self, kind: str, opening: int) -> None:
         if self.kind != kind:

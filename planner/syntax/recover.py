@@ -259,8 +259,8 @@ class Recovery:
                     return splat.marker_end - 1, splat.marker_end
             return _extent(token)
         if subject == "closing":  # OpenTofu points where it goes on
-            index, found = self._skip(index, "LBRACKET")
-            return _extent(self.tokens[index - 1 if found else index])
+            index, is_closed = self._skip(index, "LBRACKET")
+            return _extent(self.tokens[index - 1 if is_closed else index])
         if subject == "next":
             following = self.tokens[index + 1]
             return _extent(simple_tokens(following)[0])
@@ -425,8 +425,8 @@ class Recovery:
             self.tokens[index:index] = [("RBRACE", "", token[2]), ("NEWLINE", "", token[2])] * open_blocks
             return index
         if self._opening()[0] == "LBODY":
-            behind, found = self._skip(index, "LBODY")
-            if found:
+            behind, is_closed = self._skip(index, "LBODY")
+            if is_closed:
                 return behind - 1
         self.silent = True  # OpenTofu reads no further
         index = self._line_end(index)

@@ -67,7 +67,7 @@ def function_calls(node: Mentioning) -> list[Call]:
 
 
 def _mentions(root: Any) -> list[Any]:
-    found: list[Any] = []
+    mentions: list[Any] = []
     # What to visit, last first, each with the names bound around it; no recursion, for trees may be deep.
     stack: list[tuple[Any, frozenset[str]]] = [(root, frozenset())]
     push, pop = stack.append, stack.pop
@@ -76,18 +76,18 @@ def _mentions(root: Any) -> list[Any]:
         cls = node.__class__
         if cls is Traversal:
             if node.root not in bound:
-                found.append(node)
+                mentions.append(node)
         elif cls is tuple:
             for item in reversed(node):
                 push((item, bound))
         elif cls in PARTS:
             if cls is Call:
-                found.append(node)
+                mentions.append(node)
             for name in PARTS[cls]:
                 push((getattr(node, name), bound))
         elif cls is Variable:
             if node.name not in bound:
-                found.append(node)
+                mentions.append(node)
         elif cls is For:
             inner = bound | {name for name in (node.key, node.value) if name is not None}
             push(((node.key_expr, node.value_expr, node.condition), inner))
@@ -108,4 +108,4 @@ def _mentions(root: Any) -> list[Any]:
             push((node.body, bound))
         elif hasattr(node, "just_attributes"):  # JSON: whatever it means, its expressions are all there is
             push((tuple(node.just_attributes()[0].values()), bound))
-    return found
+    return mentions

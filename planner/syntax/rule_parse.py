@@ -245,8 +245,8 @@ class _Reader:
         return error("rules.syntax", "Syntax error in a rule file", detail, span)
 
     def doc(self, start: int) -> str | None:
-        found = self.docs.pop(start, None)
-        return found[0] if found else None
+        attached = self.docs.pop(start, None)
+        return attached[0] if attached else None
 
 
 def _either(options: list[str]) -> str:

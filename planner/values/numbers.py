@@ -88,10 +88,10 @@ def parse_number(text: str) -> Any:
     Raises ValueError when it is none."""
     import re
 
-    found = re.fullmatch(r"([+-]?)(?:([0-9]*)(?:\.([0-9]*))?(?:([eEpP])([+-]?[0-9]+))?|([iI]nf))", text, re.ASCII)
-    if found is None:
+    match = re.fullmatch(r"([+-]?)(?:([0-9]*)(?:\.([0-9]*))?(?:([eEpP])([+-]?[0-9]+))?|([iI]nf))", text, re.ASCII)
+    if match is None:
         raise ValueError(f"{text!r} is not a number")
-    sign, whole, fraction, kind, exponent, infinite = found.groups()
+    sign, whole, fraction, kind, exponent, infinite = match.groups()
     if infinite:
         return infinity(sign == "-")
     digits = (whole or "") + (fraction or "")

@@ -36,9 +36,9 @@ def make_set(element: Type, items: Iterable[Value]) -> Value:
             values.append(item)
             continue
         if cls is not str and cls is not int and cls is not bool:
-            item, found = unmark_deep(item)
-            if found:
-                marks |= found
+            item, own = unmark_deep(item)
+            if own:
+                marks |= own
             if item.__class__ is not str:
                 plain = False
         values.append(item)

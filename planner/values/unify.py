@@ -96,10 +96,10 @@ def _elements_to(elements: Sequence[Type], wanted: Type, unsafe: bool, strict: b
 def common_element(elements: Sequence[Type], unsafe: bool, strict: bool) -> Type | None:
     """The element type of a collection made from values of these types when its own is left open; None: there is none.
     With `strict` the dynamic type is an answer only when all are dynamic."""
-    found = unify(elements, unsafe)
-    if strict and found is DYNAMIC and any(e is not DYNAMIC for e in elements):
+    common = unify(elements, unsafe)
+    if strict and common is DYNAMIC and any(e is not DYNAMIC for e in elements):
         return None
-    return found
+    return common
 
 
 def unify(types: Sequence[Type], unsafe: bool = True) -> Type | None:
@@ -123,15 +123,15 @@ def _unify(types: tuple[Type, ...], unsafe: bool) -> Type | None:
     if maps and maps + dynamic == total:
         return DYNAMIC if dynamic else _unify_elements(types, MapType, unsafe)
     if maps and maps + objects + dynamic == total:
-        found = _unify_disguised(types, ObjectType, _objects_to_map, MapType, unsafe)
-        if found is not None:
-            return found
+        unified = _unify_disguised(types, ObjectType, _objects_to_map, MapType, unsafe)
+        if unified is not None:
+            return unified
     elif lists and lists + dynamic == total:
         return DYNAMIC if dynamic else _unify_elements(types, ListType, unsafe)
     elif lists and lists + tuples + dynamic == total:
-        found = _unify_disguised(types, TupleType, _tuples_to_list, ListType, unsafe)
-        if found is not None:
-            return found
+        unified = _unify_disguised(types, TupleType, _tuples_to_list, ListType, unsafe)
+        if unified is not None:
+            return unified
     elif sets and sets + dynamic == total:
         return DYNAMIC if dynamic else _unify_elements(types, SetType, unsafe)
     elif objects and objects + dynamic == total:
@@ -165,8 +165,8 @@ def _unify_disguised(
     collection = to_collection([t for t in types if t.__class__ is structural], unsafe)
     if collection is None:
         return None
-    found = unify([collection if t.__class__ is structural else t for t in types], unsafe)
-    return found if found.__class__ is kind else None
+    unified = unify([collection if t.__class__ is structural else t for t in types], unsafe)
+    return unified if unified.__class__ is kind else None
 
 
 def way_to_common(given: Type, other: Type) -> MapType | ListType | None:
@@ -186,10 +186,10 @@ def _unify_objects(types: Sequence[Type], unsafe: bool) -> Type | None:
         return _objects_to_map(shapes, unsafe)
     attributes: dict[str, Type] = {}
     for name in names:
-        found = unify([s.attributes[name] for s in shapes], unsafe)
-        if found is None:
+        unified = unify([s.attributes[name] for s in shapes], unsafe)
+        if unified is None:
             return None
-        attributes[name] = found
+        attributes[name] = unified
     wanted = ObjectType(attributes)
     return wanted if _all_convert(types, wanted, unsafe) else _objects_to_map(shapes, unsafe)
 
@@ -209,10 +209,10 @@ def _unify_tuples(types: Sequence[Type], unsafe: bool) -> Type | None:
         return _tuples_to_list(shapes, unsafe)
     elements: list[Type] = []
     for i in range(length):
-        found = unify([s.elements[i] for s in shapes], unsafe)
-        if found is None:
+        unified = unify([s.elements[i] for s in shapes], unsafe)
+        if unified is None:
             return None
-        elements.append(found)
+        elements.append(unified)
     wanted = TupleType(tuple(elements))
     return wanted if _all_convert(types, wanted, unsafe) else _tuples_to_list(shapes, unsafe)
 

@@ -277,9 +277,9 @@ def unmark_deep(value: Value) -> tuple[Value, frozenset[Mark]]:
     """The value without any marks at any depth, and all marks that were there."""
     if not is_marked_deep(value):
         return value, NO_MARKS
-    found: list[frozenset[Mark]] = []
-    plain = _strip(value, found)
-    return plain, frozenset().union(*found) if found else NO_MARKS
+    stripped: list[frozenset[Mark]] = []
+    plain = _strip(value, stripped)
+    return plain, frozenset().union(*stripped) if stripped else NO_MARKS
 
 
 def _strip(value: Value, found: list[frozenset[Mark]]) -> Value:

@@ -35,5 +35,5 @@ def nearest(name: str, candidates: Iterable[str], limit: int = 2) -> str | None:
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """` Did you mean "x"?` for the nearest candidate, else an empty text; ready to append to a sentence."""
-    found = nearest(name, candidates)
-    return f' Did you mean "{found}"?' if found else ""
+    similar = nearest(name, candidates)
+    return f' Did you mean "{similar}"?' if similar else ""

@@ -52,6 +52,6 @@ class Slots:
 
     def withdraw(self) -> list[str]:
         """All nodes that wait; they do so no longer."""
-        found = sorted(node for waiting in self._waiting.values() for node in waiting)
+        withdrawn = sorted(node for waiting in self._waiting.values() for node in waiting)
         self._waiting.clear()
-        return found
+        return withdrawn

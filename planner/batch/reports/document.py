@@ -28,7 +28,7 @@ COUNTS = ("add", "change", "remove", "import", "forget")
 def report_json(report: Report, is_brief: bool = False) -> dict[str, Any]:
     """The report as plain data; a brief one has no changes."""
     units = [_unit(report, done, is_brief) for done in report.done.values()]
-    found = Counter(done.outcome for done in report.done.values())
+    outcomes = Counter(done.outcome for done in report.done.values())
     analysis = report.analysis
     edges: list[list[str]] = []
     if analysis is not None:
@@ -41,7 +41,7 @@ def report_json(report: Report, is_brief: bool = False) -> dict[str, Any]:
         "workers": report.workers,
         "peak_memory": report.peak,
         "succeeded": not report.failed,
-        "outcomes": {outcome: found[outcome] for outcome in OUTCOMES if found[outcome]},
+        "outcomes": {outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]},
         "in_flight": list(report.in_flight),
         "units": units,
         "edges": edges,

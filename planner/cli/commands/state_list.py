@@ -52,7 +52,7 @@ def instances(state: State, wanted: list[str], id: str = "") -> list[str]:
     """Addresses of instances with a current or deposed object, sorted. Raises Failure for an address that names
     nothing in the state."""
     filters = [_parse(text) for text in wanted]
-    found: list[str] = []
+    addresses: list[str] = []
     used: set[int] = set()
     for resource, instance in state.instances():
         address = resource.address + format_key(instance.key)
@@ -64,7 +64,7 @@ def instances(state: State, wanted: list[str], id: str = "") -> list[str]:
         current = instance.current
         if id and (current is None or current.attributes.get("id") != id):
             continue
-        found.append(address)
+        addresses.append(address)
     missing = [text for i, text in enumerate(wanted) if i not in used]
     if missing:
         raise Failure(
@@ -73,7 +73,7 @@ def instances(state: State, wanted: list[str], id: str = "") -> list[str]:
                 for m in missing
             ]
         )
-    return sorted(found, key=sort_key)
+    return sorted(addresses, key=sort_key)
 
 
 def _parse(text: str) -> Address:

@@ -52,7 +52,7 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
     count = 0
     for stratum in strata:
         members = set(stratum.predicates)
-        found: list[Function] = []
+        functions: list[Function] = []
         for number in stratum.rules:
             rule = rules[number]
             recursive: list[Atom | None] = [x for x in rule.body if isinstance(x, Atom) and x.predicate in members]
@@ -63,14 +63,14 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
                 head = predicates[rule.head.predicate].number
                 source = predicates[delta.predicate].number if delta is not None else -1
                 needs = tuple(sorted(compiler.needs))
-                found.append(Function(count, number, head, source, needs, *_description(rule, predicates)))
+                functions.append(Function(count, number, head, source, needs, *_description(rule, predicates)))
                 count += 1
         native = predicates[stratum.predicates[0]]
         steps.append(
             Step(
                 tuple(predicates[p].number for p in stratum.predicates),
                 stratum.is_recursive,
-                tuple(found),
+                tuple(functions),
                 native.operator or "",
                 tuple(predicates[p].number for p in native.inputs),
             )

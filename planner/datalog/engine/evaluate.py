@@ -57,8 +57,8 @@ class Database(Mapping[str, Relation]):
 
     def _complete(self) -> None:
         if self._let_go:
-            found = evaluate(self.program, self.facts, [*self._relations, *self._let_go])
-            self._relations, self.rounds, self._let_go = found._relations, found.rounds, frozenset()
+            whole = evaluate(self.program, self.facts, [*self._relations, *self._let_go])
+            self._relations, self.rounds, self._let_go = whole._relations, whole.rounds, frozenset()
 
     def sorted(self, predicate: str) -> list[Row]:
         return sorted_rows(self.rows(predicate))
@@ -76,17 +76,17 @@ class Database(Mapping[str, Relation]):
 
     def of_same_facts(self, facts: FactBase) -> Database:
         """The same, derived from facts that say the same and come from elsewhere."""
-        found = Database(self.program, facts, self._relations)
-        found.rounds, found._ranks, found._let_go = self.rounds, self._ranks, self._let_go
-        found.seconds, found.produced, found.native_seconds = self.seconds, self.produced, self.native_seconds
-        return found
+        copy = Database(self.program, facts, self._relations)
+        copy.rounds, copy._ranks, copy._let_go = self.rounds, self._ranks, self._let_go
+        copy.seconds, copy.produced, copy.native_seconds = self.seconds, self.produced, self.native_seconds
+        return copy
 
     def narrowed(self, predicate: str, rows: Relation) -> Database:
         """The same with some rows of one predicate only, for a proof that need not look at the others."""
         self._complete()
-        found = Database(self.program, self.facts, {**self._relations, predicate: dict.fromkeys(rows)})
-        found.rounds, found._ranks = self.rounds, self._ranks
-        return found
+        copy = Database(self.program, self.facts, {**self._relations, predicate: dict.fromkeys(rows)})
+        copy.rounds, copy._ranks = self.rounds, self._ranks
+        return copy
 
 
 def evaluate(program: Program, facts: FactBase, want: Iterable[str] | None = None, let_go: bool = False) -> Database:
@@ -164,12 +164,12 @@ class _Evaluation:
     def step(self, step: Step) -> None:
         if step.native:
             (number,) = step.predicates
-            found = OPERATORS[step.native](*(self.relations[n] for n in step.inputs), self.shared)
+            derived = OPERATORS[step.native](*(self.relations[n] for n in step.inputs), self.shared)
             given = self.relations[number]
-            if isinstance(found, Mapping) and not given and not self.is_read(number):
-                self.relations[number] = cast(Rows, found)
+            if isinstance(derived, Mapping) and not given and not self.is_read(number):
+                self.relations[number] = cast(Rows, derived)
                 return
-            rows = dict.fromkeys(found)
+            rows = dict.fromkeys(derived)
             self.relations[number] = rows | given if given else rows
             return
         own: set[int] = set()  # heads whose rows are a set that nobody else has
@@ -203,17 +203,17 @@ class _Evaluation:
         """`rows` with what the rule gives, or only that, if it is rows of a relation."""
         begin, before = perf_counter(), len(rows)
         indexes, relations, rule = self.indexes, self.relations, function.rule
-        found = rows
+        derived = rows
         if all(relations[number] for number in function.positives):  # else not even an index is worth its time
             for need in function.needs:
                 if indexes[need] is None:
                     self.build(need)
-            found = self.functions[f"f{function.number}"](relations, indexes, delta, rows)
+            derived = self.functions[f"f{function.number}"](relations, indexes, delta, rows)
         database = self.database
         database.seconds[rule] = database.seconds.get(rule, 0.0) + perf_counter() - begin
-        more = len(found) - before if found is rows else len(found)
+        more = len(derived) - before if derived is rows else len(derived)
         database.produced[rule] = database.produced.get(rule, 0) + more
-        return found
+        return derived
 
     def build(self, number: int) -> None:
         index = self.program.compiled.indexes[number]
@@ -234,18 +234,18 @@ class _Evaluation:
             relations[n] = dict(relations[n])
         recursive = [f for f in step.functions if f.delta >= 0]
         while any(delta.values()):
-            found: dict[int, Rows] = {n: {} for n in members}
+            derived: dict[int, Rows] = {n: {} for n in members}
             for function in recursive:
                 if delta[function.delta]:
-                    found[function.head] |= self.call(function, delta[function.delta], {})
+                    derived[function.head] |= self.call(function, delta[function.delta], {})
             for n in members:
                 known = relations[n]
-                found[n] = {row: None for row in found[n] if row not in known}
-                known |= found[n]
-                rounds[n].append(found[n].keys())
+                derived[n] = {row: None for row in derived[n] if row not in known}
+                known |= derived[n]
+                rounds[n].append(derived[n].keys())
                 for number in own[n]:
-                    if self.indexes[number] is not None and found[n]:
-                        self.functions[f"x{number}"](found[n], self.indexes[number])
-            delta = found
+                    if self.indexes[number] is not None and derived[n]:
+                        self.functions[f"x{number}"](derived[n], self.indexes[number])
+            delta = derived
         for n in members:
             self.database.rounds[self.names[n]] = rounds[n]

@@ -18,11 +18,11 @@ def json_values(texts: Iterable[Row], shared: Any) -> list[Row]:
 def json_parts(texts: Iterable[Row], shared: Any) -> list[Row]:
     """json_parts(texts)(a, b, inner, key, part): as json_values, but for the elements of the object or array at
     `inner`, which is "" for the whole."""
-    found: list[Row] = []
+    parts: list[Row] = []
     for at, path, value in _json(texts):
         for key, part, _ in _elements(path, value):
-            found.append((*at, path, key, part))
-    return found
+            parts.append((*at, path, key, part))
+    return parts
 
 
 def _json(texts: Iterable[Row]) -> Iterator[tuple[Row, str, Any]]:

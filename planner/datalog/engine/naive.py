@@ -106,8 +106,8 @@ def aggregate_value(literal: Aggregate, assignment: Assignment, known: Known, ou
             body.append(Atom(inner.predicate, tuple(arguments), inner.start, inner.end))
         else:
             body.append(inner)
-    found = {tuple(sorted(a.items(), key=lambda x: x[0])): a for a in solutions(tuple(body), fixed, known, outer)}
+    assignments = {tuple(sorted(a.items(), key=lambda x: x[0])): a for a in solutions(tuple(body), fixed, known, outer)}
     if literal.expression is None:
-        return len(found)
-    values = [value_of(literal.expression, a) for a in found.values()]
+        return len(assignments)
+    values = [value_of(literal.expression, a) for a in assignments.values()]
     return aggregate(literal.function, [v for v in values if v is not None])

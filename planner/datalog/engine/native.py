@@ -121,14 +121,14 @@ def closure(edges: Relation, shared: Shared) -> Relation:
     reach: list[set[Any]] = []
     pairs: set[Row] = set()
     for number, targets in enumerate(successors):
-        found: set[Any] = set()
+        behind: set[Any] = set()
         for target in targets:
-            found.update(members[target])
-            found |= reach[target]
+            behind.update(members[target])
+            behind |= reach[target]
         if len(members[number]) > 1 or number in loops:
-            found.update(members[number])
-        reach.append(found)
-        pairs.update((a, b) for a in members[number] for b in found)
+            behind.update(members[number])
+        reach.append(behind)
+        pairs.update((a, b) for a in members[number] for b in behind)
     return pairs
 
 
@@ -141,13 +141,13 @@ def reachable(edges: Relation, starts: Relation, _shared: Shared) -> Relation:
     for a, b in edges:
         graph.setdefault(a, []).append(b)
     stack = [a for (a,) in starts]
-    found = set(stack)
+    visited = set(stack)
     while stack:
         for b in graph.get(stack.pop(), ()):
-            if b not in found:
-                found.add(b)
+            if b not in visited:
+                visited.add(b)
                 stack.append(b)
-    return {(a,) for a in found}
+    return {(a,) for a in visited}
 
 
 def behind(edges: Relation, labels: Relation, _shared: Shared) -> Relation:
@@ -176,13 +176,13 @@ def scc(edges: Relation, shared: Shared) -> Relation:
     scc(A, R) :- together(A, A), R = min B : { together(A, B) }."""
     components = condensed(edges, shared)
     loops = {a for a, b in edges if a == b}
-    found: set[Row] = set()
+    pairs: set[Row] = set()
     for group in components.groups:
         if len(group) > 1 or (loops and components.nodes[group[0]] in loops):
             members = [components.nodes[i] for i in group]
             ((representative,), *_rest) = sorted_rows((n,) for n in members)
-            found.update((node, representative) for node in members)
-    return found
+            pairs.update((node, representative) for node in members)
+    return pairs
 
 
 def closing(edges: Relation, wished: Relation, _shared: Shared) -> Relation:
@@ -200,13 +200,13 @@ def closing(edges: Relation, wished: Relation, _shared: Shared) -> Relation:
     for a, b in edges:
         if component[a] == component[b]:
             inside.setdefault(a, []).append(b)
-    found = []
+    kept = []
     for a, b in sorted_rows(wished):
         if a == b or (component[a] == component[b] and _leads(inside, b, a)):
-            found.append((a, b))
+            kept.append((a, b))
         elif component[a] == component[b]:
             inside.setdefault(a, []).append(b)
-    return found
+    return kept
 
 
 def _leads(graph: dict[Any, list[Any]], start: Any, end: Any) -> bool:

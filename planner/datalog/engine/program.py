@@ -69,10 +69,10 @@ class Program:
 def reached(starts: Iterable[int], reads: Callable[[int], Iterable[int]]) -> set[int]:
     """Predicates, by number, with all that they read, directly or through others."""
     waiting = list(starts)
-    found = set(waiting)
+    numbers = set(waiting)
     while waiting:
         for number in reads(waiting.pop()):
-            if number not in found:
-                found.add(number)
+            if number not in numbers:
+                numbers.add(number)
                 waiting.append(number)
-    return found
+    return numbers

@@ -32,7 +32,7 @@ def obstacles(prover: Prover, predicate: str, row: Row, deepest: int = DEEPEST) 
 def _below(
     prover: Prover, predicate: str, row: Row, deepest: int, above: frozenset[tuple[str, Row]]
 ) -> list[dict[str, Any]]:
-    found = []
+    obstacles = []
     above |= {(predicate, row)}
     for obstacle in why_not(prover, predicate, row) or ():
         written = obstacle_json(obstacle)
@@ -43,8 +43,8 @@ def _below(
             inner = [o for o in _below(prover, *goal, deepest - 1, above) if o["head_fits"]]
             if inner:
                 written["because"] = inner
-        found.append(written)
-    return found
+        obstacles.append(written)
+    return obstacles
 
 
 def obstacle_json(obstacle: Obstacle) -> dict[str, Any]:

@@ -131,10 +131,10 @@ def _range(text: str) -> tuple[int, int, int, int] | None:
     from ipaddress import ip_network
 
     try:
-        found = ip_network(text.strip(), strict=False)
+        network = ip_network(text.strip(), strict=False)
     except ValueError:
         return None
-    return found.version, int(found.network_address), int(found.broadcast_address), found.prefixlen
+    return network.version, int(network.network_address), int(network.broadcast_address), network.prefixlen
 
 
 def cidr(value: Value) -> tuple[int, int, int, int] | None:
@@ -160,14 +160,14 @@ def cidr_overlaps(a: Value, b: Value) -> bool:
 
 def cidr_prefix(text: Value) -> int | None:
     """The length of the prefix: 8 for 10.0.0.0/8."""
-    found = cidr(text)
-    return found[3] if found is not None else None
+    parts = cidr(text)
+    return parts[3] if parts is not None else None
 
 
 def cidr_addresses(text: Value) -> int | None:
     """How many addresses a range has."""
-    found = cidr(text)
-    return found[2] - found[1] + 1 if found is not None else None
+    parts = cidr(text)
+    return parts[2] - parts[1] + 1 if parts is not None else None
 
 
 # ---------------------------------------------------------------- functions
@@ -301,10 +301,10 @@ def divide(a: Value, b: Value) -> Number | None:
 
 def remainder(a: Value, b: Value) -> Number | None:
     """What a whole quotient, rounded towards zero, leaves; it has the sign of `a`."""
-    found = divide(a, b)
-    if found is None or not is_a_number(a) or not is_a_number(b):
+    quotient = divide(a, b)
+    if quotient is None or not is_a_number(a) or not is_a_number(b):
         return None
-    whole = int(found.value) if isinstance(found, Fraction) else found
+    whole = int(quotient.value) if isinstance(quotient, Fraction) else quotient
     return a - b * whole
 
 

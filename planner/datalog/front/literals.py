@@ -39,10 +39,10 @@ def names(node: Node) -> set[str]:
 
 def outer_names(head: Atom | None, body: tuple[Literal, ...]) -> set[str]:
     """The names that stand outside the braces of aggregates: inside they are fixed, all others are local there."""
-    found = names(head) if head is not None else set()
+    outer = names(head) if head is not None else set()
     for literal in body:
-        found |= names(literal.result) if isinstance(literal, Aggregate) else names(literal)
-    return found
+        outer |= names(literal.result) if isinstance(literal, Aggregate) else names(literal)
+    return outer
 
 
 def atoms(body: tuple[Literal, ...]) -> Iterator[tuple[Atom, str]]:

@@ -16,16 +16,16 @@ _SENTENCE = re.compile(r"^\s*\w+\([^)]*\):\s*(.*?)(?:\.\s|\.$|$)", re.S)
 def first_sentence(predicate: Predicate) -> str:
     """What a tuple means: the first sentence of the doc comment, without the pattern before the colon, on one line;
     empty where the comment has another form."""
-    found = _SENTENCE.match(predicate.doc)
-    return " ".join(found[1].split()) if found else ""
+    match = _SENTENCE.match(predicate.doc)
+    return " ".join(match[1].split()) if match else ""
 
 
 def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
     """The rule with a reason: its own, or the first sentence of the doc comment of its head's predicate, column names
     (between backquotes) replaced by the head's variables and constants."""
     predicate = predicates.get(rule.head.predicate)
-    found = first_sentence(predicate) if predicate and not rule.reason else ""
-    if predicate is None or not found or len(rule.head.arguments) != predicate.arity:
+    first = first_sentence(predicate) if predicate and not rule.reason else ""
+    if predicate is None or not first or len(rule.head.arguments) != predicate.arity:
         return rule
     meaning = {}
     for column, argument in zip(predicate.columns, rule.head.arguments, strict=True):
@@ -33,5 +33,5 @@ def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
             meaning[column.name] = f"{{{argument.name}}}"
         elif isinstance(argument, Constant):
             meaning[column.name] = str(argument.value)
-    sentence = found.replace("{", "(").replace("}", ")")
+    sentence = first.replace("{", "(").replace("}", ")")
     return evolve(rule, reason=re.sub(r"`(\w+)`", lambda m: meaning.get(m[1], m[1]), sentence))

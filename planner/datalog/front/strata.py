@@ -34,7 +34,7 @@ def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) 
     low = [0] * len(successors)
     stack: list[int] = []
     finished = bytearray(len(successors))
-    found: list[list[int]] = []
+    components: list[list[int]] = []
     met = 0
     for root in chain(first, range(len(successors))):
         if index[root]:
@@ -66,8 +66,8 @@ def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) 
                         component.append(member)
                         if member == node:
                             break
-                    found.append(component[::-1])
-    return found
+                    components.append(component[::-1])
+    return components
 
 
 class Dependency:

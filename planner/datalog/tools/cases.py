@@ -69,13 +69,13 @@ def run_case(program: Program, case: Case) -> list[Mismatch]:
 
 def compare(case: Case, database: Database) -> list[Mismatch]:
     """What came out otherwise in the evaluation of a case."""
-    found = []
+    mismatches = []
     for predicate, wanted in sorted(case.wanted.items()):
         rows = database[predicate]
         if rows != wanted:
             missing, unexpected = sorted_rows(wanted - rows), sorted_rows(rows - wanted)
-            found.append(Mismatch(case, predicate, tuple(missing), tuple(unexpected)))
-    return found
+            mismatches.append(Mismatch(case, predicate, tuple(missing), tuple(unexpected)))
+    return mismatches
 
 
 class _Reader:

@@ -34,17 +34,17 @@ def predicate_statistics(database: Database) -> list[PredicateStatistics]:
     for number, spent in database.seconds.items():
         head = database.program.rules[number].head.predicate
         seconds[head] = seconds.get(head, 0.0) + spent
-    found = [
+    statistics = [
         PredicateStatistics(name, len(rows), len(database.rounds.get(name, ())), seconds.get(name, 0.0))
         for name, rows in database.items()
     ]
-    return sorted(found, key=lambda s: (-s.seconds, s.name))
+    return sorted(statistics, key=lambda s: (-s.seconds, s.name))
 
 
 def rule_statistics(database: Database) -> list[RuleStatistics]:
     """Every evaluated rule, the most costly first."""
-    found = [
+    statistics = [
         RuleStatistics(database.program.rules[number], database.produced[number], spent)
         for number, spent in database.seconds.items()
     ]
-    return sorted(found, key=lambda s: (-s.seconds, s.rule.number))
+    return sorted(statistics, key=lambda s: (-s.seconds, s.rule.number))

@@ -117,11 +117,13 @@ def _evaluated(program: Program, case: Case) -> tuple[tuple[Difference, ...], fr
         database = evaluate(program, case.facts, case.wanted)
     except ValueError as problem:  # facts that no column can hold
         raise Failure(error("rules.case", "Fact that does not fit", f"{problem}.", case.span)) from None
-    found = [
+    differences = [
         Difference(m.predicate, m.missing[:MOST_ROWS], m.unexpected[:MOST_ROWS], len(m.missing), len(m.unexpected))
         for m in compare(case, database)
     ]
-    return tuple(found), frozenset(program.rules[number].name for number, rows in database.produced.items() if rows)
+    return tuple(differences), frozenset(
+        program.rules[number].name for number, rows in database.produced.items() if rows
+    )
 
 
 def untested(rules: Iterable[Rule], files: Sequence[Sequence[Outcome]]) -> list[Diagnostic]:

@@ -118,8 +118,8 @@ def sequence(t: Type, values: Iterable[Value]) -> Value:
         return elements
     if t.element is not DYNAMIC:
         return List(t.element, elements)
-    types = [found for found in map(type_of, elements) if found is not DYNAMIC]
-    if any(found != types[0] for found in types):
+    types = [kind for kind in map(type_of, elements) if kind is not DYNAMIC]
+    if any(kind != types[0] for kind in types):
         raise FunctionError("The elements are of different types.")
     return List(types[0] if types else DYNAMIC, elements)
 

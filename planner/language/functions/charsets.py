@@ -82,14 +82,14 @@ class CharsetError(LookupError):
 
 @cache
 def _names() -> dict[str, str]:
-    found: dict[str, str] = {}
+    codecs: dict[str, str] = {}
     codec = ""
     for word in _CODECS.split():
         if word.endswith(":"):
             codec = word[:-1]
         else:
-            found[word] = codec
-    return found
+            codecs[word] = codec
+    return codecs
 
 
 def find(name: str) -> str:

@@ -59,14 +59,14 @@ def contains(values: Value, wanted: Value) -> Value:
 
     if kind(values) not in ("list", "tuple", "set"):
         raise FunctionError("The first argument must be a list, tuple or set.")
-    found: Value = False
+    answer: Value = False
     for value in items(values):
         same = equal(wanted, value)
         if same:
             return True
         if same is None:
-            found = unknown(BOOL)
-    return found
+            answer = unknown(BOOL)
+    return answer
 
 
 @function(
@@ -232,10 +232,10 @@ def one(values: Value, *, result_type: Type) -> Value:
     """Gives the only element of a list, set or tuple, or null when it is empty."""
     if values.__class__ is Set and not length_is_known(values):
         return unknown(result_type)
-    found = items(values)
-    if len(found) > 1:
+    elements = items(values)
+    if len(elements) > 1:
         raise FunctionError("It must have no more than one element.", 0)
-    return found[0] if found else Null(result_type)
+    return elements[0] if elements else Null(result_type)
 
 
 def _one_type(values: Value) -> Type:

@@ -163,12 +163,12 @@ def _match(data: bytes, at: int, head: int, base: int, before: list[int], most: 
     for _ in range(_CHAIN):
         if data[i + length] == wanted:
             differs = here ^ int.from_bytes(data[i : i + most], "little")
-            found = (differs & -differs).bit_length() - 1 >> 3 if differs else most
-            if found > length and (found > _LEAST or at - i <= _NEAR):
-                length, offset = found, at - i
-                if found >= nice:
+            same = (differs & -differs).bit_length() - 1 >> 3 if differs else most
+            if same > length and (same > _LEAST or at - i <= _NEAR):
+                length, offset = same, at - i
+                if same >= nice:
                     break
-                wanted = data[at + found]
+                wanted = data[at + same]
         if i == lowest:
             break
         i = before[i & _WINDOW - 1]

@@ -166,7 +166,7 @@ def fileset(path: Value, pattern: Value, *, context: CallContext) -> Value:
     path, path_marks = unmark(path)
     pattern, pattern_marks = unmark(pattern)
     directory = path if path.startswith("/") else _joined(context.base_dir, path)
-    found: list[str] = []
+    paths: list[str] = []
     try:
         for name in glob(_joined(directory, pattern)):
             try:
@@ -174,10 +174,10 @@ def fileset(path: Value, pattern: Value, *, context: CallContext) -> Value:
             except OSError:
                 raise FunctionError("A file that matches the pattern cannot be looked up.") from None
             if is_file:
-                found.append(text(os.path.relpath(name, directory or ".")))
+                paths.append(text(os.path.relpath(name, directory or ".")))
     except PatternError:
         raise FunctionError("The pattern is not valid.") from None
-    return mark(make_set(STRING, found), path_marks | pattern_marks)
+    return mark(make_set(STRING, paths), path_marks | pattern_marks)
 
 
 def _joined(*parts: str) -> str:

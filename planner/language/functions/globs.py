@@ -24,12 +24,12 @@ def glob(pattern: str) -> list[str]:
     base, rest = _split(pattern)
     if not _is_valid(pattern if rest in ("", ".", "..") else rest):
         raise PatternError(pattern)
-    found: set[str] = set()
+    paths: set[str] = set()
     for alternative in _alternatives(rest):
         parts = alternative.split("/")
         if all(parts):  # braces may leave an empty part, which names nothing
-            found.update(_matches(base, parts))
-    return sorted(found)
+            paths.update(_matches(base, parts))
+    return sorted(paths)
 
 
 def _split(pattern: str) -> tuple[str, str]:

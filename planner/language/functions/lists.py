@@ -50,9 +50,9 @@ def chunklist(values: Value, size: Value, *, result_type: ListType) -> Value:
     count = small_int(size)
     if count < 0:
         raise FunctionError("The size must not be negative.")
-    found = items(values)
-    starts = range(0, len(found), count or max(len(found), 1))
-    chunks = [List(values.element, found[start : start + (count or len(found))]) for start in starts]
+    elements = items(values)
+    starts = range(0, len(elements), count or max(len(elements), 1))
+    chunks = [List(values.element, elements[start : start + (count or len(elements))]) for start in starts]
     return mark(List(result_type.element, tuple(chunks)), marks | size_marks)
 
 
@@ -81,8 +81,8 @@ def concat(*sequences: Value, result_type: Type) -> Value:
                 each = convert(each, result_type)
             except ValueError as problem:
                 raise FunctionError(str(problem), position) from None
-        each, found = unmark(each)
-        marks |= found
+        each, own = unmark(each)
+        marks |= own
         out += items(each)
     return mark(sequence(result_type, out), marks)
 

@@ -89,12 +89,12 @@ def merge(*maps: Value, result_type: Type) -> Value:
     marks = NO_MARKS
     merged: dict[str, Value] = {}
     for each in maps:
-        each, found = unmark(each)
+        each, own = unmark(each)
         if each.__class__ is Null:
             continue
         if kind(each) not in ("map", "object"):  # reached only beside an argument of no certain type
             raise FunctionError(f"All arguments must be maps or objects, not {kind(each)}.")
-        marks |= found
+        marks |= own
         merged.update(entries(each))
     return mark(Map(result_type.element, merged) if isinstance(result_type, MapType) else merged, marks)
 

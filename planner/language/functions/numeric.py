@@ -177,13 +177,13 @@ def sequence(*bounds: Value) -> Value:
         raise FunctionError("The limit must not be above the start when the step is negative.", 1)
     if not down and limit < start:
         raise FunctionError("The limit must not be below the start when the step is positive.", 1)
-    found: list[Value] = []
+    numbers: list[Value] = []
     while start > limit if down else start < limit:
-        if len(found) >= LONGEST_RANGE:
+        if len(numbers) >= LONGEST_RANGE:
             raise FunctionError(f"These would be more than {LONGEST_RANGE} numbers.")
-        found.append(start)
+        numbers.append(start)
         start = _add(start, step)
-    return List(NUMBER, tuple(found))
+    return List(NUMBER, tuple(numbers))
 
 
 @function(Param("num", NUMBER), result=NUMBER, into=FUNCTIONS)

@@ -111,8 +111,8 @@ def _pattern_type(pattern: Value) -> Type:
 def _match_value(pattern: Pattern, data: bytes, spans: Spans) -> Value:
     if not pattern.groups:
         return text(_part(data, spans[0]))
-    found = [Null(STRING) if span[0] < 0 else text(_part(data, span)) for span in spans[1:]]
-    return dict(zip(pattern.names, found, strict=True)) if pattern.names[0] else tuple(found)
+    groups = [Null(STRING) if span[0] < 0 else text(_part(data, span)) for span in spans[1:]]
+    return dict(zip(pattern.names, groups, strict=True)) if pattern.names[0] else tuple(groups)
 
 
 def _part(data: bytes, span: tuple[int, int]) -> str:

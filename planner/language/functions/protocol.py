@@ -255,8 +255,8 @@ def _prepare(function: Function, arguments: Sequence[Value]) -> tuple[list[Value
                 errors.append(FunctionError(str(problem), index))
                 continue
         if not param.allow_marked:
-            value, found = unmark_deep(value)
-            marks |= found
+            value, own = unmark_deep(value)
+            marks |= own
         bare = value.value if value.__class__ is Marked else value
         if bare.__class__ is Unknown and not param.allow_unknown:
             is_unknown = True

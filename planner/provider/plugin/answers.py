@@ -16,12 +16,12 @@ _WARNING = 2
 
 def diagnostics(given: Iterable[Any]) -> list[AttributeDiagnostic]:
     """The problems that an answer reports; one without an attribute is about the body as a whole."""
-    found = []
+    problems = []
     for problem in given:
         severity = "warning" if problem.severity == _WARNING else "error"
         at = path(problem.attribute) if problem.HasField("attribute") else ()
-        found.append(AttributeDiagnostic(severity, problem.summary, problem.detail, at))
-    return found
+        problems.append(AttributeDiagnostic(severity, problem.summary, problem.detail, at))
+    return problems
 
 
 def path(given: Any) -> Path:

@@ -178,9 +178,11 @@ class PluginBase:
         try:
             answer = client.call_bytes("GetProviderSchema", client.messages.Empty(), quick=True)
             self._asked = True
-            found = diagnostics(general_part(client.version, answer).diagnostics)
-            if any(d.severity == "error" for d in found):
-                raise Failure([error("provider.schema", d.summary, d.detail) for d in found if d.severity == "error"])
+            problems = diagnostics(general_part(client.version, answer).diagnostics)
+            if any(d.severity == "error" for d in problems):
+                raise Failure(
+                    [error("provider.schema", d.summary, d.detail) for d in problems if d.severity == "error"]
+                )
             if self._parts is not None:
                 return
             # Identities are an extra: whatever is wrong with them, the provider serves without them.
@@ -255,8 +257,8 @@ class PluginBase:
         given = getattr(answer, field)
         if not given.HasField("identity_data"):
             return None
-        found = self._value(given, "identity_data", implied_type(schema.identity))
-        return None if found.__class__ is Null else found
+        identity = self._value(given, "identity_data", implied_type(schema.identity))
+        return None if identity.__class__ is Null else identity
 
     def _meta(self, meta: Value) -> dict[str, Any]:
         """What goes with calls to a provider that wants to know of modules."""

@@ -109,24 +109,24 @@ def _number_out(x: Any) -> Any:
 
 
 def _unknown_out(value: Unknown) -> ExtType:
-    found, wanted = value.refinement, value.type
-    if found is None or wanted is DYNAMIC:
+    refinement, wanted = value.refinement, value.type
+    if refinement is None or wanted is DYNAMIC:
         return _UNKNOWN
     out: dict[int, Any] = {}
-    if found.not_null:
+    if refinement.not_null:
         out[1] = False
     if wanted is NUMBER:
-        for key, bound in ((3, found.lower), (4, found.upper)):
+        for key, bound in ((3, refinement.lower), (4, refinement.upper)):
             if bound is not None and not is_infinite(bound[0]):
                 out[key] = [_number_out(bound[0]), bound[1]]
     elif wanted is STRING:
-        if found.prefix:
-            out[2] = _short(found.prefix)
+        if refinement.prefix:
+            out[2] = _short(refinement.prefix)
     elif is_collection(wanted):
-        if found.min_length:
-            out[5] = found.min_length
-        if found.max_length is not None:
-            out[6] = found.max_length
+        if refinement.min_length:
+            out[5] = refinement.min_length
+        if refinement.max_length is not None:
+            out[6] = refinement.max_length
     return ExtType(_REFINED, msgpack.packb(out, unicode_errors="surrogateescape")) if out else _UNKNOWN
 
 
@@ -192,23 +192,23 @@ def _object_in(data: dict[Any, Any], wanted: ObjectType) -> Value:
     for name in names:
         if name not in wanted.attributes:
             raise CodecError(f'the attribute "{name}" is not part of the type')
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for name, of in wanted.attributes.items():
         try:
-            found[name] = _in(data[names[name]], of)
+            values[name] = _in(data[names[name]], of)
         except CodecError as problem:
             raise CodecError(f"{name}: {problem}") from None
-    return found
+    return values
 
 
 def _element(wanted: Type, items: list[Value]) -> Type:
     """The element type of a collection: where the wanted one is not complete, the one that the elements have."""
     if not items or not has_dynamic(wanted):
         return wanted
-    found = {type_of(item) for item in items} - {DYNAMIC}
-    if len(found) > 1:
+    types = {type_of(item) for item in items} - {DYNAMIC}
+    if len(types) > 1:
         raise CodecError("the elements of a collection must all have one type")
-    return found.pop() if found else wanted
+    return types.pop() if types else wanted
 
 
 def _dynamic_in(data: Any) -> Value:
@@ -253,17 +253,17 @@ def _unknown_in(data: ExtType, wanted: Type) -> Value:
         raise CodecError(f"an unknown value of the unknown kind {data.code} ({len(data.data)} bytes)")
     unpacker = msgpack.Unpacker(strict_map_key=False)
     unpacker.feed(data.data)  # what follows the map may be padding
-    found = unpacker.unpack()
-    if found.__class__ is not dict:
+    refinement = unpacker.unpack()
+    if refinement.__class__ is not dict:
         raise CodecError("what is known of an unknown value must be a map")
-    if found.get(1) is True:
+    if refinement.get(1) is True:
         return Null(wanted)
-    lower, upper = (_bound_in(found.get(key), wanted) for key in (3, 4))
-    least, most = (_length_in(found.get(key), wanted) for key in (5, 6))
-    prefix = found.get(2, "")
+    lower, upper = (_bound_in(refinement.get(key), wanted) for key in (3, 4))
+    least, most = (_length_in(refinement.get(key), wanted) for key in (5, 6))
+    prefix = refinement.get(2, "")
     if prefix.__class__ is not str or (prefix and wanted is not STRING):
         raise CodecError("only an unknown string can have a known prefix")
-    return refined(wanted, Refinement(found.get(1) is False, _text(prefix), lower, upper, least, most))
+    return refined(wanted, Refinement(refinement.get(1) is False, _text(prefix), lower, upper, least, most))
 
 
 def _bound_in(data: Any, wanted: Type) -> tuple[Any, bool] | None:

@@ -30,9 +30,9 @@ def _function(name: str, given: Any, call: Call) -> Function:
             types += [variadic.type] * (len(values) - len(types))
         return call(name, list(zip(values, types, strict=True)), result)
 
-    found = Function(name, params, variadic, result, impl, given.description, not_null=False)
-    found.summary = given.summary
-    return found
+    function = Function(name, params, variadic, result, impl, given.description, not_null=False)
+    function.summary = given.summary
+    return function
 
 
 def _param(given: Any) -> Param:

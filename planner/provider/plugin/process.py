@@ -196,16 +196,16 @@ def environment(directory: str, name: str = "") -> dict[str, str]:
     offered: a directory that nobody else can enter protects the socket. Plugins write some 20 lines of log a call when
     nobody tells them otherwise, half of all their work; when nobody asked for a log they are told to write warnings.
     """
-    found = {name: value for name, value in os.environ.items() if not name.startswith("PLUGIN_")}
-    found[COOKIE[0]] = COOKIE[1]
-    found["PLUGIN_PROTOCOL_VERSIONS"] = ",".join(map(str, VERSIONS))
-    found["PLUGIN_MIN_PORT"], found["PLUGIN_MAX_PORT"] = "10000", "25000"
-    found["PLUGIN_UNIX_SOCKET_DIR"] = directory
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PLUGIN_")}
+    variables[COOKIE[0]] = COOKIE[1]
+    variables["PLUGIN_PROTOCOL_VERSIONS"] = ",".join(map(str, VERSIONS))
+    variables["PLUGIN_MIN_PORT"], variables["PLUGIN_MAX_PORT"] = "10000", "25000"
+    variables["PLUGIN_UNIX_SOCKET_DIR"] = directory
     if not _log_is_wanted():
         own = name.rpartition("/")[2].upper().replace("-", "_")
         for variable in ("TF_LOG_SDK", f"TF_LOG_PROVIDER_{own}"):
-            found.setdefault(variable, "WARN")
-    return found
+            variables.setdefault(variable, "WARN")
+    return variables
 
 
 def _socket_directory() -> str:

@@ -41,9 +41,9 @@ class PluginProvider(EphemeralCalls):
         return diagnostics(answer.diagnostics)
 
     def configure(self, config: Value) -> list[AttributeDiagnostic]:
-        found = self.validate_provider(config)
-        if any(d.severity == "error" for d in found):
-            return found
+        problems = self.validate_provider(config)
+        if any(d.severity == "error" for d in problems):
+            return problems
         try:
             client = self._started()
             answer = self._call(
@@ -54,8 +54,8 @@ class PluginProvider(EphemeralCalls):
                 client_capabilities=abilities(client),
             )
         except (PluginError, CodecError) as problem:
-            return [*found, self._failed(problem)]
-        return found + diagnostics(answer.diagnostics)
+            return [*problems, self._failed(problem)]
+        return problems + diagnostics(answer.diagnostics)
 
     def _configuration(self, config: Value) -> Any:
         return self._dynamic(config, implied_type(self.schema().provider))
@@ -88,11 +88,11 @@ class PluginProvider(EphemeralCalls):
             answer = self._call(
                 "UpgradeResourceState", "OldState", True, type_name=type, version=version, raw_state=raw
             )
-            found = diagnostics(answer.diagnostics)
+            problems = diagnostics(answer.diagnostics)
             value = self._value(answer, "upgraded_state", wanted)
         except (PluginError, CodecError) as problem:
             return Null(DYNAMIC), [self._failed(problem)]
-        return value, found + self._write_only(block, value, type)
+        return value, problems + self._write_only(block, value, type)
 
     def _raw(self, attributes: dict[str, Any], flat: bool) -> Any:
         raw = self._started().messages.RawState
@@ -125,12 +125,12 @@ class PluginProvider(EphemeralCalls):
                 source_private=private_bytes(request.private),
                 target_type_name=request.target,
             )
-            found = diagnostics(answer.diagnostics)
+            problems = diagnostics(answer.diagnostics)
             value = self._value(answer, "target_state", implied_type(block))
         except (PluginError, CodecError) as problem:
             return MoveAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
-        found += self._write_only(block, value, request.target)
-        return MoveAnswer(value, private_text(answer.target_private), tuple(found))
+        problems += self._write_only(block, value, request.target)
+        return MoveAnswer(value, private_text(answer.target_private), tuple(problems))
 
     def read(
         self, type: str, current: Value, private: str | None, identity: Value = None, meta: Value = None
@@ -149,13 +149,13 @@ class PluginProvider(EphemeralCalls):
                 **self._identity_out("current_identity", identity, schema),
                 **self._meta(meta),
             )
-            found = diagnostics(answer.diagnostics)
+            problems = diagnostics(answer.diagnostics)
             value = self._value(answer, "new_state", implied_type(block))
             now = self._identity_in(answer, "new_identity", schema)
         except (PluginError, CodecError) as problem:
             return ReadAnswer(current, private, (self._failed(problem),))
-        found += self._write_only(block, value, type) + self._unknown(value, type)
-        return ReadAnswer(value, private_text(answer.private), tuple(found), now)
+        problems += self._write_only(block, value, type) + self._unknown(value, type)
+        return ReadAnswer(value, private_text(answer.private), tuple(problems), now)
 
     def plan(self, request: PlanRequest) -> PlanAnswer:
         type = request.type
@@ -178,7 +178,7 @@ class PluginProvider(EphemeralCalls):
                 **self._identity_out("prior_identity", request.prior_identity, schema),
                 **self._meta(request.meta),
             )
-            found = diagnostics(answer.diagnostics)
+            problems = diagnostics(answer.diagnostics)
             planned = self._value(answer, "planned_state", wanted)
             identity = self._identity_in(answer, "planned_identity", schema)
         except (PluginError, CodecError) as problem:
@@ -188,7 +188,7 @@ class PluginProvider(EphemeralCalls):
             tuple(path(p) for p in answer.requires_replace),
             private_text(answer.planned_private),
             answer.legacy_type_system,
-            tuple(found + self._write_only(block, planned, type)),
+            tuple(problems + self._write_only(block, planned, type)),
             identity,
         )
 
@@ -208,13 +208,13 @@ class PluginProvider(EphemeralCalls):
                 **self._identity_out("planned_identity", request.identity, schema),
                 **self._meta(request.meta),
             )
-            found = diagnostics(answer.diagnostics)
+            problems = diagnostics(answer.diagnostics)
             value = self._value(answer, "new_state", wanted)
             identity = self._identity_in(answer, "new_identity", schema)
         except (PluginError, CodecError) as problem:
             return ApplyAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
-        found += self._write_only(block, value, type)
-        return ApplyAnswer(value, private_text(answer.private), answer.legacy_type_system, tuple(found), identity)
+        problems += self._write_only(block, value, type)
+        return ApplyAnswer(value, private_text(answer.private), answer.legacy_type_system, tuple(problems), identity)
 
     def import_object(
         self, type: str, id: str, identity: Value = None

@@ -27,12 +27,12 @@ class Converted(Mapping[str, ResourceSchema]):
         self._known: dict[str, ResourceSchema] = {}
 
     def __getitem__(self, name: str) -> ResourceSchema:
-        found = self._known.get(name)
-        if found is None:
+        schema = self._known.get(name)
+        if schema is None:
             if name not in self:
                 raise KeyError(name)
-            found = self._known.setdefault(name, self._convert(name, self._given[name]))
-        return found
+            schema = self._known.setdefault(name, self._convert(name, self._given[name]))
+        return schema
 
     def __contains__(self, name: object) -> bool:
         return name in self._given
@@ -60,8 +60,8 @@ def resource_schema(name: str, schema: Any, identity: Any = None) -> ResourceSch
 
 def ephemeral_schema(name: str, schema: Any) -> ResourceSchema:
     """The same of a body in which ephemeral values may be used."""
-    found = resource_schema(name, schema)
-    return ResourceSchema(evolve(found.block, ephemeral=True), found.version)
+    converted = resource_schema(name, schema)
+    return ResourceSchema(evolve(converted.block, ephemeral=True), converted.version)
 
 
 def identity_schema(schema: Any) -> BlockSchema:
@@ -113,10 +113,10 @@ def _attribute(attribute: Any) -> AttributeSchema:
 
 
 def _nesting(number: int) -> str:
-    found = _NESTINGS.get(number)
-    if found is None:
+    nesting = _NESTINGS.get(number)
+    if nesting is None:
         raise ValueError(f"blocks and attributes cannot be nested in the way {number}")
-    return found
+    return nesting
 
 
 def kind(described: Any) -> str:

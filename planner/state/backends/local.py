@@ -101,8 +101,8 @@ class StateStore:
             return None, diagnostics
         if not data:
             diagnostics = diagnostics + self._emptied()
-        state, found = self._with_journal(state)
-        return state, diagnostics + found
+        state, more = self._with_journal(state)
+        return state, diagnostics + more
 
     def _emptied(self) -> list[Diagnostic]:
         """A warning when there is a state file with nothing in it, but a backup that knows of objects. We never leave
@@ -146,8 +146,8 @@ class StateStore:
                 "the state is right without it."
             )
             return None, [error("state.journal_foreign", "A journal of another state", detail)]
-        found = [*problems, *([] if self._lock_is_elsewhere() else story(self.journal_path, recorded))]
-        return replayed(state or State(), recorded), found
+        told = [*problems, *([] if self._lock_is_elsewhere() else story(self.journal_path, recorded))]
+        return replayed(state or State(), recorded), told
 
     def _lock_is_elsewhere(self) -> bool:
         return not self.lock_file.held and self.lock_file.is_taken()
