@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from render import from_json
 
 from planner.cli.commands.console import evaluated, open_brackets, statements
 from planner.cli.commands.providers import tree
@@ -22,8 +23,6 @@ from planner.state.backends.local import LocalBackend
 from planner.state.model import InstanceState, ObjectState, OutputState, ResourceState, State
 from planner.values.types import NUMBER, STRING
 from planner.vocabulary.diagnostic import error, warning
-
-from . import from_json
 
 PROVIDER = 'provider["terraform.io/builtin/terraform"]'
 CREATED = {

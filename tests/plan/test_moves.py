@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from planning import plan_folder, recorded, write_files, write_state
+from plan.planning import plan_folder, recorded, write_files, write_state
 
 from planner.config.load import load_config
 from planner.config.module_installer import install_modules

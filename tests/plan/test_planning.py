@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planning import Outcome, plan_folder, recorded, write_files, write_state
+from plan.planning import Outcome, plan_folder, recorded, write_files, write_state
 
 from planner.plan.options import PlanOptions
 from planner.values.value import SENSITIVE, Marked, Unknown

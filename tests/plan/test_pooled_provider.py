@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from planning import plan_folder, write_files
+from plan.planning import plan_folder, write_files
 
 from planner.plan.options import PlanOptions
 from planner.provider.interface import (

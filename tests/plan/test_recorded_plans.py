@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planning import plan_folder, validate_folder
+from plan.planning import plan_folder, validate_folder
 
 from planner.plan.options import PlanOptions
 from planner.programs.actions import words

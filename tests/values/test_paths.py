@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from language.strategies import values
 
 from planner.values.paths import (
     apply_marks,
@@ -17,8 +18,6 @@ from planner.values.paths import (
 from planner.values.sets import make_set
 from planner.values.types import NUMBER, STRING, ListType, MapType
 from planner.values.value import SENSITIVE, UNKNOWN, List, Map, Marked, Null, Unknown, unmark_deep
-
-from .strategies import values
 
 S = frozenset((SENSITIVE,))
 VALUE = {

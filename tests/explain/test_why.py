@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from datalog.proof_checker import check
-from explaining import explain
-from test_recorded_plans import META, PLANNED, work_copy
+from explain.explaining import explain
+from plan.test_recorded_plans import META, PLANNED, work_copy
 
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.front.values import decode

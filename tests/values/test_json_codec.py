@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from language.strategies import values
 
 from planner.support.exact_json import dumps, loads
 from planner.values.json_codec import CodecError, from_json, simple_json, to_json
@@ -12,8 +13,6 @@ from planner.values.numbers import infinity, negate, parse_number
 from planner.values.sets import make_set
 from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, TupleType
 from planner.values.value import NULL, SENSITIVE, UNKNOWN, List, Map, Marked, Null, type_of
-
-from .strategies import values
 
 
 @pytest.mark.parametrize(

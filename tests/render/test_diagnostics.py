@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cli.conftest import make_terminal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,8 +17,6 @@ from planner.render.terminal import Paint, wrap
 from planner.syntax.parse import parse_expression
 from planner.vocabulary.diagnostic import error, warning
 from planner.vocabulary.span import Source, Span
-
-from .conftest import make_terminal
 
 TEXT = """variable "x" {}
 

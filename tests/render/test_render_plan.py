@@ -11,11 +11,10 @@ import os
 from pathlib import Path
 
 import pytest
+from cli.conftest import make_terminal
+from render import from_json
 
 from planner.render.plan import PlanText
-
-from . import from_json
-from .conftest import make_terminal
 
 HERE = Path(__file__).parent
 CASES = HERE.parent / "conformance" / "cases"

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from language.strategies import types, values
 
 from planner.values.convert import ConversionError, conversion_possible, convert, unify
 from planner.values.sets import make_set
@@ -33,8 +34,6 @@ from planner.values.value import (
     Unknown,
     type_of,
 )
-
-from .strategies import types, values
 
 S = frozenset((SENSITIVE,))
 PERSON = ObjectType({"name": STRING, "age": NUMBER}, frozenset(["age"]))

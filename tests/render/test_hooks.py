@@ -7,6 +7,9 @@ import json
 import re
 import time
 
+from cli.conftest import make_terminal
+from render import from_json
+
 from planner.render import json_ui
 from planner.render.hooks_human import HumanHooks, ProgressLine
 from planner.render.json_ui import JsonHooks, JsonLines
@@ -14,9 +17,6 @@ from planner.render.operation_words import duration_text, output_lines
 from planner.render.still_running import StillRunning
 from planner.vocabulary.diagnostic import error
 from planner.walk.hooks import HookGroup, Hooks, ObjectId
-
-from . import from_json
-from .conftest import make_terminal
 
 ID = ObjectId("id", "i-1")
 

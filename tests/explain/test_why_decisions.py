@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from explaining import explain_text
-from planning import recorded, write_state
+from explain.explaining import explain_text
+from plan.planning import recorded, write_state
 
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder

@@ -5,12 +5,11 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from language.strategies import numbers as some_numbers
 
 from planner.values import numbers, operations
 from planner.values.identity import identical
 from planner.values.numbers import from_float, number_to_text, parse_number
-
-from .strategies import numbers as some_numbers
 
 
 @pytest.mark.parametrize(
