@@ -107,6 +107,7 @@ def changes_key_only(from_: Endpoint, to: Endpoint) -> bool:
 def carry(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceAddress, str, str] | None:
     """Where the statement carries an instance, what moves as a whole (module, resource, instance) and the address of
     that at the destination, which must be vacant; None when it does not concern the instance."""
+    # decided in Python: where one move statement, taken alone, carries an address -- patterns are matched key by key
     steps = at.module.steps
     if from_.resource is None:
         if len(steps) < len(from_.steps) or not _matches(from_.steps, steps):

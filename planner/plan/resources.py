@@ -153,6 +153,7 @@ class ResourceVertices:
                 problems += failure.diagnostics
                 continue
             tasks.append(InstanceTask(it, _PLANNERS[decl.mode]))
+        # decided in Python: which instances of a resource only the state has -- rules would add a tenth to every plan
         resource = self.walk.state.resources.get(str(ResourceAddress(module.address, decl.mode, decl.type, decl.name)))
         if resource is not None:
             for key, instance in resource.instances.items():
@@ -297,6 +298,7 @@ class ResourceVertices:
         """Warnings for -replace with an address that lacks the key that the instances have."""
         problems = []
         asked = [] if not self.walk.replace else [parse_resource_instance(text) for text in sorted(self.walk.replace)]
+        # decided in Python: whether -replace lacks the key that instances have -- resources of all modules count
         # as everywhere, a name that the address of another module gives is taken for this one's too
         without_key = [
             a for a in asked if a.key is None and (a.mode, a.type, a.name) == (decl.mode, decl.type, decl.name)
