@@ -63,8 +63,10 @@ class VertexWalk:
         self.context.take_apart()
 
     def run_all(self) -> list[Diagnostic]:
-        """The work on all vertices, one after the other."""
-        return list(walk_sequentially(Machine(self.graph.reduced or self.graph.edges), self).diagnostics)
+        """The work on all vertices, one after the other, once."""
+        result = walk_sequentially(Machine(self.graph.reduced or self.graph.edges), self)
+        self._work.clear()  # methods of this very object: nothing is to be left in circles
+        return list(result.diagnostics)
 
 
 class ValueWalk(VertexWalk):

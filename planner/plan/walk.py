@@ -76,6 +76,10 @@ class PlanWalk(PlanWork):
         super().__init__(graph, config, moves, variables, schemas, options, hooks)
         self.resources = ResourceVertices(self)
 
+    def take_apart(self) -> None:
+        super().take_apart()
+        del self.resources
+
     # ---------------------------------------------------------------- the whole
 
     def plan(self) -> tuple[Plan | None, list[Diagnostic]]:
