@@ -17,11 +17,15 @@ def main() -> int:
     sys.setrecursionlimit(DEPTH)
     sys.set_int_max_str_digits(DIGITS)
     try:
-        from planner.cli.main import run
-
-        return run(sys.argv[1:], _leave)
+        return _run()
     except KeyboardInterrupt:  # before the command line could see to it itself
         return 1
+
+
+def _run() -> int:
+    from planner.cli.main import run
+
+    return run(sys.argv[1:], _leave)
 
 
 def _open_missing() -> None:

@@ -99,9 +99,9 @@ def _unseen(terminal: Terminal) -> Iterator[None]:
 
 
 def _line(terminal: Terminal) -> str:
-    if not terminal.owns_process:
-        return terminal.stdin.readline()
     from planner.support.signals import at_once
 
+    if not terminal.owns_process:
+        return terminal.stdin.readline()
     with at_once():
         return terminal.stdin.readline()

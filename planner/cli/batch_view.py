@@ -6,6 +6,7 @@ from typing import Any
 
 from planner.batch.model import Done
 from planner.batch.schedule import Listener
+from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments
 from planner.render.streams import cell, visible
 from planner.render.terminal import Terminal, is_terminal
@@ -129,9 +130,7 @@ def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
     document = report_json(report, is_brief(arguments))
     written = _write_reports(document, report, arguments, terminal)
     if arguments["json"]:
-        from planner.support.exact_json import dumps
-
-        terminal.data(dumps(document, escape_html=False).decode("utf-8"))
+        terminal.data(json_text(document))
     else:
         _tell(document, report, terminal)
     if report.failed or not written:
@@ -146,7 +145,6 @@ def is_brief(arguments: Arguments) -> bool:
 
 def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
     from planner.batch.reports.document import summary_line, totals
-    from planner.cli.finish import finish
 
     for unit in document["units"]:
         for diagnostic in unit["diagnostics"]:
@@ -224,20 +222,18 @@ def diagnostic_text(unit: str, diagnostic: dict[str, Any], terminal: Terminal) -
 
 
 def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, terminal: Terminal) -> bool:
+    from importlib import import_module
+
     written = True
     for kind in ("junit", "markdown", "html"):
         path = arguments.get(kind)
         if not path:
             continue
-        from importlib import import_module
-
         text = getattr(import_module(f"planner.batch.reports.{kind}"), kind)(document, texts(report))
         try:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
         except OSError as problem:
-            from planner.cli.finish import finish
-
             finish([error("batch.report", "Cannot write the report", f"{path}: {problem.strerror}.")], terminal)
             written = False
     return written

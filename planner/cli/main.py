@@ -89,9 +89,7 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
             detail = f"{directory}: {problem.strerror}."
             return _usage_error(terminal, UsageError("Cannot change to the directory of -chdir", detail))
     if not words:
-        from planner.cli.help import overview
-
-        terminal.out(overview())
+        _help([], terminal)
         return 127
     command, rest = find(words)
     if command is None:
@@ -158,20 +156,23 @@ def _look_for_settings(terminal: Terminal) -> None:
         path = os.environ.get(name)
         if path:
             if not os.path.exists(path):
-                from planner.render.diagnostics import render
-                from planner.vocabulary.diagnostic import warning
-
-                detail = f"{name} names {path}, which does not exist."
-                missing = warning("cli.no_settings", "Unable to open CLI configuration file", detail)
-                terminal.err(render(missing, terminal.error_paint, terminal.error_width, terminal.boxed))
+                _no_settings(f"{name} names {path}, which does not exist.", terminal)
             return
+
+
+def _no_settings(detail: str, terminal: Terminal) -> None:
+    from planner.render.diagnostics import render
+    from planner.vocabulary.diagnostic import warning
+
+    missing = warning("cli.no_settings", "Unable to open CLI configuration file", detail)
+    terminal.err(render(missing, terminal.error_paint, terminal.error_width, terminal.boxed))
 
 
 def _ensure_json_view(terminal: Terminal) -> None:
     """Problems that end the command are JSON lines too."""
-    if terminal.view is None:
-        from planner.render.view import JsonView
+    from planner.render.view import JsonView
 
+    if terminal.view is None:
         terminal.view = JsonView(terminal.stdout)
 
 
@@ -194,11 +195,15 @@ def _failed(problem: Exception, terminal: Terminal) -> int:
             show(problem.diagnostics, terminal)
         return 1
     if os.environ.get("TF_LOG") and not os.environ.get("PLANNER_DEBUG"):
-        import traceback
-
-        terminal.err("".join(traceback.format_exception(problem)))
+        terminal.err(_trace(problem))
     show([defect(problem)], terminal)
     return 1
+
+
+def _trace(problem: Exception) -> str:
+    import traceback
+
+    return "".join(traceback.format_exception(problem))
 
 
 def _usage_error(terminal: Terminal, problem: UsageError, command: str = "") -> int:
@@ -242,10 +247,14 @@ def _environment_words(command: str) -> list[str]:
     for name in (f"TF_CLI_ARGS_{command.replace('-', '_').replace(' ', '_')}", "TF_CLI_ARGS"):
         text = os.environ.get(name)
         if text:
-            import shlex
-
-            try:
-                words += shlex.split(text)
-            except ValueError as problem:
-                raise UsageError(f"Cannot read the words in {name}", f"{problem}.") from None
+            words += _split(name, text)
     return words
+
+
+def _split(name: str, text: str) -> list[str]:
+    import shlex
+
+    try:
+        return shlex.split(text)
+    except ValueError as problem:
+        raise UsageError(f"Cannot read the words in {name}", f"{problem}.") from None

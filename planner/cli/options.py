@@ -178,8 +178,10 @@ def _rules(arguments: Arguments, directory: str) -> tuple[str, ...]:
 def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
     """The configuration's own folder and what -policy names, for commands that judge."""
     given = arguments.get("policy")
-    if given is None:
-        return ()
+    return _with_own(tuple(given), directory) if given is not None else ()
+
+
+def _with_own(given: tuple[str, ...], directory: str) -> tuple[str, ...]:
     from planner.policy.standing import own
 
     return tuple(dict.fromkeys((*own(directory), *given)))
@@ -187,8 +189,10 @@ def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
 
 def _standing(arguments: Arguments) -> tuple[str, ...]:
     """The organisation's policies, for commands that judge."""
-    if arguments.get("policy") is None:
-        return ()
+    return _organisation() if arguments.get("policy") is not None else ()
+
+
+def _organisation() -> tuple[str, ...]:
     from planner.policy.standing import organisation
 
     return organisation("policies", os.environ)

@@ -113,9 +113,9 @@ def _needs_nothing(config: Config, directory: str, state: State | None) -> bool:
 
 
 def _only_builtin(config: Config, state: State | None, say: Callable[[str], None]) -> list[Diagnostic]:
-    say("\nInitializing provider plugins...")
     from planner.provider.registry import versions_of_builtin
 
+    say("\nInitializing provider plugins...")
     impossible = versions_of_builtin(provider_constraints(config))
     if (provider_addresses(config) or _sources(state)) and not impossible:
         say(f"- {BUILTIN} is part of this program")

@@ -64,6 +64,8 @@ def _at_least_one_byte(span: Span) -> tuple[dict[str, int], dict[str, int]]:
 
 def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
     """The lines around the subject, and where in them it is."""
+    from planner.render.source_context import enclosing_block
+
     subject = diagnostic.subject
     assert subject is not None
     low, high, first_line = start, end, subject.start_position.line
@@ -74,8 +76,6 @@ def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
         high = max(high, context_end["byte"])
     code, code_start = _lines(subject.source, low, high)
     length = len(code)
-    from planner.render.source_context import enclosing_block
-
     snippet: dict[str, Any] = {
         "context": enclosing_block(subject.source, subject.start - 1),
         "code": code.decode("utf-8", "replace"),

@@ -71,15 +71,20 @@ def _targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
 
 
 def _first(function: Function) -> list[ast.AST]:
-    """The imports at the beginning of a function."""
+    """The imports at the beginning of a function, those that may fail within a `try` or `with suppress`."""
     if isinstance(function, ast.Lambda):
         return []
-    body = function.body
-    start = int(ast.get_docstring(function, clean=False) is not None)
-    end = start
-    while end < len(body) and isinstance(body[end], ast.Import | ast.ImportFrom):
-        end += 1
-    return list(body[start:end])
+    found: list[ast.AST] = []
+    for statement in function.body[ast.get_docstring(function, clean=False) is not None :]:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            found.append(statement)
+        elif isinstance(statement, ast.Try | ast.With) and all(
+            isinstance(x, ast.Import | ast.ImportFrom) for x in statement.body
+        ):
+            found += statement.body
+        elif not isinstance(statement, ast.Global):
+            break
+    return found
 
 
 def package(module: str) -> str:

@@ -29,15 +29,14 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 whatever the advice is, 1 on errors."""
-    no_directory(arguments, "advice")
     from planner.operations.advice import advice
+    from planner.support.exact_json import dumps
 
+    no_directory(arguments, "advice")
     rows, problems = advice(operation_options(arguments), arguments["plan"] or None)
     if has_errors(problems):
         return finish(problems, terminal)
     if arguments["json"]:
-        from planner.support.exact_json import dumps
-
         found = [{"code": code, "address": address, "message": message} for code, address, message in rows]
         terminal.data(dumps({"format_version": "1.0", "advice": found}).decode())
         return 0

@@ -56,15 +56,15 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
     """What `apply`, `destroy` and `refresh` have in common: they differ in the mode of the plan."""
+    from planner.operations.plan import plan, release
+    from planner.operations.plan_files import saved
+
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "At most one plan file can be applied.")
     settings = asking(operation_options(arguments, mode, needs_configuration=True), terminal, may_ask(arguments))
     path = arguments.words[0] if arguments.words else None
     if path is None and arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Nobody can be asked", "With -json, apply needs a plan file or -auto-approve.")
-    from planner.operations.plan import plan, release
-    from planner.operations.plan_files import saved
-
     view = open_view(arguments, terminal)
     if path is not None:
         opened = saved(settings, path)

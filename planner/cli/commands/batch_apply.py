@@ -33,12 +33,11 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
     """What apply and destroy have in common."""
     from planner.batch.converge import converge as carry_out
     from planner.cli.batch_view import conclude, listener
+    from planner.support.signals import install
 
     if arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Nobody can be asked", "With -json, -auto-approve is needed.")
     if terminal.owns_process:
-        from planner.support.signals import install
-
         install()
     ask = None if arguments["auto-approve"] else approval(command, terminal)
     report = carry_out(command, batch_options(arguments), listener(arguments, terminal), ask)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.batch_options import SELECT, WORDS, batch_options
-from planner.cli.finish import finish
+from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments
 from planner.cli.options import JSON
 from planner.render.terminal import Terminal
@@ -24,9 +24,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     analysis = analysed(batch_options(arguments))
     document = graph_json(analysis)
     if arguments["json"]:
-        from planner.support.exact_json import dumps
-
-        terminal.data(dumps(document, escape_html=False).decode("utf-8"))
+        terminal.data(json_text(document))
     elif document["nodes"]:
         terminal.data(graph_dot(document))
     return finish([d for d in analysis.diagnostics if d.is_error], terminal) or int(has_errors(analysis.diagnostics))

@@ -30,20 +30,27 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     """What plan and validate have in common."""
+    _warm_up(arguments)
+    return _plan(arguments, terminal, command)
+
+
+def _warm_up(arguments: Arguments) -> None:
+    """Let processes begin to load what they need before this one does."""
     from planner.batch.cache_files import is_known
+    from planner.batch.executors import warm_up
 
     if not is_known("."):  # all units will be looked at
-        from planner.batch.executors import warm_up
-
         warm_up(arguments.get("executor", ""))
+
+
+def _plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     from attrs import evolve
 
     from planner.batch import run as batch
     from planner.cli.batch_view import conclude, is_brief, listener
+    from planner.support.signals import install
 
     if terminal.owns_process:
-        from planner.support.signals import install
-
         install()
     options = evolve(batch_options(arguments), is_brief=is_brief(arguments))
     report = batch.plan(options, listener(arguments, terminal), command)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from planner.cli.batch_options import RUN, SELECT, WORDS, batch_options
-from planner.cli.finish import finish
+from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
+
+if TYPE_CHECKING:
+    from planner.batch.policy import Finding, Verdict
 
 USAGE = "[options] [WORDS...]"
 HELP = f"""Judges the plans of all units together by rules that derive deny(code, unit, message) or warn(code, unit,
@@ -36,30 +41,34 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or on errors."""
     from planner.batch.policy import policy
     from planner.batch.schedule import Listener
+    from planner.render.rows import table
+    from planner.render.verdicts import counted
 
     verdict, diagnostics = policy(batch_options(arguments), tuple(arguments["policy"]), Listener())
     findings = verdict.findings
     if arguments["json"]:
-        from planner.batch.described import described
-        from planner.support.exact_json import dumps
-
-        document = {**verdict.to_json(), "diagnostics": list(described(diagnostics))}
-        terminal.data(dumps(document, escape_html=False).decode())
+        terminal.data(_document(verdict, diagnostics))
         return int(verdict.is_denied or has_errors(diagnostics))
     if findings:
-        from planner.render.rows import table
-
         rows = [(finding.kind, finding.code, finding.unit, finding.message) for finding in findings]
         terminal.out(table(("VERDICT", "CODE", "UNIT", "MESSAGE"), rows))
     if arguments["why"]:
-        from planner.render.proof import proof_text
-
         for finding in findings:
             terminal.out(f"\n{finding.kind} {finding.code} {finding.unit}")
-            terminal.out(proof_text(finding.proof, terminal.paint, full=True))
-    from planner.render.verdicts import counted
-
+            terminal.out(_proof(finding, terminal))
     code = finish(diagnostics, terminal)
     if not code:
         terminal.out(("\n" if findings else "") + counted(verdict))
     return max(code, int(verdict.is_denied))
+
+
+def _document(verdict: Verdict, diagnostics: list[Diagnostic]) -> str:
+    from planner.batch.described import described
+
+    return json_text({**verdict.to_json(), "diagnostics": list(described(diagnostics))})
+
+
+def _proof(finding: Finding, terminal: Terminal) -> str:
+    from planner.render.proof import proof_text
+
+    return proof_text(finding.proof, terminal.paint, full=True)

@@ -41,6 +41,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
     from planner.batch.ask import query
     from planner.batch.schedule import Listener
+    from planner.render.rows import csv_text, json_text, table
 
     if not arguments.words:
         raise UsageError("A question is needed", "Put it between single quotes.")
@@ -50,8 +51,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     answers, diagnostics = query(batch_options(arguments), question, Listener(), arguments["timeout"])
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
-    from planner.render.rows import csv_text, json_text, table
-
     if arguments["json"] or arguments["csv"]:
         terminal.data((json_text if arguments["json"] else csv_text)(answers.columns, answers.rows))
         return 0

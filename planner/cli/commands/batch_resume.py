@@ -26,12 +26,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
     from planner.batch.converge import resume
     from planner.cli.batch_view import conclude, listener
+    from planner.support.signals import install
 
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "Name one run, as the folder below .planner/batch is called.")
     if terminal.owns_process:
-        from planner.support.signals import install
-
         install()
 
     def began(name: str, in_flight: list[str]) -> None:

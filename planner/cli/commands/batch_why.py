@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.batch_options import SELECT, batch_options
+from planner.cli.finish import json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON
 from planner.render.terminal import Terminal
@@ -26,6 +27,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from attrs import evolve
 
     from planner.batch.ask import chosen, why
+    from planner.render.proof import proof_text
+    from planner.render.why import why_text
 
     if not 1 <= len(arguments.words) <= 2:
         raise UsageError("One or two units are needed", "See planner batch why -help.")
@@ -33,15 +36,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     words = arguments.words
     proof = chosen(options, words[0]) if len(words) == 1 else why(options, words[0], words[1], arguments["not"])
     if arguments["json"]:
-        from planner.support.exact_json import dumps
-
-        terminal.data(dumps(proof, escape_html=False).decode("utf-8"))
+        terminal.data(json_text(proof))
     elif "proofs" in proof and proof["goal"][0] in ("edge", "waits_for") and not arguments["full"]:
-        from planner.render.why import why_text
-
         terminal.out(why_text(proof, terminal.paint))
     else:
-        from planner.render.proof import proof_text
-
         terminal.out(proof_text(proof, terminal.paint, arguments["full"]))
     return 0

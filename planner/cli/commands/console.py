@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from planner.cli.finish import finish
+from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import INPUT, LOCK, VARIABLES, operation_options
 from planner.cli.views import open_plain_view
@@ -38,12 +38,12 @@ exit, or the end of the input, ends the console. Nothing is changed."""
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the values cannot be had or, reading from a pipe, at the first expression that fails."""
+    from planner.operations.console import console_scope
+
     no_directory(arguments, "console")
     if arguments["json"] and arguments["json-into"]:
         raise UsageError("Conflicting options", "JSON goes either to standard output or to a file, not to both.")
     settings = operation_options(arguments)
-    from planner.operations.console import console_scope
-
     scope, diagnostics = console_scope(settings, planning=arguments["json"])
     if scope is None or (arguments["json"] and has_errors(diagnostics)):
         return finish(diagnostics, terminal)
@@ -61,7 +61,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def _json_lines(scope: Any, terminal: Terminal) -> int:
     from planner.language.console import answer
-    from planner.support.exact_json import JsonError, dumps, loads
+    from planner.support.exact_json import JsonError, loads
 
     for line in terminal.stdin:
         if not line.strip():
@@ -73,7 +73,7 @@ def _json_lines(scope: Any, terminal: Terminal) -> int:
             reply: Any = {"error": True, "phase": "parse", "ranges": []}
         else:
             reply = answer(text, scope)
-        terminal.data(dumps(reply, escape_html=False).decode("utf-8"))
+        terminal.data(json_text(reply))
         terminal.stdout.flush()
     return 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.cli.finish import finish
+from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
 from planner.render.terminal import Terminal
@@ -30,21 +30,19 @@ KINDS = ("", "plan", "plan-destroy", "apply")
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the graph cannot be made."""
+    from planner.graph.cycles import knot_lines
+    from planner.operations.cut import cut
+
     if arguments.words:
         raise UsageError("Too many words", "cut takes no words; use -chdir=DIR before the command.")
     if arguments["type"] not in KINDS:
         raise UsageError(f"There is no graph of type {arguments['type']}", f"The types are: {', '.join(KINDS[1:])}.")
-    from planner.graph.cycles import knot_lines
-    from planner.operations.cut import cut
-
     knots, diagnostics = cut(operation_options(arguments), arguments["type"], arguments["plan"] or None)
     if knots is None:
         return finish(diagnostics, terminal)
     if arguments["json"]:
-        from planner.support.exact_json import dumps
-
         document = {"format_version": "1.0", "cycles": [knot_json(knot) for knot in knots]}
-        terminal.data(dumps(document, escape_html=False).decode("utf-8"))
+        terminal.data(json_text(document))
         return finish([d for d in diagnostics if d.is_error], terminal) if has_errors(diagnostics) else 0
     if not knots:
         terminal.out("There are no cycles.")

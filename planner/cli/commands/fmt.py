@@ -6,6 +6,7 @@ import io
 import os
 from collections.abc import Iterator
 
+from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
 from planner.support.disk import read_whole
@@ -41,9 +42,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         text = None if data is None else _parsed(data, name, problems)
         if data is None or text is None:
             continue
-        from planner.syntax.format import format_text
-
-        result = format_text(text)
+        result = _formatted(text)
         encoded = result.encode("utf-8")
         if encoded != data:
             differs = True
@@ -55,11 +54,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
                 terminal.stdout.write(_difference(text, result, name))
         if printed:
             terminal.stdout.write(result)
-    if problems:
-        from planner.render.diagnostics import show
-
-        show(problems, terminal)
-    if has_errors(problems):
+    if finish(problems, terminal):
         return 2
     return 3 if arguments["check"] and differs else 0
 
@@ -119,6 +114,12 @@ def _parsed(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
     _, source, found = load_text(data, name)
     problems += found
     return None if has_errors(found) else source.text
+
+
+def _formatted(text: str) -> str:
+    from planner.syntax.format import format_text
+
+    return format_text(text)
 
 
 def _write(name: str, data: bytes, problems: list[Diagnostic]) -> None:

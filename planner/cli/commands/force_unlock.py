@@ -21,10 +21,10 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the lock is not removed."""
-    if len(arguments.words) != 1:
-        raise UsageError("One lock id is needed", "The message of the failed command names it.")
     from planner.operations.editing import force_unlock
 
+    if len(arguments.words) != 1:
+        raise UsageError("One lock id is needed", "The message of the failed command names it.")
     view = open_plain_view(arguments, terminal)
     settings = state_options(arguments)
 

@@ -23,10 +23,10 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    no_directory(arguments, "get")
-    settings = load_options(arguments)
     from planner.operations.get import get
 
+    no_directory(arguments, "get")
+    settings = load_options(arguments)
     view = open_view(arguments, terminal)
     line = DownloadLine(terminal)
     diagnostics = get(settings, upgrade=arguments["update"], hooks=InitLines(view), progress=line)

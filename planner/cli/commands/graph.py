@@ -34,6 +34,10 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no graph."""
+    from planner.operations.graph import graph as graph_of
+    from planner.render.dot import dot
+    from planner.support.exact_json import dumps
+
     no_directory(arguments, "graph")
     settings = operation_options(arguments)
     kind = arguments["type"] or ("apply" if arguments["plan"] else "plan")
@@ -41,8 +45,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError(f"There is no graph of type {kind}", f"The types are: {', '.join(KINDS)}.")
     if arguments["plan"] and kind != "apply":
         raise UsageError("Conflicting options", "A plan file has a graph of type apply only.")
-    from planner.operations.graph import graph as graph_of
-
     # What is drawn is the graph of the configuration; programs get the one that the operation really walks.
     graph = graph_of(settings, kind, arguments["plan"] or None, as_planned=arguments["json"])
     said = [d for d in graph.diagnostics if d.is_error or not arguments["json"]]
@@ -50,12 +52,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if code or (not graph.nodes and has_errors(graph.diagnostics)):
         return 1
     if arguments["json"]:
-        from planner.support.exact_json import dumps
-
         terminal.data(dumps(graph_json(graph)).decode("utf-8"))
         return 0
-    from planner.render.dot import dot
-
     terminal.data(dot(graph, arguments["draw-cycles"]))
     return 0
 

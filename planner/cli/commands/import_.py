@@ -26,10 +26,10 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    if len(arguments.words) != 2:
-        raise UsageError("An address and an id are needed")
     from planner.operations.importing import import_object
 
+    if len(arguments.words) != 2:
+        raise UsageError("An address and an id are needed")
     address, id = arguments.words
     settings = asking(operation_options(arguments, directory=arguments["config"] or "."), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)

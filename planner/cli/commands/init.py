@@ -37,12 +37,12 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    no_directory(arguments, "init")
-    settings = state_options(arguments)
-    _check(arguments)
     from planner.cli.approval import ask
     from planner.operations.init import init
 
+    no_directory(arguments, "init")
+    settings = state_options(arguments)
+    _check(arguments)
     view = open_view(arguments, terminal)
     line = DownloadLine(terminal)
     diagnostics = init(

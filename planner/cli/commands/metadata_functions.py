@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.cli.finish import json_text
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import JSON
 from planner.render.terminal import Terminal
@@ -13,10 +14,9 @@ FLAGS = (JSON,)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0."""
+    from planner.language.functions import metadata
+
     if not arguments["json"]:
         raise UsageError("Option -json is needed", "There is only a JSON form of this answer.")
-    from planner.language.functions import metadata
-    from planner.support.exact_json import dumps
-
-    terminal.data(dumps(metadata(), escape_html=False).decode("utf-8"))
+    terminal.data(json_text(metadata()))
     return 0

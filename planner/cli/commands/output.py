@@ -26,6 +26,10 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the output does not exist or the state cannot be read."""
+    from planner.cli.views import open_json_into
+    from planner.operations.show import outputs as outputs_of
+    from planner.render.diagnostics import show
+
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "output takes at most one name.")
     if arguments["json"] and arguments["raw"]:
@@ -33,13 +37,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     name = arguments.words[0] if arguments.words else ""
     if arguments["raw"] and not name:
         raise UsageError("Option -raw needs a name", "Only a single output can be printed raw.")
-    from planner.cli.views import open_json_into
-    from planner.operations.show import outputs as outputs_of
-
     stream = open_json_into(arguments, terminal)
     outputs, diagnostics = outputs_of(state_options(arguments))
-    from planner.render.diagnostics import show
-
     show(diagnostics, terminal)
     if has_errors(diagnostics):
         return 1
@@ -52,17 +51,25 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         if arguments["raw"]:
             terminal.stdout.write(raw(name, _named(outputs, name)))
         else:
-            from planner.render.value import format_value
-            from planner.values.value import unmark_deep
-
-            terminal.out(format_value(unmark_deep(_named(outputs, name).value)[0]))
+            terminal.out(_text(_named(outputs, name)))
     elif not outputs:
         show([_none()], terminal)
     else:
-        from planner.render.value import all_outputs
-
-        terminal.out(all_outputs(outputs, arguments["show-sensitive"]))
+        terminal.out(_all(outputs, arguments["show-sensitive"]))
     return 0
+
+
+def _text(output: OutputState) -> str:
+    from planner.render.value import format_value
+    from planner.values.value import unmark_deep
+
+    return format_value(unmark_deep(output.value)[0])
+
+
+def _all(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str:
+    from planner.render.value import all_outputs
+
+    return all_outputs(outputs, show_sensitive)
 
 
 def raw(name: str, output: OutputState) -> str:
@@ -98,12 +105,16 @@ def _json(outputs: Mapping[str, OutputState], name: str) -> str:
 def _named(outputs: Mapping[str, OutputState], name: str) -> OutputState:
     if name in outputs:
         return outputs[name]
+    raise Failure(_unknown(outputs, name))
+
+
+def _unknown(outputs: Mapping[str, OutputState], name: str) -> Diagnostic:
     from planner.vocabulary.nearest import did_you_mean
 
     detail = f'The state has no output "{name}".{did_you_mean(name, outputs)}'
     if not outputs:
         detail += " It has no outputs at all: they are written by apply."
-    raise Failure(error("cli.no_output", "Output not found", detail))
+    return error("cli.no_output", "Output not found", detail)
 
 
 def _none() -> Diagnostic:

@@ -50,12 +50,12 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
-    no_directory(arguments, "plan")
-    settings = asking(operation_options(arguments, needs_configuration=True), terminal, may_ask(arguments))
     from planner.operations.plan import plan
     from planner.operations.plan_files import save_plan
     from planner.render.schema_lookup import SchemaLookup
 
+    no_directory(arguments, "plan")
+    settings = asking(operation_options(arguments, needs_configuration=True), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
     planned = plan(settings, view.hooks)
     made, problems = planned.made, list(planned.diagnostics)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from planner.cli.finish import finish
+from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, STATE, VARIABLES, operation_options
 from planner.render.terminal import Terminal
+
+if TYPE_CHECKING:
+    from planner.policy.model import Verdict
 
 FORMATS = ("table", "json", "sarif", "junit")
 USAGE = "[options]"
@@ -39,6 +42,9 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or broken, or on errors."""
+    from planner.operations import policies
+    from planner.walk.hooks import Hooks
+
     if arguments.words:
         raise UsageError("Too many words", "A saved plan is named with -plan=FILE, policies with -policy=DIR.")
     format = "json" if arguments["json"] else arguments["format"]
@@ -47,27 +53,41 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     settings = operation_options(arguments)
     if not settings.judges and not arguments["plan"]:
         raise UsageError("No policies", "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME.")
-    from planner.operations import policies
-    from planner.walk.hooks import Hooks
-
     verdict, problems = policies.check(settings, arguments["plan"] or None, Hooks())
     if verdict is None:
         return finish(problems, terminal)
     if format == "table":
-        from planner.render.verdicts import table
-
-        terminal.out(table(verdict, terminal.paint, arguments["why"]))
-    elif format == "junit":
-        from planner.render.verdicts_junit import junit
-
-        terminal.data(junit(verdict))
+        terminal.out(_table(verdict, terminal, arguments["why"]))
     else:
-        from planner.support.exact_json import dumps
-
-        document: dict[str, Any] = verdict.to_json()
-        if format == "sarif":
-            from planner.render.verdicts_sarif import sarif
-
-            document = sarif(verdict)
-        terminal.data(dumps(document, escape_html=False).decode("utf-8"))
+        terminal.data(_FORMS[format](verdict))
     return max(finish(problems, terminal), int(verdict.is_denied))
+
+
+def _table(verdict: Verdict, terminal: Terminal, proofs: bool) -> str:
+    from planner.render.verdicts import table
+
+    return table(verdict, terminal.paint, proofs)
+
+
+def _junit(verdict: Verdict) -> str:
+    from planner.render.verdicts_junit import junit
+
+    return junit(verdict)
+
+
+def _sarif(verdict: Verdict) -> str:
+    from planner.render.verdicts_sarif import sarif
+
+    return _document(sarif(verdict))
+
+
+def _json(verdict: Verdict) -> str:
+    return _document(verdict.to_json())
+
+
+def _document(document: dict[str, Any]) -> str:
+
+    return json_text(document)
+
+
+_FORMS = {"junit": _junit, "sarif": _sarif, "json": _json}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.cli.finish import json_text
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import JSON
 from planner.render.terminal import Terminal
@@ -14,10 +15,10 @@ FLAGS = (JSON,)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; 1 when there is no policy of that name."""
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "Name one policy, or none for all of them.")
     from planner.operations import policies
 
+    if len(arguments.words) > 1:
+        raise UsageError("Too many words", "Name one policy, or none for all of them.")
     entries = policies.library()
     if arguments.words:
         named = [entry for entry in entries if entry.name == arguments.words[0].removeprefix("builtin:")]
@@ -25,10 +26,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             raise UsageError(f"No policy {arguments.words[0]}", "planner policy list shows all of them.")
         entries = named
     if arguments["json"]:
-        from planner.support.exact_json import dumps
-
         found = [{"name": e.name, "summary": e.summary, "description": e.doc, "text": e.text} for e in entries]
-        terminal.data(dumps({"format_version": "1.0", "policies": found}, escape_html=False).decode("utf-8"))
+        terminal.data(json_text({"format_version": "1.0", "policies": found}))
     elif arguments.words:
         terminal.out(entries[0].text.rstrip("\n"))
     else:

@@ -17,9 +17,9 @@ FLAGS = (Flag("test-directory", "string", "", value="DIR"), *VARIABLES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the configuration cannot be read."""
-    no_directory(arguments, "providers")
     from planner.operations.storing import load_with_values
 
+    no_directory(arguments, "providers")
     told = Told()
     with told.until_an_error():
         start, _ = load_with_values(state_options(arguments), told)

@@ -24,13 +24,13 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
+    from planner.operations.provider_packages import lock_providers
+
     if arguments["fs-mirror"] and arguments["net-mirror"]:
         raise UsageError(
             "Options exclude each other", "Packages come from -fs-mirror or from -net-mirror, not from both."
         )
     platforms = checked_platforms(arguments["platform"])
-    from planner.operations.provider_packages import lock_providers
-
     view = open_view(arguments, terminal)
     line = DownloadLine(terminal)
     diagnostics = lock_providers(

@@ -23,13 +23,13 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
+    from planner.operations.provider_packages import mirror_providers
+
     if len(arguments.words) != 1:
         raise UsageError(
             "No output directory", "providers mirror takes one directory, into which it copies the packages."
         )
     platforms = checked_platforms(arguments["platform"])
-    from planner.operations.provider_packages import mirror_providers
-
     view = open_view(arguments, terminal)
     line = DownloadLine(terminal)
     diagnostics = mirror_providers(load_options(arguments), arguments.words[0], platforms, view.log, progress=line)

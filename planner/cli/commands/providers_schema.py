@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.commands.providers import configured, recorded
-from planner.cli.finish import finish
+from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import JSON, VARIABLES, state_options
 from planner.render.terminal import Terminal
@@ -16,17 +16,16 @@ FLAGS = (JSON, *VARIABLES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a provider cannot be asked."""
-    if not arguments["json"]:
-        raise UsageError("Option -json is needed", "There is only a JSON form of this answer.")
     from planner.documents.json_schemas import schemas_json
     from planner.operations.storing import load_with_values
-    from planner.support.exact_json import dumps
 
+    if not arguments["json"]:
+        raise UsageError("Option -json is needed", "There is only a JSON form of this answer.")
     told = Told()
     with told.until_an_error():
         start, _ = load_with_values(state_options(arguments), told)
         sources = {source for module in start.config.root.walk() for source in configured(module)}
         sources.update(recorded(start.state))
         schemas = {source: start.schemas.schema(source) for source in sorted(sources)}
-        terminal.data(dumps(schemas_json(schemas), escape_html=False).decode("utf-8"))
+        terminal.data(json_text(schemas_json(schemas)))
     return finish(told, terminal)

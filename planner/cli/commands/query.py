@@ -73,10 +73,10 @@ FORMATS = ("json", "csv", "dot")
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
-    if not arguments.words:
-        raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")
     from planner.operations.query import query
 
+    if not arguments.words:
+        raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")
     answers, diagnostics = query(operation_options(arguments), tuple(arguments.words), _asked(arguments))
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
@@ -116,22 +116,21 @@ def _asked(arguments: Arguments) -> Any:
 
 
 def _text(answers: Any) -> str:
+    from planner.render.rows import table
+
     if not answers.columns:
         return "Yes." if answers.rows else "No."
     if not answers.rows:
         return "No answer."
-    from planner.render.rows import table
-
     return table(answers.columns, answers.rows)
 
 
 def _document(arguments: Arguments, answers: Any) -> str:
-    if arguments["dot"]:
-        from planner.render.dot import subgraph_dot
-
-        return subgraph_dot(answers.picture.nodes, answers.picture.edges).removesuffix("\n")
+    from planner.render.dot import subgraph_dot
     from planner.render.rows import csv_text, json_text
 
+    if arguments["dot"]:
+        return subgraph_dot(answers.picture.nodes, answers.picture.edges).removesuffix("\n")
     return (json_text if arguments["json"] else csv_text)(answers.columns, answers.rows)
 
 

@@ -29,12 +29,12 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
+    from planner.operations.apply import refresh as refresh_state
+
     no_directory(arguments, "refresh")
     if arguments["destroy"] or arguments["refresh-only"]:
         raise UsageError("Conflicting options", "refresh is a kind of plan of its own.")
     settings = asking(operation_options(arguments), terminal, may_ask(arguments))
-    from planner.operations.apply import refresh as refresh_state
-
     view = open_view(arguments, terminal)
     applied = refresh_state(evolve(settings, refresh=True), view.hooks)
     code = view.finish(applied.diagnostics)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.cli.finish import json_text
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON
 from planner.render.terminal import Terminal
@@ -22,15 +23,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is an error."""
     from planner.operations import rule_files
     from planner.render import rules as render_rules
+    from planner.render.diagnostics_json import validate_json
 
     files, diagnostics = rule_files.read_files(arguments.words or rule_files.default_words(), (".dl",))
     checked = rule_files.check(files, arguments["program"])
     diagnostics += checked.diagnostics
     if arguments["json"]:
-        from planner.render.diagnostics_json import validate_json
-        from planner.support.exact_json import dumps
-
-        terminal.data(dumps(validate_json(diagnostics), escape_html=False).decode("utf-8"))
+        terminal.data(json_text(validate_json(diagnostics)))
         return int(has_errors(diagnostics))
     render_rules.show(diagnostics, terminal)
     if not has_errors(diagnostics):

@@ -14,13 +14,13 @@ FLAGS = (JSON, Flag("markdown", "bool", "Print the list as Markdown tables, as i
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0. An unknown predicate is a Failure."""
+    from planner.operations import rulebook
+    from planner.render import rules as render_rules
+
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "Name one predicate, or none to list them all.")
     if arguments["markdown"] and (arguments.words or arguments["json"]):
         raise UsageError("Conflicting options", "-markdown prints the list of all predicates, and nothing else.")
-    from planner.operations import rulebook
-    from planner.render import rules as render_rules
-
     found = [rulebook.entry_of(arguments.words[0])] if arguments.words else rulebook.entries()
     if arguments["json"]:
         terminal.data(render_rules.document(predicates=[rulebook.entry_json(entry) for entry in found]))

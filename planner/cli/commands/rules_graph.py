@@ -16,13 +16,13 @@ FLAGS = (JSON, Flag("dot", "bool", "Print DOT, which is the default."))
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0. An unknown predicate is a Failure."""
+    from planner.operations import rulebook
+    from planner.render import rules as render_rules
+
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "Name one predicate, or none.")
     if arguments["json"] and arguments["dot"]:
         raise UsageError("Conflicting options", "Choose -json or -dot.")
-    from planner.operations import rulebook
-    from planner.render import rules as render_rules
-
     graphs = rulebook.dependency_graphs(arguments.words[0] if arguments.words else None)
     terminal.data(render_rules.graphs_json(graphs) if arguments["json"] else render_rules.graphs_dot(graphs))
     return 0

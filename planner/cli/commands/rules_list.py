@@ -14,13 +14,12 @@ FLAGS = (JSON,)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """Always 0."""
+    from planner.operations import rulebook
+    from planner.render.rules import document
+
     if arguments.words:
         raise UsageError("Too many words", "To see one predicate and its rules: planner rules doc PREDICATE")
-    from planner.operations import rulebook
-
     if arguments["json"]:
-        from planner.render.rules import document
-
         terminal.data(document(rules=[rulebook.rule_json(name, rule) for name, rule in rulebook.rules()]))
         return 0
     paint = terminal.paint

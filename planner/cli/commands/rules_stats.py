@@ -24,13 +24,13 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the configuration cannot be loaded."""
+    from planner.operations import rulebook
+    from planner.render import rules as render_rules
+
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "Name one directory, or none.")
     if arguments["type"] not in KINDS:
         raise UsageError(f"There is no graph of type {arguments['type']}", f"The types are: {', '.join(KINDS)}.")
-    from planner.operations import rulebook
-    from planner.render import rules as render_rules
-
     settings = operation_options(arguments, directory=arguments.words[0] if arguments.words else ".")
     database, diagnostics = rulebook.evaluation(settings, arguments["type"])
     if database is None or has_errors(diagnostics):

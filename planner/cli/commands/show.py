@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, load_options, operation_options
 from planner.render.terminal import Terminal
+
+if TYPE_CHECKING:
+    from planner.evaluation.schemas import Schemas
+    from planner.operations.plan import Made
+    from planner.operations.plan_files import Unstored
+    from planner.state.model import State
 
 USAGE = "[options] [FILE]"
 HELP = """Shows the state of the selected workspace, or a plan file or state file that is named.
@@ -33,48 +41,60 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Conflicting options", "Only one of a state, a plan, a configuration and a module is shown.")
     if chosen in (["config"], ["module"]):
         return _show_configuration(arguments, terminal)
-    settings = operation_options(arguments)
+    return _show(arguments, path, terminal)
+
+
+def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
+    """A state or a plan, in the forms that are asked for."""
     from planner.cli.views import open_json_into
     from planner.operations.show import ShownState, show, shown_json
+    from planner.support.exact_json import dumps
 
+    settings = operation_options(arguments)
     stream = open_json_into(arguments, terminal)
     shown, problems = show(settings, path)
     if shown is None:
         return finish(problems, terminal)
     if arguments["json"] or stream is not None:
-        from planner.support.exact_json import dumps
-
         text = dumps(shown_json(shown)).decode("utf-8")
         if stream is None:
             terminal.data(text)
             return 0
         with stream:
             print(text, file=stream)
-    from planner.render.schema_lookup import SchemaLookup
-
     if not isinstance(shown, ShownState):
-        from planner.render.plan import PlanText
-
-        lookup = SchemaLookup(shown.loaded.schemas)
-        PlanText(shown.plan, lookup.resource_schema, terminal, arguments["show-sensitive"]).show()
+        _show_plan(shown, arguments, terminal)
     elif shown.state is None:
         terminal.out("No state.")
     else:
-        from planner.render.state import StateText
-
-        lookup = SchemaLookup(shown.schemas)
-        StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"]).show(shown.state)
+        _show_state(shown.state, shown.schemas, arguments, terminal)
     return finish(problems, terminal)
+
+
+def _show_plan(shown: Made[Unstored], arguments: Arguments, terminal: Terminal) -> None:
+    from planner.render.plan import PlanText
+    from planner.render.schema_lookup import SchemaLookup
+
+    lookup = SchemaLookup(shown.loaded.schemas)
+    PlanText(shown.plan, lookup.resource_schema, terminal, arguments["show-sensitive"]).show()
+
+
+def _show_state(state: State, schemas: Schemas, arguments: Arguments, terminal: Terminal) -> None:
+    from planner.render.schema_lookup import SchemaLookup
+    from planner.render.state import StateText
+
+    lookup = SchemaLookup(schemas)
+    StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"]).show(state)
 
 
 def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
     """The configuration, or one module of it, as JSON."""
-    if not arguments["json"] or arguments["json-into"]:
-        raise UsageError("Option -json is needed", "There is only a JSON form of a configuration.")
     from planner.cli.views import open_json_into
     from planner.operations.shown_configuration import configuration_json, module_json
     from planner.support.exact_json import dumps
 
+    if not arguments["json"] or arguments["json-into"]:
+        raise UsageError("Option -json is needed", "There is only a JSON form of a configuration.")
     open_json_into(arguments, terminal)
     made = module_json(arguments["module"]) if arguments["module"] else configuration_json(load_options(arguments))
     document, problems = made

@@ -27,12 +27,12 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when nothing could be moved."""
-    if len(arguments.words) != 2:
-        raise UsageError("Two addresses are needed", "Write the old address and the new one.")
-    dry = arguments["dry-run"]
     from planner.operations.editing import state_mv
     from planner.render.literals import quoted
 
+    if len(arguments.words) != 2:
+        raise UsageError("Two addresses are needed", "Write the old address and the new one.")
+    dry = arguments["dry-run"]
     view = open_plain_view(arguments, terminal)
     old, new = arguments.words
     moved, diagnostics = state_mv(state_options(arguments), old, new, dry_run=dry)

@@ -26,6 +26,8 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the state was refused."""
+    from planner.operations.editing import state_push
+
     if len(arguments.words) != 1:
         raise UsageError("One file is needed", 'Write the path of a state file, or "-".')
     view = open_plain_view(arguments, terminal)
@@ -38,6 +40,4 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise Failure(error("state.read", "Cannot read the file", f"{path}: {reason}.")) from None
-    from planner.operations.editing import state_push
-
     return view.finish(state_push(state_options(arguments), data, force=arguments["force"]))

@@ -26,10 +26,10 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors and when the answer was no."""
-    if len(arguments.words) != 2:
-        raise UsageError("Two providers are needed", "Write the old provider and the new one.")
     from planner.operations.editing import state_replace_provider
 
+    if len(arguments.words) != 2:
+        raise UsageError("Two providers are needed", "Write the old provider and the new one.")
     view = open_plain_view(arguments, terminal)
     settings = state_options(arguments)
     old, new = arguments.words

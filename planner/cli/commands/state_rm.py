@@ -24,11 +24,11 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address names nothing."""
+    from planner.operations.editing import state_rm
+
     if not arguments.words:
         raise UsageError("At least one address is needed")
     dry = arguments["dry-run"]
-    from planner.operations.editing import state_rm
-
     view = open_plain_view(arguments, terminal)
     removed, diagnostics = state_rm(state_options(arguments), arguments.words, dry_run=dry)
     for address in removed:

@@ -32,12 +32,12 @@ def only(resource: ResourceState, instance: InstanceState) -> State:
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
-    if len(arguments.words) != 1:
-        raise UsageError("One address is needed", "Write the address of a resource instance.")
     from planner.operations.show import ShownState, shown_json, stored_state
     from planner.render.schema_lookup import SchemaLookup
     from planner.render.state import StateText
 
+    if len(arguments.words) != 1:
+        raise UsageError("One address is needed", "Write the address of a resource instance.")
     view = open_plain_view(arguments, terminal)
     shown, problems = stored_state(state_options(arguments))
     if shown is None:

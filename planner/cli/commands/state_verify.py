@@ -21,10 +21,10 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is lost or damaged."""
-    if arguments.words:
-        raise UsageError("Too many words", "Another file is named with -state=FILE.")
     from planner.operations.show import kept_state
 
+    if arguments.words:
+        raise UsageError("Too many words", "Another file is named with -state=FILE.")
     view = open_plain_view(arguments, terminal)
     told = Told()
     with told.until_an_error():

@@ -20,12 +20,12 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the configuration is valid, else 1."""
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "validate takes at most one directory.")
-    settings = load_options(arguments, directory=arguments.words[0] if arguments.words else ".")
     from planner.cli.views import open_json_into
     from planner.operations.validate import validate
 
+    if len(arguments.words) > 1:
+        raise UsageError("Too many words", "validate takes at most one directory.")
+    settings = load_options(arguments, directory=arguments.words[0] if arguments.words else ".")
     stream = open_json_into(arguments, terminal)
     found = validate(settings)
     if stream is not None:
@@ -44,12 +44,12 @@ def document(diagnostics: list[Diagnostic]) -> str:
 
 def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal) -> int:
     """Print what was found and give the exit code."""
+    from planner.render.diagnostics import show
+
     failed = has_errors(diagnostics)
     if as_json:
         terminal.data(document(diagnostics))
         return int(failed)
-    from planner.render.diagnostics import show
-
     if not failed and not diagnostics:
         terminal.out(f"{terminal.paint('Success!', 'bold', 'green')} The configuration is valid.\n")
         return 0

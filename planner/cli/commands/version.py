@@ -25,16 +25,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """Print the version; never fails, even beside an unreadable lock file."""
     providers = locked_providers()
     if arguments["json"]:
-        import json
-
-        answer = {
-            "terraform_version": COMPATIBLE_VERSION,
-            "platform": platform(),
-            "provider_selections": providers,
-            "planner_version": __version__,
-            "compatible_with": {"product": "OpenTofu", "version": COMPATIBLE_VERSION},
-        }
-        terminal.data(json.dumps(answer, indent=2, ensure_ascii=False))
+        terminal.data(_json(providers))
         return 0
     # Some clients treat a program by the name it gives here; the switch lets their users say which one they mean.
     name = os.environ.get("PLANNER_VERSION_NAME", "").split()
@@ -43,6 +34,19 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         terminal.out(f"+ provider {provider} v{version}")
     terminal.out(f"compatible with OpenTofu v{COMPATIBLE_VERSION}")
     return 0
+
+
+def _json(providers: dict[str, str]) -> str:
+    import json
+
+    answer = {
+        "terraform_version": COMPATIBLE_VERSION,
+        "platform": platform(),
+        "provider_selections": providers,
+        "planner_version": __version__,
+        "compatible_with": {"product": "OpenTofu", "version": COMPATIBLE_VERSION},
+    }
+    return json.dumps(answer, indent=2, ensure_ascii=False)
 
 
 def locked_providers() -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.cli.finish import finish
+from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
 from planner.render.terminal import Terminal
@@ -50,13 +50,12 @@ FLAGS = (
 
 
 def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> str:
+    from planner.render.proof import proof_text
+    from planner.render.why import why_text
+
     full, depth, expand = arguments["full"], arguments["depth"], arguments["expand"]
     if not full and not depth and not expand and proof["goal"][0] in ("edge", "waits_for") and "proofs" in proof:
-        from planner.render.why import why_text
-
         return why_text(proof, terminal.paint)
-    from planner.render.proof import proof_text
-
     try:
         return proof_text(proof, terminal.paint, full, depth, expand)
     except KeyError:
@@ -66,10 +65,10 @@ def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> st
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is nothing to explain."""
-    if not 1 <= len(arguments.words) <= 3:
-        raise UsageError("One to three words are needed", "See planner why -help.")
     from planner.operations.why import why
 
+    if not 1 <= len(arguments.words) <= 3:
+        raise UsageError("One to three words are needed", "See planner why -help.")
     proof, diagnostics = why(
         operation_options(arguments),
         tuple(arguments.words),
@@ -80,9 +79,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if proof is None or has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if arguments["json"]:
-        from planner.support.exact_json import dumps
-
-        terminal.data(dumps(proof, escape_html=False).decode("utf-8"))
+        terminal.data(json_text(proof))
     else:
         terminal.out(_text(proof, arguments, terminal))
     return finish(diagnostics, terminal)

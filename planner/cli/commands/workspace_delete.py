@@ -17,11 +17,11 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when it is selected, does not exist or still manages objects."""
+    from planner.operations.workspaces import workspace_delete
+
     if len(arguments.words) != 1:
         raise UsageError("One name is needed", "Write the name of a workspace.")
     name = arguments.words[0]
-    from planner.operations.workspaces import workspace_delete
-
     view = open_plain_view(arguments, terminal)
     diagnostics = workspace_delete(state_options(arguments), name, force=arguments["force"])
     if not has_errors(diagnostics):

@@ -18,11 +18,11 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when it exists already or its name is not allowed."""
+    from planner.operations.workspaces import workspace_new
+
     if len(arguments.words) != 1:
         raise UsageError("One name is needed", "Write the name of the new workspace.")
     name = arguments.words[0]
-    from planner.operations.workspaces import workspace_new
-
     view = open_plain_view(arguments, terminal)
     diagnostics = workspace_new(state_options(arguments), name)
     if not has_errors(diagnostics):

@@ -18,11 +18,11 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when it does not exist."""
+    from planner.operations.workspaces import workspace_select
+
     if len(arguments.words) != 1:
         raise UsageError("One name is needed", "Write the name of a workspace.")
     name = arguments.words[0]
-    from planner.operations.workspaces import workspace_select
-
     view = open_plain_view(arguments, terminal)
     selected, diagnostics = workspace_select(state_options(arguments), name, create=arguments["or-create"])
     if has_errors(diagnostics):

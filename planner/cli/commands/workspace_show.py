@@ -15,10 +15,10 @@ FLAGS = VARIABLES
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when TF_WORKSPACE names an impossible one."""
-    if arguments.words:
-        raise UsageError("Too many words", "workspace show takes none.")
     from planner.operations.workspaces import workspace_name
 
+    if arguments.words:
+        raise UsageError("Too many words", "workspace show takes none.")
     name, diagnostics = workspace_name(state_options(arguments))
     if not has_errors(diagnostics):
         terminal.out(name)
