@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from planner.cli.batch_options import SELECT, batch_options
 from planner.cli.finish import json_text
 from planner.cli.flags import Arguments, Flag, UsageError
@@ -24,8 +26,6 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; what cannot be explained is a Failure."""
-    from attrs import evolve
-
     from planner.batch.ask import chosen, why
     from planner.render.proof import proof_text
     from planner.render.why import why_text
