@@ -30,10 +30,10 @@ CONTENTS = "batch/contents.dl"
 def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
     """The fleet with what is selected. Raises Failure when something is wrong with it."""
     batch = Batch(options, "plan")
-    found = batch.analysis(want)
+    analysis = batch.analysis(want)
     batch.cache.save()
-    problems = [*batch.fleet.diagnostics, *found.diagnostics]
-    return evolve(found, diagnostics=tuple(problems))
+    problems = [*batch.fleet.diagnostics, *analysis.diagnostics]
+    return evolve(analysis, diagnostics=tuple(problems))
 
 
 # ---------------------------------------------------------------- graph
@@ -104,9 +104,9 @@ def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> 
         proof = Prover(database.program, database).why(predicate, row)
         assert proof is not None
         return proof_json(proof, database.facts, fleet_source)
-    found = obstacles(Prover(database.program, database), "edge", row)
+    obstacles_met = obstacles(Prover(database.program, database), "edge", row)
     if negated:
-        return {"format_version": "1.0", "goal": ["edge", unit, other], "holds": False, "rules": found}
+        return {"format_version": "1.0", "goal": ["edge", unit, other], "holds": False, "rules": obstacles_met}
     detail = f"{unit} can run before {other}: no chain of edges leads from it to {other}."
     raise Failure(error("batch.no_wait", "Nothing to explain", detail))
 
@@ -132,20 +132,20 @@ def chosen(options: BatchOptions, unit: str) -> dict[str, Any]:
 def contents_needed(program: Program, want: tuple[str, ...]) -> tuple[str, ...]:
     """The relations about plans that these predicates rest on."""
     needed = program.needed(want)
-    found = (p.name for p in program.predicates.values() if p.number in needed and p.span.filename == CONTENTS)
-    return tuple(sorted(name for name in found if program.predicates[name].is_input))
+    contents = (p.name for p in program.predicates.values() if p.number in needed and p.span.filename == CONTENTS)
+    return tuple(sorted(name for name in contents if program.predicates[name].is_input))
 
 
 def with_contents(facts: FactBase, done: dict[str, Done]) -> FactBase:
     """The facts of a fleet together with what its plans contain."""
-    found = FactBuilder(facts)
+    builder = FactBuilder(facts)
     for unit, end in done.items():
-        found.add("status", unit, end.outcome)
+        builder.add("status", unit, end.outcome)
         for name, rows in (end.result.facts if end.result is not None else {}).items():
             for row in rows:
                 if None not in row:
-                    found.add(name, unit, *(Fraction(v["decimal"]) if v.__class__ is dict else v for v in row))
-    return found.build()
+                    builder.add(name, unit, *(Fraction(v["decimal"]) if v.__class__ is dict else v for v in row))
+    return builder.build()
 
 
 def planned(
@@ -161,10 +161,10 @@ def over_plans(
     """The same for a program."""
     contents = contents_needed(program, want)
     if not contents:
-        found = analysed(options, want)
-        if has_errors(found.diagnostics):
-            return None, None, list(found.diagnostics)
-        return evaluate(program, found.database.facts, want), None, list(found.diagnostics)
+        analysis = analysed(options, want)
+        if has_errors(analysis.diagnostics):
+            return None, None, list(analysis.diagnostics)
+        return evaluate(program, analysis.database.facts, want), None, list(analysis.diagnostics)
     report = plan(options, listener, facts=contents)
     if report.analysis is None or has_errors(report.diagnostics):
         return None, report, list(report.diagnostics)

@@ -193,14 +193,14 @@ class _Reader:
             detail = "An object is required here: { name = value }."
             self.problems.error("object_required", "Invalid expression", detail, piece(attribute).start_span)
             return []
-        found = []
+        named = []
         for key, value, _ in items:
             name = constant(key, self.problems) if isinstance(key.node, Literal) else None
             if isinstance(name, str):
-                found.append((name, value))
+                named.append((name, value))
             else:
                 self.problems.error("name_required", "Invalid name", "Names of variables stand here.", key.span)
-        return found
+        return named
 
     def _variables(self, attribute: Attribute | None) -> tuple[tuple[str, str], ...]:
         """Names with constant expressions, as text: their values go to other processes."""

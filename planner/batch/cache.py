@@ -93,8 +93,8 @@ class Cache:
     def known_states(self, others: Container[str]) -> dict[str, str]:
         """The state files of all units but `others` that commands have known, whatever has become of them."""
         surveys = self.kept.entries[SURVEYS]
-        found = {unit: survey_of(known["survey"]).state for unit, known in surveys.items() if unit not in others}
-        return {unit: state for unit, state in found.items() if os.path.isabs(state)}
+        states = {unit: survey_of(known["survey"]).state for unit, known in surveys.items() if unit not in others}
+        return {unit: state for unit, state in states.items() if os.path.isabs(state)}
 
     # ---------------------------------------------------------------- analyses
 
@@ -122,11 +122,11 @@ class Cache:
 
     def may_hold(self, unit: str) -> bool:
         """Whether the unit has a result whose files are as they were; what else decides is not asked yet."""
-        found = self._held.get(unit)
-        if found is None:
+        holds = self._held.get(unit)
+        if holds is None:
             known = self._known(RESULTS, unit)
-            found = self._held[unit] = known is not None and self._holds(known["reads"])
-        return found
+            holds = self._held[unit] = known is not None and self._holds(known["reads"])
+        return holds
 
     def restored(self, known: dict[str, Any], request: Request, is_brief: bool = False) -> Result | None:
         """A kept result as a record, when it is to be brief without its changes; None when its facts, its text or its

@@ -53,9 +53,9 @@ class CacheFiles:
         data = FLEETS.load(self.whole)
         if data is None:
             return
-        found = orjson.loads(data)
-        self.files, self._name, self._size = found["files"], found["name"], len(data)
-        self.entries = {table: found["entries"][table] for table in self.entries}
+        document = orjson.loads(data)
+        self.files, self._name, self._size = document["files"], document["name"], len(data)
+        self.entries = {table: document["entries"][table] for table in self.entries}
         lines = bytes(FLEETS.load(self.more) or b"").splitlines(keepends=True)
         for line in lines:
             more = orjson.loads(line)
@@ -66,8 +66,8 @@ class CacheFiles:
     def _add(self, more: dict[str, Any]) -> None:
         first = len(self.files)
         self.files += more["files"]
-        for table, found in more["entries"].items():
-            for unit, known in found.items():
+        for table, units in more["entries"].items():
+            for unit, known in units.items():
                 known["reads"] = [first + number for number in known["reads"]]
                 self.entries[table][unit] = known
         for table, unit in more["gone"]:

@@ -92,18 +92,18 @@ def _decide(
         facts.add("result", _UNIT, result)
     if died:
         facts.add("died_times", _UNIT, died)
-    found = evaluate(_program(), facts.build(), _WANT)
-    outcome_rows = found.sorted("outcome")
+    database = evaluate(_program(), facts.build(), _WANT)
+    outcome_rows = database.sorted("outcome")
     if len(outcome_rows) > 1:
         raise AssertionError(f"the rules derive several outcomes: {outcome_rows}")
     return Decision(
-        tuple(str(row[1]) for row in found.sorted("skipped")),
-        tuple(str(row[1]) for row in found.sorted("pending")),
-        bool(found["runs"]),
-        bool(found["reused"]),
+        tuple(str(row[1]) for row in database.sorted("skipped")),
+        tuple(str(row[1]) for row in database.sorted("pending")),
+        bool(database["runs"]),
+        bool(database["reused"]),
         str(outcome_rows[0][1]) if outcome_rows else "",
-        bool(found["appliable"]),
-        bool(found["retried"]),
-        bool(found["spares_tainted"]),
-        next((str(row[1]) for row in found.sorted("decided_by")), ""),
+        bool(database["appliable"]),
+        bool(database["retried"]),
+        bool(database["spares_tainted"]),
+        next((str(row[1]) for row in database.sorted("decided_by")), ""),
     )

@@ -14,9 +14,9 @@ def described(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
         return ()
     from planner.render.diagnostics_json import diagnostic_json
 
-    found: list[dict[str, Any]] = []
+    documents: list[dict[str, Any]] = []
     for problem in problems:
         data = diagnostic_json(problem)
-        if data not in found:
-            found.append(data)
-    return tuple(found)
+        if data not in documents:
+            documents.append(data)
+    return tuple(documents)

@@ -39,12 +39,12 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str
                 facts.add("takes_output", name, given.variable, other, output, source=place)
         for other, place in unit.after:
             facts.add("declared_after", name, other, source=place)
-        found = surveys.get(name)
-        if found is None:
+        survey = surveys.get(name)
+        if survey is None:
             continue
-        if found.state:
-            facts.add("writes_state", name, found.state, source=found.state_place or unit.place)
-        for read in found.remote:
+        if survey.state:
+            facts.add("writes_state", name, survey.state, source=survey.state_place or unit.place)
+        for read in survey.remote:
             if read.state:
                 facts.add("reads_state", name, read.object, read.state, source=read.place)
             else:
@@ -69,8 +69,8 @@ def file_facts(facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey]) 
     real = os.path.realpath(fleet.root)
     common = [fleet.file] if fleet.file else []
     shown: dict[str, str] = {}
-    for name, found in surveys.items():
-        for file in (*found.files, *common):
+    for name, survey in surveys.items():
+        for file in (*survey.files, *common):
             if file not in shown:
                 shown[file] = os.path.relpath(os.path.realpath(file), real)
             facts.add("reads_file", name, shown[file])

@@ -51,7 +51,7 @@ class Finding:
     waits_for: tuple[Missing, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        document: dict[str, Any] = {
             "kind": self.kind,
             "code": self.code,
             "unit": self.unit,
@@ -60,9 +60,9 @@ class Finding:
             "proof": self.proof,
         }
         if self.kind == "undecided":
-            found["would"] = self.would
-            found["waits_for"] = [{"unit": u, "address": a, "path": p} for u, a, p in self.waits_for]
-        return found
+            document["would"] = self.would
+            document["waits_for"] = [{"unit": u, "address": a, "path": p} for u, a, p in self.waits_for]
+        return document
 
 
 @frozen(eq=False)
@@ -110,7 +110,7 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: Listener) ->
 
 def policy_files(words: tuple[str, ...]) -> Files:
     """(name, text) of the policies that are named: files, and folders with those below. Raises Failure."""
-    found: list[tuple[str, str]] = []
+    files_read: list[tuple[str, str]] = []
     for word in words:
         problems: list[Diagnostic] = []
         files = files_below(word, problems) if os.path.isdir(word) else [Path(word)]
@@ -120,10 +120,10 @@ def policy_files(words: tuple[str, ...]) -> Files:
             raise Failure(error("batch.policy", "No policies in the folder", f"{word} holds no file *.dl."))
         for file in files:
             try:
-                found.append((str(file), read_text(file)))
+                files_read.append((str(file), read_text(file)))
             except (OSError, ValueError) as problem:
                 raise Failure(error("batch.policy", "Cannot read a policy", f"{file}: {problem}.")) from None
-    return tuple(found)
+    return tuple(files_read)
 
 
 def _three_valued(own: Files, closed: frozenset[str]) -> tuple[Modal, Program, list[Diagnostic]]:

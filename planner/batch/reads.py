@@ -148,7 +148,7 @@ def looked_at(path: str, kind: str) -> Looked:
 def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] | None:
     """What was looked at, with what is there now; None when something changed meanwhile. `foreign_states`: files of
     which only the outputs count."""
-    found: list[Entry] = []
+    listed: list[Entry] = []
     now, folders = time.time_ns(), dict[str, tuple[str, int]]()
     for path in sorted(paths):
         kind, changed, size, names = paths[path]
@@ -161,7 +161,7 @@ def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] 
                 place = _folder_above(path)
                 folders[folder] = place, _stat(place)[0]
             place, changed = folders[folder]
-            found.append([path, "missing", 0 if changed > now - RACY else changed, place, ""])
+            listed.append([path, "missing", 0 if changed > now - RACY else changed, place, ""])
             continue
         if kind == "file" and (changed, size) != after:
             return None
@@ -173,8 +173,8 @@ def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] 
             changed, size = after  # files that come and go, like locks, may have been here meanwhile
         if changed > now - RACY:
             changed = 0  # never the time of anything: the content is compared
-        found.append([path, kind, changed, size, content])
-    return found
+        listed.append([path, kind, changed, size, content])
+    return listed
 
 
 def settled(entry: Entry) -> Entry:

@@ -90,11 +90,11 @@ class Record:
     def asked(self) -> dict[str, Any]:
         """What the run was asked for. Raises Failure."""
         try:
-            found: dict[str, Any] = orjson.loads(read_whole(os.path.join(self.path, "run.json")))
+            document: dict[str, Any] = orjson.loads(read_whole(os.path.join(self.path, "run.json")))
         except (OSError, orjson.JSONDecodeError):
             detail = f"There is no readable run.json in {self.path}."
             raise Failure(error("batch.no_run", "No such run", detail)) from None
-        return found
+        return document
 
     # ---------------------------------------------------------------- events
 

@@ -108,7 +108,7 @@ def _says_root(name: str, data: bytes) -> bool:
         (BlockSchema("backend", ("type",)), BlockSchema("cloud"), BlockSchema("required_providers")),
     )
     for block in content.blocks:
-        found, _ = block.body.partial_content(inner)
-        if found.blocks or found.attributes:
+        inside, _ = block.body.partial_content(inner)
+        if inside.blocks or inside.attributes:
             return True
     return False

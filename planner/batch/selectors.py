@@ -61,10 +61,10 @@ def select(facts: FactBuilder, fleet: Fleet, selection: Selection) -> bool:
 def _selector(facts: FactBuilder, fleet: Fleet, word: str) -> set[str]:
     """The facts of one selector; the revisions that it asks about."""
     inner, source = word, CommandLine(word)
-    found = _REACH.match(word)
-    if found is not None:
-        facts.add(_REACH_FACTS[found[1]], word, source=source)
-        inner = found[2].strip()
+    match = _REACH.match(word)
+    if match is not None:
+        facts.add(_REACH_FACTS[match[1]], word, source=source)
+        inner = match[2].strip()
     kind, colon, value = inner.partition(":")
     if colon and kind == "tag":
         _known("tag", value, (tag for unit in fleet.units.values() for tag in unit.tags))
@@ -84,9 +84,9 @@ def _selector(facts: FactBuilder, fleet: Fleet, word: str) -> set[str]:
 
 def _known(kind: str, name: str, names: Iterable[str]) -> None:
     """Raises Failure for a tag or group that no unit has."""
-    found = set(names)
-    if name not in found:
-        detail = f"No unit has the {kind} {name}.{did_you_mean(name, found)}"
+    known = set(names)
+    if name not in known:
+        detail = f"No unit has the {kind} {name}.{did_you_mean(name, known)}"
         raise Failure(error(f"batch.unknown_{kind}", f"Unknown {kind}", detail))
 
 
@@ -94,8 +94,8 @@ def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:
     """The units that a name or pattern stands for. Raises Failure when there is none."""
     if pattern in fleet.units:
         return [pattern]
-    found = [name for name in fleet.units if fnmatchcase(name, pattern)]
-    if not found:
+    units = [name for name in fleet.units if fnmatchcase(name, pattern)]
+    if not units:
         detail = f"No unit is called {pattern}.{did_you_mean(pattern, fleet.units)}"
         raise Failure(error("batch.unknown_unit", "Unknown unit", detail))
-    return found
+    return units

@@ -44,10 +44,10 @@ def survey(unit: str, reading: Reading[StateOptions], folder: str) -> Survey:
     kind, settings = "local", dict[str, Any]()
     if config.root.backend is not None:
         kind = config.root.backend.type
-        settings, found = backend_settings(config, begun.given, begun.workspace)
-        problems += found
-        pointer, found = read_pointer(data_folder(begun.options.directory))
-        problems += found
+        settings, more = backend_settings(config, begun.given, begun.workspace)
+        problems += more
+        pointer, more = read_pointer(data_folder(begun.options.directory))
+        problems += more
         if pointer is not None and pointer.type == kind:
             settings = {**settings, **pointer.settings}  # init may have been given more than the block says
     state = "" if has_errors(problems) else state_identity(kind, settings, begun.workspace)
@@ -61,9 +61,9 @@ def survey(unit: str, reading: Reading[StateOptions], folder: str) -> Survey:
 
 
 def _remote_reads(config: Config, begun: Begun[StateOptions], folder: str) -> list[RemoteRead]:
-    found: list[RemoteRead] = []
-    _module(config.root, "", given_values(begun.given), begun, folder, found)
-    return found
+    reads: list[RemoteRead] = []
+    _module(config.root, "", given_values(begun.given), begun, folder, reads)
+    return reads
 
 
 def _module(

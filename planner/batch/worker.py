@@ -90,12 +90,12 @@ def _survey(request: Request, folder: str) -> Survey:
                 else:
                     RECORDER.begin_again()  # what it was like before does not matter
                     reading = read_configuration(_options(request))
-            found = survey(request.unit, reading, folder)
+            made = survey(request.unit, reading, folder)
         except Failure as failure:
-            found = Survey(request.unit, "", problems=described(failure.diagnostics))
+            made = Survey(request.unit, "", problems=described(failure.diagnostics))
             is_whole = False
         looked_at = dict(paths)
-    return evolve(found, reads=(entries(looked_at) or []) if is_whole else [])
+    return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
 
 
 # ---------------------------------------------------------------- surroundings
@@ -180,15 +180,15 @@ def _inputs(request: Request) -> dict[str, Any]:
 
     only_checked = request.command == "validate"
     units = {name: _outputs(name, state, pending or only_checked) for name, state, pending in request.upstream}
-    found: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
     for entries_, scope in ((request.variables, MappingScope({})), (request.inputs, MappingScope({"unit": units}))):
         for name, text in entries_:
             source = Source(f"<{name} of unit {request.unit}>", text)
             node, problems = parse_expression(source)
             if node is None or has_errors(problems):
                 raise Failure(problems)
-            found[name] = evaluate(node, scope, source)
-    return found
+            inputs[name] = evaluate(node, scope, source)
+    return inputs
 
 
 def _outputs(unit: str, path: str, pending: bool) -> Any:

@@ -59,19 +59,19 @@ def read_overrides(items: Iterable[str], known: Iterable[str]) -> tuple[list[Ove
     backend has. An empty value says nothing; it is how to take back what was given before."""
     names = list(known)
     problems = Problems()
-    found: list[Override] = []
+    overrides: list[Override] = []
     for item in items:
         name, equals, text = item.partition("=")
         if not item:
             continue
         if not equals:
-            found += _file_overrides(item, names, problems)
+            overrides += _file_overrides(item, names, problems)
         elif name in names:
-            found.append((name, text))
+            overrides.append((name, text))
         else:
             detail = f'This backend has no setting "{name}".{did_you_mean(name, names)}'
             problems.error("backend_argument", "Invalid backend configuration argument", detail)
-    return found, problems
+    return overrides, problems
 
 
 def _file_overrides(path: str, known: list[str], problems: Problems) -> list[Override]:

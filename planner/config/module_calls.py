@@ -46,10 +46,10 @@ def module_block(block: Block, override: bool, problems: Problems) -> Declared[U
                 problems.error("duplicate_lifecycle", "Duplicate lifecycle block", detail, inner.header_span)
                 continue
             lifecycle = inner
-            found = read(inner.body, _LIFECYCLE, problems)
-            if "enabled" in found.attributes:
-                repetition["enabled"] = found.attributes["enabled"].name_span
-                repeated["enabled"] = expr_of(found.attributes["enabled"], problems)
+            lifecycle_content = read(inner.body, _LIFECYCLE, problems)
+            if "enabled" in lifecycle_content.attributes:
+                repetition["enabled"] = lifecycle_content.attributes["enabled"].name_span
+                repeated["enabled"] = expr_of(lifecycle_content.attributes["enabled"], problems)
         elif inner.type == "_":
             if escape is not None:
                 duplicate_escape(inner, escape, problems)

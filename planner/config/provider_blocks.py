@@ -127,21 +127,21 @@ def constraint_text(value: Value, attribute: Attribute, problems: Problems) -> s
 def provider_reference(expr: Piece, argument: str, problems: Problems, bare: bool = False) -> ProviderRef | None:
     """`name`, `name.alias`, `name.alias["key"]` or `name.alias[expression]`; None when it is none (reported)."""
     before = len(problems)
-    found = native(expr, problems)
-    if found is None:
+    written = native(expr, problems)
+    if written is None:
         return None
     title = "Invalid provider configuration reference"
     key: Expr | None = None
     longest = 3
-    node = found.node
+    node = written.node
     if isinstance(node, nodes.Index):
-        key = Expr(node.key, found.source)
+        key = Expr(node.key, written.source)
         node, longest = node.collection, 2
-        found = Piece(node, found.source)
-    quoted = found.is_quoted and not bare
+        written = Piece(node, written.source)
+    quoted = written.is_quoted and not bare
     if not bare:
-        found = unquoted(found, problems)
-    traversal = traversal_node(found, bare)
+        written = unquoted(written, problems)
+    traversal = traversal_node(written, bare)
     steps = traversal.steps if isinstance(traversal, nodes.Traversal) else ()
     if traversal is None or 1 + len(steps) > longest:
         detail = (
@@ -149,11 +149,11 @@ def provider_reference(expr: Piece, argument: str, problems: Problems, bare: boo
         )
         if quoted:
             detail = "A provider configuration is named without quotes."
-        problems.error("invalid_provider_reference", title, detail, found.span)
+        problems.error("invalid_provider_reference", title, detail, written.span)
         return None
     name = traversal.name if isinstance(traversal, nodes.Variable) else traversal.root
     root_end = traversal.end if isinstance(traversal, nodes.Variable) else traversal.root_end
-    name_span = Span(found.source, traversal.start, root_end)
+    name_span = Span(written.source, traversal.start, root_end)
     check_provider_name(name, name_span, problems)
     if Problems(problems[before:]).has_errors:
         return None
@@ -161,19 +161,19 @@ def provider_reference(expr: Piece, argument: str, problems: Problems, bare: boo
     detail = "A provider name stands alone, or is followed by a dot and an alias."
     if steps:
         if not isinstance(steps[0], nodes.GetAttr):
-            where = Span(found.source, steps[0].start, steps[0].end)
+            where = Span(written.source, steps[0].start, steps[0].end)
             problems.error("invalid_provider_reference", title, detail, where)
             return ProviderRef(name, None, key, name_span)
         alias = steps[0].name
     if len(steps) > 1:
         index = steps[1]
         if not isinstance(index, nodes.GetIndex):
-            where = Span(found.source, index.start, index.end)
+            where = Span(written.source, index.start, index.end)
             problems.error("invalid_provider_reference", title, detail, where)
             return ProviderRef(name, alias, key, name_span)
-        key = Expr(nodes.Literal(index.key, traversal.start, traversal.end), found.source)
+        key = Expr(nodes.Literal(index.key, traversal.start, traversal.end), written.source)
     if key is not None and alias is None:
-        where = Span(found.source, traversal.start, traversal.end)
+        where = Span(written.source, traversal.start, traversal.end)
         detail = "Only a configuration with an alias has instances: name.alias[key]."
         problems.error("invalid_provider_reference", title, detail, where)
     return ProviderRef(name, alias, key, name_span)
@@ -187,16 +187,16 @@ def required_providers_block(block: Block, problems: Problems) -> dict[str, Requ
     attributes, diagnostics = block.body.just_attributes()
     problems.extend(diagnostics)
     mine = Problems(diagnostics)
-    found: dict[str, RequiredProvider] = {}
+    providers: dict[str, RequiredProvider] = {}
     if mine.has_errors:
-        return found
+        return providers
     for name, attribute in attributes.items():
         before = len(mine)
         entry = _required_provider(name, attribute, mine)
         problems.extend(mine[before:])
         if entry is not None:
-            found[name] = entry
-    return found
+            providers[name] = entry
+    return providers
 
 
 def _required_provider(name: str, attribute: Attribute, problems: Problems) -> RequiredProvider | None:
@@ -280,7 +280,7 @@ def _required_source(expr: Piece, problems: Problems) -> str | None:
 
 
 def _configuration_aliases(name: str, expr: Piece, problems: Problems) -> list[ProviderRef]:
-    found: list[ProviderRef] = []
+    aliases: list[ProviderRef] = []
     title = "Invalid configuration_aliases value"
     for item in elements(expr, problems) or ():
         ref = reference(item, problems)
@@ -295,5 +295,5 @@ def _configuration_aliases(name: str, expr: Piece, problems: Problems) -> list[P
             detail = f"The alias must belong to the provider {name}: {name}.{alias or 'alias'}."
             problems.error("invalid_alias", title, detail, expr.span)
         else:
-            found.append(ProviderRef(local, alias, None, ref.span))
-    return found
+            aliases.append(ProviderRef(local, alias, None, ref.span))
+    return aliases

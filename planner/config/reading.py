@@ -176,11 +176,11 @@ def pairs(expr: Piece) -> list[tuple[Piece, Piece, bool]] | None:
     """The keys and values of an object written out, and whether the key is a bare name; None when it is none."""
     if not isinstance(expr.node, nodes.Object):
         return None
-    found = []
+    items = []
     for item in expr.node.items:
         key = Piece(item.key, expr.source, expr.json)
-        found.append((key, Piece(item.value, expr.source, expr.json), item.bare))
-    return found
+        items.append((key, Piece(item.value, expr.source, expr.json), item.bare))
+    return items
 
 
 def keyword(expr: Piece) -> str:
@@ -269,8 +269,8 @@ def reference(expr: Piece, problems: Problems, unquote: bool = False) -> Referen
 def references(attribute: Attribute, problems: Problems) -> tuple[Reference, ...]:
     """The references of a list such as depends_on."""
     items = elements(piece(attribute), problems) or []
-    found = [reference(item, problems, unquote=True) for item in items]
-    return tuple(r for r in found if r is not None)
+    known = [reference(item, problems, unquote=True) for item in items]
+    return tuple(r for r in known if r is not None)
 
 
 def unquoted(expr: Piece, problems: Problems, what: str = "references") -> Piece:

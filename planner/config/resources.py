@@ -207,14 +207,14 @@ def ephemeral_block(block: Block, override: bool, problems: Problems) -> Declare
     lifecycle_blocks, _, escapes = _first_blocks(build, content, report_connections=False)
     if lifecycle_blocks:
         inner = lifecycle_blocks[0]
-        found = read(inner.body, _LIFECYCLE, problems)
+        lifecycle_content = read(inner.body, _LIFECYCLE, problems)
         for name in ("create_before_destroy", "destroy", "prevent_destroy", "replace_triggered_by", "ignore_changes"):
-            if name in found.attributes:
+            if name in lifecycle_content.attributes:
                 detail = f"An ephemeral resource cannot have {name}."
                 title = "Invalid lifecycle configuration for ephemeral resource"
                 problems.error("ephemeral_lifecycle", title, detail, inner.header_span)
-        build.enabled = build.repeated("enabled", found.attributes.get("enabled"))
-        build.conditions(found)
+        build.enabled = build.repeated("enabled", lifecycle_content.attributes.get("enabled"))
+        build.conditions(lifecycle_content)
     if escapes:
         body = JoinedBody(body, escapes[0].body)
     build.check_repetition("ephemeral resources")

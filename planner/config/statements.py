@@ -97,11 +97,11 @@ def import_block(block: Block, problems: Problems) -> ImportDecl | None:
     span = block.header_span
     to, target, instance = None, None, None
     if "to" in attributes:
-        found = native(piece(attributes["to"]), problems)
-        if found is None:
+        written = native(piece(attributes["to"]), problems)
+        if written is None:
             return None
-        to = Expr(found.node, found.source)
-        target, instance = import_target(found, problems)
+        to = Expr(written.node, written.source)
+        target, instance = import_target(written, problems)
         if target is None:
             return None
     provider = None

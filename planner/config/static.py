@@ -64,9 +64,9 @@ class StaticScope:
 
     def repeated(self, repetition: Repetition) -> StaticScope:
         """The same where `each` or `count` have these values."""
-        found = copy(self)
-        found.repetition = repetition
-        return found
+        scope = copy(self)
+        scope.repetition = repetition
+        return scope
 
     def evaluate(self, expr: Expr, name: str, span: Span, problems: Problems) -> Value | None:
         """The value of an expression of this module; None when it has none (reported). `name` and `span` say what it

@@ -103,19 +103,19 @@ def collect_variables(
     """All values given for root variables. `arguments` are ("var", "name=value") and ("var-file", path) in the order of
     the command line; files are found in `directory`; `environment` defaults to the process's."""
     problems = Problems()
-    found: RawVariables = {}
+    variables: RawVariables = {}
     for key, text in sorted((os.environ if environment is None else environment).items()):
         if key.startswith(_PREFIX):
             name = key.removeprefix(_PREFIX)
-            found[name] = RawValue(name, "environment", text)
+            variables[name] = RawValue(name, "environment", text)
     for filename in _automatic_files(directory):
-        _add_file(directory, filename, "automatic file", found, problems)
+        _add_file(directory, filename, "automatic file", variables, problems)
     for kind, argument in arguments:
         if kind == "var":
-            _add_argument(argument, found, problems)
+            _add_argument(argument, variables, problems)
         else:
-            _add_file(directory, argument, "named file", found, problems)
-    return found, problems
+            _add_file(directory, argument, "named file", variables, problems)
+    return variables, problems
 
 
 def _automatic_files(directory: str) -> Iterable[str]:

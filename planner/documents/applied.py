@@ -24,15 +24,15 @@ def was_applied(plan: Plan, current: State) -> bool:
     }
     changes = [change for change in plan.changes if any(step != "read" for step in steps(change.action))]
     for change in changes:
-        found = objects.get((change.address, change.deposed))
+        recorded = objects.get((change.address, change.deposed))
         if does(change.action, "ends"):
-            if found is not None:
+            if recorded is not None:
                 return False
             continue
         after = unmark_deep(change.after)[0]
-        if found is None or found.tainted or not isinstance(after, dict):
+        if recorded is None or recorded.tainted or not isinstance(after, dict):
             return False
-        if not all(_is_recorded(value, found.attributes.get(name)) for name, value in after.items()):
+        if not all(_is_recorded(value, recorded.attributes.get(name)) for name, value in after.items()):
             return False
     return bool(changes)
 

@@ -247,17 +247,17 @@ def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
         return {"constant_value": plain(node.value)}
     out: dict[str, Any] = {}
     mentioned = references(node)
-    found = [text for one in mentioned if not isinstance(one, nodes.Call) for text in reference_texts(one)]
-    found += [one.name for one in mentioned if isinstance(one, nodes.Call)]
+    texts = [text for one in mentioned if not isinstance(one, nodes.Call) for text in reference_texts(one)]
+    texts += [one.name for one in mentioned if isinstance(one, nodes.Call)]
     if source.filename.endswith(".json"):
         out["constant_value"] = _sorted(loads(source.text[node.start : node.end].encode()))
-    elif not found:
+    elif not texts:
         value, diagnostics = try_evaluate(node, ConstantScope())
         if not diagnostics:
             with suppress(Failure):  # an infinite number has no JSON form
                 out["constant_value"] = plain(value)
-    if found:
-        out["references"] = found
+    if texts:
+        out["references"] = texts
     return out
 
 
@@ -276,12 +276,12 @@ def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
     if ref.kind == "terraform" and isinstance(node, nodes.Traversal):  # tofu.workspace is the same, by another name
         subject = f"{node.root}.{ref.name}"
     steps = [_step_text(step) for step in ref.rest]
-    found = [subject + "".join(steps[:n]) for n in range(len(steps), -1, -1)]
+    texts = [subject + "".join(steps[:n]) for n in range(len(steps), -1, -1)]
     if ref.kind == "output":
-        found.append(f"module.{ref.name}{format_key(ref.key)}")
+        texts.append(f"module.{ref.name}{format_key(ref.key)}")
     elif ref.key is not None:
-        found.append(ref.name if ref.kind == "resource" else f"module.{ref.name}")
-    return found
+        texts.append(ref.name if ref.kind == "resource" else f"module.{ref.name}")
+    return texts
 
 
 def subject_text(ref: Ref) -> str:
@@ -305,12 +305,12 @@ def _step_text(step: nodes.Step) -> str:
 
 
 def _named(references: Iterable[Reference]) -> list[str]:
-    found = []
+    texts = []
     for reference in references:
         ref = parse_reference(reference.node)
         if isinstance(ref, Ref):
-            found.append(subject_text(ref))
-    return found
+            texts.append(subject_text(ref))
+    return texts
 
 
 def _repetition(count: Expr | None, for_each: Expr | None) -> dict[str, Any]:

@@ -134,8 +134,8 @@ def _requirements(module: ModuleConfig) -> dict[str, str]:
             local = block.provider.name if block.provider else block.target.type.split("_", 1)[0]
             texts.setdefault(module.provider_source(local), [])
     for declared in module.providers.values():
-        found = texts.setdefault(module.provider_source(declared.name), [])
-        found.extend([declared.version] if declared.version else [])
+        given = texts.setdefault(module.provider_source(declared.name), [])
+        given.extend([declared.version] if declared.version else [])
     return {source: _normal_constraints(written) for source, written in texts.items()}
 
 

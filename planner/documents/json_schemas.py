@@ -13,8 +13,8 @@ from planner.values.types import type_to_json
 
 def schemas_json(schemas: Mapping[str, ProviderSchema]) -> dict[str, Any]:
     """The document for providers by address."""
-    found = {source: provider_json(schemas[source]) for source in sorted(schemas)}
-    return {"format_version": "1.0", **_present("provider_schemas", found)}
+    providers = {source: provider_json(schemas[source]) for source in sorted(schemas)}
+    return {"format_version": "1.0", **_present("provider_schemas", providers)}
 
 
 def provider_json(schema: ProviderSchema) -> dict[str, Any]:
@@ -54,13 +54,13 @@ def _parameter(param: Param) -> dict[str, Any]:
 
 def _identities(schemas: Mapping[str, ResourceSchema]) -> dict[str, Any]:
     """What identifies the objects of each type that has such a thing."""
-    found = {}
+    identities = {}
     for name in sorted(schemas):
         identity = schemas[name].identity
         if identity is not None:
             attributes = {key: _identity_attribute(identity.attributes[key]) for key in sorted(identity.attributes)}
-            found[name] = {"version": schemas[name].identity_version, **_present("attributes", attributes)}
-    return found
+            identities[name] = {"version": schemas[name].identity_version, **_present("attributes", attributes)}
+    return identities
 
 
 def _identity_attribute(schema: AttributeSchema) -> dict[str, Any]:

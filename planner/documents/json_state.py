@@ -150,11 +150,11 @@ def resource_head(address: str, mode: str, type: str, name: str, key: InstanceKe
 
 def resource_schema(schema_of: SchemaOf, source: str, mode: str, type: str, address: str) -> ResourceSchema:
     """The schema of a resource type. Raises Failure when the provider has none of that name."""
-    found = schema_of(source).resource(mode, type)
-    if found is None:
+    schema = schema_of(source).resource(mode, type)
+    if schema is None:
         detail = f"{address} cannot be shown: {source} has no schema of {type}."
         raise Failure(error("json.schema_missing", "Schema missing", detail, address=address))
-    return found
+    return schema
 
 
 def object_value(obj: ObjectState, schema: ResourceSchema, address: str) -> Value:

@@ -112,11 +112,11 @@ def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
     """The SHA-256 of the names and contents of members, sorted by name."""
     from hashlib import sha256
 
-    found = sha256()
+    digest = sha256()
     for name, data in sorted(members):
-        found.update(f"{name}\0{len(data)}\0".encode("utf-8", "surrogateescape"))
-        found.update(data)
-    return found.hexdigest().encode()
+        digest.update(f"{name}\0{len(data)}\0".encode("utf-8", "surrogateescape"))
+        digest.update(data)
+    return digest.hexdigest().encode()
 
 
 # ---------------------------------------------------------------- reading

@@ -104,8 +104,8 @@ class _LoopScope(Scope):
         self.deprecations = outer.deprecations
 
     def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
-        found = self.bound.get(node.root if isinstance(node, Traversal) else node.name)
-        return self.outer.resolve(node, source) if found is None else (found.value, 0)
+        bound = self.bound.get(node.root if isinstance(node, Traversal) else node.name)
+        return self.outer.resolve(node, source) if bound is None else (bound.value, 0)
 
     def function(self, name: str) -> Any:
         return self.outer.function(name)
@@ -118,16 +118,16 @@ class _LoopScope(Scope):
 def origins(given: Given) -> list[Given]:
     """The expressions that the part comes from, as deep as the text tells. None of them: the text itself says that
     there is such a part, or none."""
-    found: list[Given] = []
+    places: list[Given] = []
     waiting = [given]
     while waiting:
         at = waiting.pop()
         steps = _steps(at)
         if steps is None:
-            found.append(at)
+            places.append(at)
         else:
             waiting += reversed(steps)
-    return found
+    return places
 
 
 def _steps(given: Given) -> list[Given] | None:
@@ -179,13 +179,13 @@ def _is_reference(node: Any) -> bool:
 def _bound(given: Given, node: Traversal | Variable) -> list[Given] | None:
     """What a name of a `for` expression stands for; None for other names."""
     name, steps = (node.root, node.steps) if isinstance(node, Traversal) else (node.name, ())
-    found = given.bound.get(name)
-    if found is None:
+    bound = given.bound.get(name)
+    if bound is None:
         return None
-    if found.given is None:
+    if bound.given is None:
         return []
-    rest = (*found.given.rest, *map(path_step, steps), *given.rest)
-    return [found.given._replace(rest=rest, fresh=given.fresh)]
+    rest = (*bound.given.rest, *map(path_step, steps), *given.rest)
+    return [bound.given._replace(rest=rest, fresh=given.fresh)]
 
 
 def _of_object(given: Given, node: Object) -> list[Given] | None:
@@ -241,9 +241,9 @@ def _of_merge(given: Given, node: Call) -> list[Given] | None:
     having = [i for i, v in enumerate(values) if key in (v if v.__class__ is dict else v.items)]
     if having and given.fresh and len(given.rest) == 1:
         return [given._replace(node=node.arguments[having[-1]])]
-    found = [given._replace(node=node.arguments[i]) for i in having[-1:]]
+    winners = [given._replace(node=node.arguments[i]) for i in having[-1:]]
     behind = range(having[-1] + 1 if having else 0, len(values))
-    return found + [given.to(node.arguments[i], given.rest[:1], True) for i in behind]
+    return winners + [given.to(node.arguments[i], given.rest[:1], True) for i in behind]
 
 
 def _text(key: Value) -> str:
@@ -262,12 +262,12 @@ def differing(before: Value, after: Value) -> list[tuple[Path, bool]]:
     """The innermost parts in which two values differ, the first MOST_PARTS of them, each with whether it is only in one
     of them. Nothing is said of what is inside a set, or is sensitive. Of lists of different lengths it is the first
     element that only one has."""
-    found: list[tuple[Path, bool]] = []
+    parts: list[tuple[Path, bool]] = []
     for part in _differing(before, after, ()):
-        found.append(part)
-        if len(found) == MOST_PARTS:
+        parts.append(part)
+        if len(parts) == MOST_PARTS:
             break
-    return found
+    return parts
 
 
 def _differing(before: Value, after: Value, path: Path) -> Iterator[tuple[Path, bool]]:
@@ -324,7 +324,7 @@ def within_json(given: Given, before: Value, after: Value) -> list[Given]:
         return [given]
     assert isinstance(given.node, Call)
     (argument,) = given.node.arguments
-    return [found for path, fresh in differing(old, new) for found in origins(given.to(argument, path, fresh))]
+    return [origin for path, fresh in differing(old, new) for origin in origins(given.to(argument, path, fresh))]
 
 
 def shows_text(node: Expression, before: Value) -> bool:

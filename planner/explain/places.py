@@ -90,8 +90,8 @@ class Places:
         try:
             if place.kind == "resource":
                 objects = module.resource(name)
-                found = objects.instance(place.key)
-                return objects.whole() if found is None and place.key is None else found
+                instance = objects.instance(place.key)
+                return objects.whole() if instance is None and place.key is None else instance
             if place.kind == "resources":
                 return module.resource(name).whole()
             if place.kind == "call":
@@ -221,13 +221,13 @@ class Places:
         if decl is None or not wanted:
             return []
         schema = self.context.schemas.of(place.module.config, decl).block
-        found = []
+        mentions = []
         for node, source, path in in_body(decl.body, schema):
             if isinstance(node, Call):
                 continue
             if "." in path and (path.startswith(f"{wanted}.") or wanted == path or wanted.startswith(f"{path}.")):
-                found.append((node, source))
-        return found
+                mentions.append((node, source))
+        return mentions
 
     def instance_scope(self, place: Place) -> ModuleScope:
         """What names mean in the block of a resource instance."""
@@ -253,8 +253,8 @@ class Places:
             "call": config.calls,
             "each_call": config.calls,
         }
-        found = tables.get(place.kind, {}).get(name)
-        return found.span if found is not None else None
+        declared = tables.get(place.kind, {}).get(name)
+        return declared.span if declared is not None else None
 
     # ---------------------------------------------------------------- mentions
 
@@ -386,10 +386,10 @@ def _is(steps: list[Step], index: int, name: str) -> bool:
 def select(value: Value, path: Path) -> list[tuple[Path, Value]]:
     """The parts of a value that a path means, with their paths: cut short where something is not known, and at sets,
     whose elements have no names."""
-    found: list[tuple[Path, Value]] = [((), value)]
+    values: list[tuple[Path, Value]] = [((), value)]
     for step in path:
         further: list[tuple[Path, Value]] = []
-        for at, here in found:
+        for at, here in values:
             plain = here.value if here.__class__ is Marked else here
             if plain.__class__ is Unknown or plain.__class__ is Set:
                 further.append((at, here))
@@ -397,8 +397,8 @@ def select(value: Value, path: Path) -> list[tuple[Path, Value]]:
             inner = list(parts(plain))
             wanted = inner if step == ANY else [(s, v) for s, v in inner if s[1] == step[1]]
             further += [((*at, s), v) for s, v in wanted]
-        found = further
-    return found
+        values = further
+    return values
 
 
 def open_parts(value: Value) -> Iterator[Path]:

@@ -173,10 +173,10 @@ class Explainer:
     def unknown(self, text: str) -> dict[str, Any]:
         """The proof that a value is not known yet. Raises Failure when it is known, or there is no such value."""
         trace = self.trace()
-        found = self._values(trace, text)
-        open_ones = [str(at) for at, value in found if not is_wholly_known(value)]
+        read = self._values(trace, text)
+        open_ones = [str(at) for at, value in read if not is_wholly_known(value)]
         if not open_ones:
-            values = [short_text(value, self.places.is_sensitive(at)) for at, value in found]
+            values = [short_text(value, self.places.is_sensitive(at)) for at, value in read]
             raise Failure(error("why.known", "Nothing to explain", f"{text} is known: {', '.join(values)}."))
         base = trace.build()
         proof = Prover(cause_program(), evaluate(cause_program(), base)).why("unknown", (open_ones[0],))
@@ -187,22 +187,22 @@ class Explainer:
         """Why a value is known: what keeps every rule from deriving that it is not. Raises Failure when it is not
         known, or there is no such value."""
         trace = self.trace()
-        found = self._values(trace, text)
-        if not all(is_wholly_known(value) for _, value in found):
+        read = self._values(trace, text)
+        if not all(is_wholly_known(value) for _, value in read):
             raise Failure(error("why.holds", "It does hold", f"{text} is not known yet; ask why without -not."))
         prover = Prover(cause_program(), evaluate(cause_program(), trace.build()))
-        goal = ["unknown", str(found[0][0])]
+        goal = ["unknown", str(read[0][0])]
         rules = obstacles(prover, "unknown", (goal[1],))
         return {"format_version": "1.0", "goal": goal, "holds": False, "rules": rules}
 
     def _values(self, trace: Trace, text: str) -> list[tuple[Place, Value]]:
         """The places that somebody names, with their values; the trace knows of them then. Raises Failure."""
         place = self.places.read(text)
-        found = trace.value(place) if place is not None else []
-        if not found:
+        values = trace.value(place) if place is not None else []
+        if not values:
             detail = (
                 f'There is no planned value "{text}". Name an attribute of an instance (terraform_data.web[0].id), '
                 "output.NAME, local.NAME, var.NAME, or one of these in a module (module.net.id, module.net.local.x)."
             )
             raise Failure(error("why.no_value", "Nothing to explain", detail))
-        return found
+        return values

@@ -61,8 +61,8 @@ def knots(graph: Graph) -> list[Knot]:
         return []
     prover = Prover(graph.program, graph.database)
     owned = owned_edges(graph)
-    found = [_knot(graph, prover, owned, members[name]) for name in sorted(members)]
-    return sorted(found, key=lambda knot: knot.cycle)
+    knotted = [_knot(graph, prover, owned, members[name]) for name in sorted(members)]
+    return sorted(knotted, key=lambda knot: knot.cycle)
 
 
 def _knot(graph: Graph, prover: Prover, owned: Owned, members: set[str]) -> Knot:
@@ -172,8 +172,8 @@ def cut_lines(knot: Knot) -> list[str]:
 
 def cycle_problems(graph: Graph) -> list[Diagnostic]:
     """One error for each knot."""
-    found = []
+    problems = []
     for knot in knots(graph):
         detail = "There is no order in which these could be done:\n" + "\n".join(knot_lines(knot))
-        found.append(error("graph.cycle", f"Cycle: {', '.join(knot.cycle)}", detail, None))
-    return found
+        problems.append(error("graph.cycle", f"Cycle: {', '.join(knot.cycle)}", detail, None))
+    return problems

@@ -72,9 +72,9 @@ class _Reader:
     def meant(self, term: Term) -> Term:
         if not isinstance(term, Constant) or not isinstance(term.value, str):
             return term
-        found = meant_node(self.nodes, term.value)
-        if found is not None:
-            return Constant(found, term.start, term.end)
+        node = meant_node(self.nodes, term.value)
+        if node is not None:
+            return Constant(node, term.start, term.end)
         detail = f'The graph has no vertex "{term.value}".{nearest_node(term.value, self.nodes)}'
         span = Span(self.source, term.start, term.end)
         self.problems.append(warning("query.unknown_node", "No such vertex", detail, span))

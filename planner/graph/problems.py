@@ -25,17 +25,19 @@ def _cycles(graph: Graph) -> list[Diagnostic]:
 
 def missing_providers(graph: Graph) -> list[Diagnostic]:
     """Objects whose provider configuration is gone."""
-    found = []
+    problems = []
     for node, configuration in sorted(graph.database["provider_missing"]):
         detail = (
             f"{node} is managed through {configuration}, which the configuration no longer has. Put the provider block "
             "back, apply, and remove it afterwards; or forget the object with a removed block."
         )
-        found.append(error("graph.provider_missing", "Provider configuration not present", detail, address=node))
+        problems.append(error("graph.provider_missing", "Provider configuration not present", detail, address=node))
     for (object,) in sorted(graph.database["provider_unresolved"]):
         detail = f"{object} asks for a provider configuration that neither its module nor any calling module has."
-        found.append(error("graph.provider_unresolved", "Provider configuration not present", detail, address=object))
-    return found
+        problems.append(
+            error("graph.provider_unresolved", "Provider configuration not present", detail, address=object)
+        )
+    return problems
 
 
 _LACKS = {
@@ -56,7 +58,7 @@ def missing_functions(graph: Graph) -> list[Diagnostic]:
     """Calls of providers' functions that stand for nothing."""
     facts = graph.database.facts
     lacks = {(row[0], row[1]): row[2] for row in graph.database["calls_nothing"]}
-    found = []
+    problems = []
     for row in facts.sorted("calls_named") if lacks else ():
         object, name, provider, function = row
         lack = lacks.get((object, name))
@@ -68,8 +70,8 @@ def missing_functions(graph: Graph) -> list[Diagnostic]:
         detail = detail.format(name=name, provider=provider, function=function, hint=hint)
         where = facts.source("calls_named", row)
         span = where if isinstance(where, Span) else None
-        found.append(error(f"graph.no_{lack}_called", title, detail, span, address=object))
-    return found
+        problems.append(error(f"graph.no_{lack}_called", title, detail, span, address=object))
+    return problems
 
 
 def unknown_orders(graph: Graph) -> list[Diagnostic]:
@@ -82,7 +84,7 @@ def _unknown_orders(graph: Graph, addresses: list[str]) -> list[Diagnostic]:
     from planner.datalog.explain.search import Prover
 
     prover = Prover(graph.program, graph.database)
-    found = []
+    problems = []
     for address in addresses:
         known = sorted({row[0] for row in graph.database.facts.relation("resource")})
         hint = did_you_mean(address, known)
@@ -92,5 +94,7 @@ def _unknown_orders(graph: Graph, addresses: list[str]) -> list[Diagnostic]:
         ordered = (row for row in sorted(graph.database["order_before"]) if address in row)
         proof = prover.why("order_before", next(ordered))
         span = proof.rule.span if proof is not None and proof.rule is not None else None
-        found.append(error("graph.order_unknown", "A rule orders what does not exist", detail, span, address=address))
-    return found
+        problems.append(
+            error("graph.order_unknown", "A rule orders what does not exist", detail, span, address=address)
+        )
+    return problems

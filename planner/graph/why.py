@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
     """The vertex that somebody means, with `pruned` also one that is not left in the graph. Raises Failure."""
     names = {row[0] for row in graph.database["node_base"]} | set(graph.nodes) if pruned else graph.nodes.keys()
-    found = meant_node(names, text)
-    if found is not None:
-        return found
+    node = meant_node(names, text)
+    if node is not None:
+        return node
     hint = did_you_mean(text, sorted({name.split(" (")[0] for name in names} | set(names)))
     detail = f'The graph has no vertex "{text}".{hint} "planner graph -json" lists all of them.'
     raise Failure(error("graph.unknown_node", "No such vertex", detail))
@@ -41,9 +41,9 @@ def prove_wait(graph: Graph, dependent: str, dependency: str) -> tuple[dict[str,
     elif direct in graph.database["waits_for"]:
         way = {(node, dependency) for node in shortest_way(graph, dependent, dependency)}
         prover = Prover(graph.program, graph.database.narrowed("waits_for", way))
-        found = prover.why("waits_for", direct)
-        assert found is not None
-        proof = proof_json(found, graph.database.facts, source_json)
+        reason = prover.why("waits_for", direct)
+        assert reason is not None
+        proof = proof_json(reason, graph.database.facts, source_json)
     if proof is not None:
         return proof, []
     if direct in graph.database["given_up"]:
@@ -96,8 +96,8 @@ def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[di
     holding (planner.datalog.explain.why_not_deep); as data and as text."""
     from planner.datalog.explain.why_not_deep import obstacles, obstacles_text
 
-    found = obstacles(Prover(graph.program, graph.database), predicate, row)
-    return found, obstacles_text(found, [predicate, *row])
+    rules = obstacles(Prover(graph.program, graph.database), predicate, row)
+    return rules, obstacles_text(rules, [predicate, *row])
 
 
 def read_query(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:

@@ -51,20 +51,20 @@ def operand_values(
 ) -> Operands:
     """The names in an expression and what is to be said of each. `unknown`, `secret`: the problem is caused by values
     that are not known yet, or that are sensitive or ephemeral, so these are mentioned too."""
-    found: dict[str, str] = {}
+    operands: dict[str, str] = {}
     for reference in _references(node):
         try:
             value, used = scope.resolve(reference, source)
         except Failure:
             continue
-        _note(found, reference, used, value, unknown, secret)
-    return tuple(sorted(found.items()))
+        _note(operands, reference, used, value, unknown, secret)
+    return tuple(sorted(operands.items()))
 
 
 def operands_at(env: Moment, start: int, end: int) -> Operands:
     """The names in the smallest expression that covers the text from start to end, with the values that local names
     have at this moment of the evaluation."""
-    found: dict[str, str] = {}
+    operands: dict[str, str] = {}
     for reference in _references(_smallest(env.node, start, end)):
         loop = _loop(env, reference)
         if loop is None:
@@ -72,10 +72,10 @@ def operands_at(env: Moment, start: int, end: int) -> Operands:
                 value, used = env.scope.resolve(reference, env.source)
             except Failure:
                 continue
-            _note(found, reference, used, value, False, False)
+            _note(operands, reference, used, value, False, False)
         elif loop[0] <= start and end <= loop[1]:  # else the name is bound later, or no longer
-            _note(found, reference, 0, env.slots[loop[2][_root(reference)]], False, False)
-    return tuple(sorted(found.items()))
+            _note(operands, reference, 0, env.slots[loop[2][_root(reference)]], False, False)
+    return tuple(sorted(operands.items()))
 
 
 def _loop(env: Moment, reference: Any) -> tuple[int, int, dict[str, int]] | None:

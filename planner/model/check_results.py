@@ -34,10 +34,10 @@ def plan_groups(plan: Plan) -> list[CheckGroup]:
 
 def groups(results: Iterable[CheckResult], configs: Iterable[tuple[str, str]] = ()) -> list[CheckGroup]:
     """Results by the object of the configuration that they belong to; `configs` are (kind, address) of all of them."""
-    found: dict[tuple[str, str], list[CheckResult]] = {(_file_kind(k), a): [] for k, a in configs}
+    by_object: dict[tuple[str, str], list[CheckResult]] = {(_file_kind(k), a): [] for k, a in configs}
     for result in results:
-        found.setdefault((_file_kind(result.kind), result.config_address), []).append(result)
-    return [_group(kind, address, found[kind, address]) for kind, address in sorted(found)]
+        by_object.setdefault((_file_kind(result.kind), result.config_address), []).append(result)
+    return [_group(kind, address, by_object[kind, address]) for kind, address in sorted(by_object)]
 
 
 def _group(kind: str, address: str, results: list[CheckResult]) -> CheckGroup:

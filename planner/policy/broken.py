@@ -123,13 +123,13 @@ class Flaws:
 
     def _narrowed(self, body: tuple[Literal, ...]) -> dict[str, str]:
         """Variables that a test says the type of."""
-        found = {}
+        types = {}
         for literal in body:
             if isinstance(literal, Test) and not literal.negated and literal.function in ("is_number", "is_symbol"):
                 (argument,) = literal.arguments
                 if isinstance(argument, Variable):
-                    found[argument.name] = "number" if literal.function == "is_number" else "symbol"
-        return found
+                    types[argument.name] = "number" if literal.function == "is_number" else "symbol"
+        return types
 
     def _base(self, term: Term, narrowed: dict[str, str]) -> str:
         if isinstance(term, Variable) and term.name in narrowed:
@@ -176,15 +176,15 @@ class Flaws:
     def _plain(self, terms: tuple[Term, ...]) -> tuple[list[Literal], tuple[Term, ...]]:
         """The terms with a variable in the place of each computation, and the literals that give those values."""
         before: list[Literal] = []
-        found: list[Term] = []
+        plain: list[Term] = []
         for term in terms:
             if isinstance(term, Call):
                 inner = variable(f"Inner{next(self.numbers)}")
                 before.append(compared(inner, "=", term))
-                found.append(inner)
+                plain.append(inner)
             else:
-                found.append(term)
-        return before, tuple(found)
+                plain.append(term)
+        return before, tuple(plain)
 
     def _of_aggregate(self, literal: Aggregate, narrowed: dict[str, str]) -> Iterator[Flaw]:
         """A flaw within the braces, with everything else there; a value that cannot be added or compared with others;
@@ -246,18 +246,18 @@ def _flaw(needed: set[str], *parts: Literal) -> Flaw:
 
 def _of_all_paths(rule: Rule) -> set[str]:
     """The variables for values at paths that the rule says nothing of but how they begin."""
-    found: dict[str, str] = {}
+    path_of: dict[str, str] = {}
     told: set[str] = set()
     for literal in rule.body:
         if isinstance(literal, Atom) and literal.predicate in AT_PATHS:
             path, value = literal.arguments[-2:]
             if isinstance(path, Variable) and isinstance(value, Variable):
-                told |= {path.name} & set(found.values())
-                found[value.name] = path.name
+                told |= {path.name} & set(path_of.values())
+                path_of[value.name] = path.name
                 continue
         if not (isinstance(literal, Test) and literal.function == "starts_with"):
             told |= names(literal)
-    return {value for value, path in found.items() if path not in told}
+    return {value for value, path in path_of.items() if path not in told}
 
 
 def broken_rules(
@@ -267,26 +267,26 @@ def broken_rules(
     and what says that it certainly holds."""
     seen = set()
     nothing = constant("")
-    for found in Flaws(rule, predicates, is_verdict).broken():
+    for broken in Flaws(rule, predicates, is_verdict).broken():
         head = rule.head.arguments
         code: Term = constant(rule.head.predicate)
         if is_verdict:
-            code = head[0] if names(head[0]) <= found.bound else nothing
-            address = head[1] if names(head[1]) <= found.bound else nothing
+            code = head[0] if names(head[0]) <= broken.bound else nothing
+            address = head[1] if names(head[1]) <= broken.bound else nothing
         else:
-            is_about = head and isinstance(head[0], Variable) and names(head[0]) <= found.bound
+            is_about = head and isinstance(head[0], Variable) and names(head[0]) <= broken.bound
             address = head[0] if is_about else nothing
         values: list[Term] = []
-        for name, term in found.flaws[0].told:
+        for name, term in broken.flaws[0].told:
             values += [constant(f"{' and' if values else ''} {name} is "), _short(term)]
-        message = constant(f"cannot be decided: {found.text} has no value{' where' if values else ''}")
-        body = [part for literal in found.kept for part in sure(literal)]
-        body += [part for flaw in found.flaws for part in flaw.parts]
-        body += [part for flaw in found.flaws if flaw.nothing_in for part in [*sure(flaw.nothing_in)][1:]]
+        message = constant(f"cannot be decided: {broken.text} has no value{' where' if values else ''}")
+        body = [part for literal in broken.kept for part in sure(literal)]
+        body += [part for flaw in broken.flaws for part in flaw.parts]
+        body += [part for flaw in broken.flaws if flaw.nothing_in for part in [*sure(flaw.nothing_in)][1:]]
         key = (str(code), str(address), tuple(map(str, body)))
         if key not in seen:
             seen.add(key)
-            reason = found.text.replace("{", "(").replace("}", ")")  # braces are for variables
+            reason = broken.text.replace("{", "(").replace("}", ")")  # braces are for variables
             yield f"{reason} has no value", (code, address, joined(message, *values)), body
 
 

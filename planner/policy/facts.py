@@ -160,8 +160,8 @@ class Owners:
             module = self.module(address) if address else None
             return module.call.span if module is not None and module.call is not None else None
         if isinstance(decl, ResourceDecl) and path:
-            found = argument_spans(decl, root_of(path))
-            return found[0] if found else decl.span
+            spans = argument_spans(decl, root_of(path))
+            return spans[0] if spans else decl.span
         return decl.span
 
     def source(self, predicate: str, row: Row) -> Any | None:
@@ -173,10 +173,10 @@ class Owners:
         if predicate in ("edge", "node"):
             return None
         path = row[1] if predicate in PATHS else ""
-        found = self.span(address, path)
-        if found is None and address in self.changes:
+        span = self.span(address, path)
+        if span is None and address in self.changes:
             return StateEntry(address)
-        return found
+        return span
 
 
 def address_in(path: str, address: str) -> str:
@@ -198,11 +198,11 @@ def argument_spans(decl: ResourceDecl, name: str) -> list[Span]:
     """Where an argument or the nested blocks of this name stand in a resource block, `dynamic` blocks included."""
     schema = BodySchema({name: False}, (BlockSchema(name), BlockSchema("dynamic", ("type",))))
     content, _ = decl.body.partial_content(schema)
-    found = [Span(a.source, a.start, a.end) for a in content.attributes.values()]
+    spans = [Span(a.source, a.start, a.end) for a in content.attributes.values()]
     for block in content.blocks:
         if block.type == name or (block.type == "dynamic" and block.labels and block.labels[0].value == name):
-            found.append(block.span)
-    return found
+            spans.append(block.span)
+    return spans
 
 
 def arguments(decl: ResourceDecl) -> frozenset[str]:
@@ -375,7 +375,7 @@ class Builder:
 
     def _edge(self) -> Iterable[Row]:
         edges = self.impact.graph.edges
-        return ((dependent, dependency) for dependent, found in edges.items() for dependency in found)
+        return ((dependent, dependency) for dependent, dependencies in edges.items() for dependency in dependencies)
 
     def _depends(self) -> Iterable[Row]:
         return self.impact.pairs()
@@ -452,15 +452,15 @@ class Builder:
 
     def _variables(self) -> ValueRows:
         """The values of the root module's input variables."""
-        found = ValueRows(False)
+        rows = ValueRows(False)
         for name, decl in self.config.root.variables.items():
             address, value = f"var.{name}", self.plan.variables.get(name)
             secret = VALUE if decl.sensitive or decl.ephemeral else None
             if value is not None:
-                found.walk(address, VALUE, value, secret)
+                rows.walk(address, VALUE, value, secret)
             elif secret:
-                found.hidden[address, VALUE] = VALUE
-        return found
+                rows.hidden[address, VALUE] = VALUE
+        return rows
 
 
 def _output_value(output: OutputChange, value: Value) -> Value:

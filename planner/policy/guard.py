@@ -80,12 +80,12 @@ class PolicyGuard:
         if address is not None and self.narrowed.is_local:
             relations = {**{name: rows for name, rows in relations.items() if name not in KEYED}, **self.about[address]}
         facts = PolicyFacts(relations, self.hidden, self.owners)
-        found = objections(self.narrowed.policies, facts) - self.known
-        if not any(code not in self.overrides for code, _ in found):
+        objected = objections(self.narrowed.policies, facts) - self.known
+        if not any(code not in self.overrides for code, _ in objected):
             return []
         verdict = judge(self.narrowed.policies, facts, self.overrides)
         new = [f for f in verdict.of(*REFUSALS) if (f.code, f.address) not in self.known]
-        self.known |= found
+        self.known |= objected
         return new
 
     def _learn(self, address: str, value: Value) -> None:

@@ -89,8 +89,8 @@ class Impact:
     def sources(self) -> dict[str, list[str]]:
         """Resources with instances to which something happens that others may notice -> those instances."""
         touched = {c.address for c in self.plan.changes if not c.deposed and does(c.action, "disturbs")}
-        found = {object: [a for a in addresses if a in touched] for object, addresses in self.instances.items()}
-        return {object: addresses for object, addresses in found.items() if addresses}
+        touched_by = {object: [a for a in addresses if a in touched] for object, addresses in self.instances.items()}
+        return {object: addresses for object, addresses in touched_by.items() if addresses}
 
     def blast(self) -> Iterator[tuple[str, str, int]]:
         """The rows of blast. Raises Failure when there are too many."""

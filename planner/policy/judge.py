@@ -91,10 +91,12 @@ class _Judge:
         could = self.could[name]
         code, address = map(str, self.curtain.row(could, row))
         rested = waits(self.policies.modal_program, self.policies.modal, self.database, self.prover, could, row)
-        found = tuple(sorted({self._path((str(address), str(path))) for address, path in rested}))
-        what = ", ".join(f"{a}.{path}" if path else a for a, path in found[:5]) + (", ..." if len(found) > 5 else "")
+        waited_for = tuple(sorted({self._path((str(address), str(path))) for address, path in rested}))
+        what = ", ".join(f"{a}.{path}" if path else a for a, path in waited_for[:5]) + (
+            ", ..." if len(waited_for) > 5 else ""
+        )
         message = f"is decided when {what or 'more'} is known"
-        return self._finding("undecided", could, row, (code, address, message), would=name, waits_for=found)
+        return self._finding("undecided", could, row, (code, address, message), would=name, waits_for=waited_for)
 
     def _path(self, wait: tuple[str, str]) -> tuple[str, str]:
         return wait[0], self.facts.hidden.get(wait, wait[1])
@@ -125,10 +127,10 @@ class _Judge:
 
     def _codes(self) -> dict[str, str]:
         """The codes that stand in the heads of rules, with the first reason given there."""
-        found: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for rule in self.policies.program.rules:
             if rule.head.predicate in VERDICTS:
                 code = rule.head.arguments[0]
                 if isinstance(code, Constant):
-                    found.setdefault(str(code.value), re.sub(r"\{(\w+)\}", r"\1", rule.reason))
-        return found
+                    reasons.setdefault(str(code.value), re.sub(r"\{(\w+)\}", r"\1", rule.reason))
+        return reasons

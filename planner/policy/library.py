@@ -51,12 +51,12 @@ def _entry(path: Path) -> Entry:
 def policy_files(words: Iterable[str]) -> Files:
     """The files that `-policy` names: `builtin:NAME`, `builtin:all`, a file, or a folder with all its `.dl` files, also
     in folders below and in those that links lead to. Files that are named twice are read once. Raises Failure."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     problems: list[Diagnostic] = []
     taken = {file_name(path.stem) for path in (rules_path() / "policies").glob("*.dl")}
     for word in words:
         if word.startswith(BUILTIN):
-            found.update(_builtin(word.removeprefix(BUILTIN), problems))
+            texts.update(_builtin(word.removeprefix(BUILTIN), problems))
             continue
         files = files_below(word, problems) if os.path.isdir(word) else [Path(word)]
         if not files:
@@ -67,13 +67,13 @@ def policy_files(words: Iterable[str]) -> Files:
             if name in taken:  # another file than the library's
                 name = os.path.join(os.curdir, name)
             try:
-                found[name] = read_text(file)
+                texts[name] = read_text(file)
             except (OSError, ValueError) as problem:
                 reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
                 problems.append(error("policy.unreadable", "Cannot read a policy", f"{file}: {reason}."))
     if problems:
         raise Failure(problems)
-    return tuple(found.items())
+    return tuple(texts.items())
 
 
 def files_below(folder: str, problems: list[Diagnostic]) -> list[Path]:

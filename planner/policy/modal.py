@@ -116,16 +116,18 @@ def written_name(rule: str) -> str:
 
 def dependent(program: Program) -> set[str]:
     """The predicates that read values, directly or by way of others."""
-    found: set[str] = set()
+    readers: set[str] = set()
     changed = True
     while changed:
         changed = False
         for rule in program.rules:
             head = rule.head.predicate
-            if head not in found and any(a.predicate in VALUES or a.predicate in found for a, _ in atoms(rule.body)):
-                found.add(head)
+            if head not in readers and any(
+                a.predicate in VALUES or a.predicate in readers for a, _ in atoms(rule.body)
+            ):
+                readers.add(head)
                 changed = True
-    return found
+    return readers
 
 
 class _Rewriter:
@@ -224,8 +226,8 @@ class _Rewriter:
         predicates = self.program.predicates
         if predicates[rule.head.predicate].number not in self.verdicts:
             return
-        found = broken_rules(rule, predicates, lambda x: self._sure(rule, x), rule.head.predicate in VERDICTS)
-        for i, (reason, head, body) in enumerate(found, 1):
+        made = broken_rules(rule, predicates, lambda x: self._sure(rule, x), rule.head.predicate in VERDICTS)
+        for i, (reason, head, body) in enumerate(made, 1):
             self.rules.append((f"{rule.name} (broken {i})", reason, atom(self.broken, *head), body))
 
     # -------- what certainly holds
@@ -470,10 +472,10 @@ def _compatible(literal: Comparison | Test, bound: set[str], below: dict[str, Te
         return
     text = str(pattern.value)
     if literal.function == "matches":
-        found = _LITERAL.match(text)
-        if found is None or "|" in text:
+        match = _LITERAL.match(text)
+        if match is None or "|" in text:
             return
-        text = re.sub(r"\\(.)", r"\1", found[1])
+        text = re.sub(r"\\(.)", r"\1", match[1])
     at = below[subject.name]
     if text:
         least = call("substring", at, constant(0), constant(len(text)))

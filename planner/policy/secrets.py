@@ -135,8 +135,8 @@ class Curtain:
         ordered = join_order(literal.body, fixed, outer | {v.name for v in inner_variables(literal)})
         wanted = names(literal.expression)
         return any(
-            wanted & self._secrets(literal.body, found, rows, outer).keys()
-            for found, rows in self.prover.relations.solutions(ordered, fixed, outer)
+            wanted & self._secrets(literal.body, known, rows, outer).keys()
+            for known, rows in self.prover.relations.solutions(ordered, fixed, outer)
         )
 
     # -------- proofs

@@ -58,5 +58,6 @@ def _table() -> _Table:
         classes.setdefault(str(kind), set()).add(str(action))
     order = sorted(made, key=lambda a: (len(made[a]), "forget" in made[a], made[a][:1] == ["create"], a))
     return _Table(
-        {action: tuple(made[action]) for action in order}, {kind: frozenset(found) for kind, found in classes.items()}
+        {action: tuple(made[action]) for action in order},
+        {kind: frozenset(members) for kind, members in classes.items()},
     )

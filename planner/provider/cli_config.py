@@ -81,8 +81,8 @@ class CliConfig:
     def mirrors(self) -> tuple[Mirror, ...] | None:
         if not self.methods:
             return None
-        found = (m for m in self.methods if m.kind == "filesystem_mirror")
-        return tuple(Mirror(m.location, m.include, m.exclude) for m in found)
+        folders = (m for m in self.methods if m.kind == "filesystem_mirror")
+        return tuple(Mirror(m.location, m.include, m.exclude) for m in folders)
 
 
 def load_cli_config(environ: Mapping[str, str]) -> CliConfig:
@@ -241,11 +241,11 @@ def _number(given: dict[str, Any], name: str, otherwise: float) -> float:
 
 def _providers(given: dict[str, Any], name: str) -> tuple[str, ...]:
     """Patterns of provider addresses."""
-    for pattern in (found := _patterns(given, name)):
+    for pattern in (patterns := _patterns(given, name)):
         parts = pattern.split("/")
         if len(parts) not in (2, 3) or not all(parts):
             raise SettingsError(f"{pattern!r} must have two or three parts separated by slashes")
-    return found
+    return patterns
 
 
 def _block(value: Any, name: str) -> Any:

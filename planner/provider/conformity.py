@@ -47,14 +47,14 @@ def _plan_block(schema: BlockSchema, prior: Value, config: Value, planned: Value
     presence = _presence(config, planned, path)
     if presence or planned.__class__ is Null:
         return presence
-    found = _plan_attributes(schema.attributes, prior, config, planned, path)
+    problems = _plan_attributes(schema.attributes, prior, config, planned, path)
     types = implied_type(schema).attributes
     for name in sorted(schema.blocks):
         before = attribute(prior, name, types[name])
-        found += _plan_blocks(
+        problems += _plan_blocks(
             schema.blocks[name], before, config[name], attribute(planned, name, types[name]), (*path, ("attr", name))
         )
-    return found
+    return problems
 
 
 def _presence(config: Value, planned: Value, path: Path) -> list[Problem]:
@@ -93,29 +93,29 @@ def _plan_list(nested: NestedBlock, prior: Value, config: Value, planned: Value,
     if len(wanted) != len(given):
         return [Problem(path, f"{len(given)} blocks planned, {len(wanted)} configured")]
     before = elements(prior)
-    found = []
+    problems = []
     for i, (element, block) in enumerate(zip(wanted, given, strict=True)):
         old = before[i] if i < len(before) else Null(implied_type(nested.block))
-        found += _plan_element(nested, old, element, block, (*path, ("index", i)))
-    return found
+        problems += _plan_element(nested, old, element, block, (*path, ("index", i)))
+    return problems
 
 
 def _plan_map(nested: NestedBlock, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
     wanted, given, before = entries(config), entries(planned), entries(prior)
     if planned.__class__ is not dict and len(wanted) != len(given):
         return [Problem(path, f"{len(given)} blocks planned, {len(wanted)} configured")]
-    found = []
+    problems = []
     for key in sorted(given):
         if key not in wanted:
             where = path if planned.__class__ is dict else (*path, ("index", key))
-            found.append(Problem(where, f'the block "{key}" of the plan is not configured'))
+            problems.append(Problem(where, f'the block "{key}" of the plan is not configured'))
             continue
         old = before[key] if key in before else Null(implied_type(nested.block))
-        found += _plan_element(nested, old, wanted[key], given[key], (*path, ("index", key)))
-    found += [
+        problems += _plan_element(nested, old, wanted[key], given[key], (*path, ("index", key)))
+    problems += [
         Problem(path, f'the configured block "{key}" is not in the plan') for key in sorted(wanted) if key not in given
     ]
-    return found
+    return problems
 
 
 def _plan_element(nested: NestedBlock, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
@@ -127,17 +127,17 @@ def _plan_element(nested: NestedBlock, prior: Value, config: Value, planned: Val
 def _plan_attributes(
     schemas: dict[str, AttributeSchema], prior: Value, config: Value, planned: Value, path: Path
 ) -> list[Problem]:
-    found = []
+    problems = []
     for name in sorted(schemas):
         schema = schemas[name]
-        found += _plan_attribute(
+        problems += _plan_attribute(
             schema,
             attribute(prior, name, schema.type),
             attribute(config, name, schema.type),
             attribute(planned, name, schema.type),
             (*path, ("attr", name)),
         )
-    return found
+    return problems
 
 
 def _plan_attribute(schema: AttributeSchema, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
@@ -179,22 +179,22 @@ def _plan_object(nested: NestedAttributes, prior: Value, config: Value, planned:
         return [] if least[0] <= count[1] and least[1] <= count[0] else [_counts(path, *count)]
     if count[0] != count[1]:
         return [_counts(path, *count)]
-    found = []
+    problems = []
     before = _members(prior)
     wanted = _members(config)
     for key, element in sorted(_members(planned).items()):
         if key not in wanted:
-            found.append(Problem(path, f'the element "{key}" of the plan is not configured'))
+            problems.append(Problem(path, f'the element "{key}" of the plan is not configured'))
             continue
         old = before[key] if key in before else Null(element_type(type_of(planned), key))
-        found += _plan_attributes(schemas, old, wanted[key], element, (*path, ("index", key)))
+        problems += _plan_attributes(schemas, old, wanted[key], element, (*path, ("index", key)))
     lost = [key for key in sorted(wanted) if key not in _members(planned)]
-    return found + [Problem(path, f'the configured element "{key}" is not in the plan') for key in lost]
+    return problems + [Problem(path, f'the configured element "{key}" is not in the plan') for key in lost]
 
 
 def _members(value: Value) -> dict[Any, Value]:
-    found = entries(value)
-    return dict(found) if found else dict(enumerate(elements(value)))
+    members = entries(value)
+    return dict(members) if members else dict(enumerate(elements(value)))
 
 
 def _counts(path: Path, planned: int, configured: int) -> Problem:
@@ -218,10 +218,10 @@ def _object(schema: BlockSchema, planned: Value, actual: Value, path: Path) -> l
         return [Problem(path, "was there in the plan, and is absent now")]
     if planned.__class__ is Null:
         return []
-    found = []
+    problems = []
     for name in sorted(schema.attributes):
         given = schema.attributes[name]
-        found += _attribute(
+        problems += _attribute(
             attribute(planned, name, given.type),
             attribute(actual, name, given.type),
             given.sensitive,
@@ -231,17 +231,17 @@ def _object(schema: BlockSchema, planned: Value, actual: Value, path: Path) -> l
     for name in sorted(schema.blocks):
         before = unmark(attribute(planned, name, types[name]))[0]
         after = unmark(attribute(actual, name, types[name]))[0]
-        found += _blocks(schema.blocks[name], before, after, (*path, ("attr", name)))
-    return found
+        problems += _blocks(schema.blocks[name], before, after, (*path, ("attr", name)))
+    return problems
 
 
 def _attribute(planned: Value, actual: Value, sensitive: bool, path: Path) -> list[Problem]:
     plain_planned, marks_planned = unmark_deep(planned)
     plain_actual, marks_actual = unmark_deep(actual)
-    found = value_problems(plain_planned, plain_actual, path)
-    if found and (sensitive or SENSITIVE in marks_planned or SENSITIVE in marks_actual):
+    problems = value_problems(plain_planned, plain_actual, path)
+    if problems and (sensitive or SENSITIVE in marks_planned or SENSITIVE in marks_actual):
         return [Problem(path, "the values of a sensitive attribute disagree")]
-    return found
+    return problems
 
 
 def _blocks(nested: NestedBlock, planned: Value, actual: Value, path: Path) -> list[Problem]:
@@ -252,21 +252,21 @@ def _blocks(nested: NestedBlock, planned: Value, actual: Value, path: Path) -> l
     if any(v.__class__ in (Unknown, Null) for v in (planned, actual)):
         return []
     if nested.nesting == "set":
-        found = _set_problems(
+        problems = _set_problems(
             planned, actual, path, lambda p, a: not _object(nested.block, p, a, (*path, ("index", a)))
         )
-        return found + _grown(planned, actual, path, "blocks")
+        return problems + _grown(planned, actual, path, "blocks")
     before, after = _members(planned), _members(actual)
-    found = []
+    problems = []
     if planned.__class__ is dict:
-        found += [Problem(path, f'the block "{k}" has vanished') for k in sorted(before) if k not in after]
-        found += [Problem(path, f'the block "{k}" has appeared') for k in sorted(after) if k not in before]
+        problems += [Problem(path, f'the block "{k}" has vanished') for k in sorted(before) if k not in after]
+        problems += [Problem(path, f'the block "{k}" has appeared') for k in sorted(after) if k not in before]
     elif len(before) != len(after):
         return [Problem(path, f"{len(before)} blocks in the plan, {len(after)} now")]
     for key, block in before.items():
         if key in after:
-            found += _object(nested.block, block, after[key], (*path, ("index", key)))
-    return found
+            problems += _object(nested.block, block, after[key], (*path, ("index", key)))
+    return problems
 
 
 def value_problems(planned: Value, actual: Value, path: Path = ()) -> list[Problem]:
@@ -291,17 +291,17 @@ def value_problems(planned: Value, actual: Value, path: Path = ()) -> list[Probl
             return []
         return [Problem(path, f"was {show(planned)} in the plan, and is {show(actual)} now")]
     if planned.__class__ is Set:
-        found = _set_problems(planned, actual, path, lambda p, a: not value_problems(p, a))
-        return found + _grown(planned, actual, path, "elements")
+        problems = _set_problems(planned, actual, path, lambda p, a: not value_problems(p, a))
+        return problems + _grown(planned, actual, path, "elements")
     before, after = dict(parts(planned)), dict(parts(actual))
-    found = []
+    problems = []
     for step, value in before.items():
         if step in after:
-            found += value_problems(value, after[step], (*path, step))
+            problems += value_problems(value, after[step], (*path, step))
         else:
-            found.append(Problem(path, f"the element {show(step[1])} has vanished"))
-    found += [Problem(path, f"the element {show(step[1])} has appeared") for step in after if step not in before]
-    return found
+            problems.append(Problem(path, f"the element {show(step[1])} has vanished"))
+    problems += [Problem(path, f"the element {show(step[1])} has appeared") for step in after if step not in before]
+    return problems
 
 
 def _set_problems(planned: Value, actual: Value, path: Path, fits: Callable[[Value, Value], bool]) -> list[Problem]:
@@ -335,9 +335,9 @@ def show(value: Value) -> str:
         return quote(value)
     if cls is bool:
         return "true" if value else "false"
-    found = entries(value)
-    if found or cls is dict:
-        return "{" + ", ".join(f"{k} = {show(v)}" for k, v in sorted(found.items())) + "}"
+    members = entries(value)
+    if members or cls is dict:
+        return "{" + ", ".join(f"{k} = {show(v)}" for k, v in sorted(members.items())) + "}"
     if cls is tuple or cls is List or cls is Set:
         return "[" + ", ".join(map(show, elements(value))) + "]"
     if isinstance(value, int):

@@ -46,12 +46,12 @@ def known(hashes: Iterable[str]) -> tuple[str, ...]:
 def matching(package: Path, hashes: Iterable[str]) -> tuple[str, ...]:
     """Which of the checksums a package has. Those of archives say nothing about a directory. Raises InstallError."""
     wanted = set(hashes)
-    found = set()
+    sums = set()
     if any(h.startswith("h1:") for h in wanted):
-        found.add(content_hash(package))
+        sums.add(content_hash(package))
     if any(h.startswith("zh:") for h in wanted) and package.is_file():
-        found.add(archive_hash(package))
-    return tuple(sorted(found & wanted))
+        sums.add(archive_hash(package))
+    return tuple(sorted(sums & wanted))
 
 
 def _directory(folder: Path) -> str:

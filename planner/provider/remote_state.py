@@ -79,16 +79,16 @@ def _read(config: Value) -> ReadAnswer:
     workspace = config["workspace"] if config["workspace"].__class__ is str else DEFAULT_WORKSPACE
     store = backend.store(workspace)
     state, diagnostics = store.read()
-    found = [_from_diagnostic(d) for d in diagnostics]
+    answers = [_from_diagnostic(d) for d in diagnostics]
     outputs = dict(_entries(config["defaults"]))
     value = {**config, "outputs": outputs}
     if state is None:
-        if not found:
+        if not answers:
             detail = f'There is no state of the workspace "{workspace}": {store.place} does not exist or is empty.'
-            found.append(_problem("Unable to find remote state", detail, "workspace"))
-        return ReadAnswer({**value, "outputs": {}}, diagnostics=tuple(found))
+            answers.append(_problem("Unable to find remote state", detail, "workspace"))
+        return ReadAnswer({**value, "outputs": {}}, diagnostics=tuple(answers))
     outputs.update({name: output.value for name, output in state.outputs.items()})
-    return ReadAnswer(value, diagnostics=tuple(found))
+    return ReadAnswer(value, diagnostics=tuple(answers))
 
 
 def _backend(config: Value) -> tuple[Backend | None, list[AttributeDiagnostic]]:

@@ -92,9 +92,9 @@ class _Reader:
         if self._depth == _DEEPEST:
             raise SettingsError(f"line {self._text.count(chr(10), 0, self._at) + 1}: it is nested too deep")
         self._depth += 1
-        found = self._value()
+        read = self._value()
         self._depth -= 1
-        return found
+        return read
 
     def _value(self) -> Any:
         if self.kind == "{":

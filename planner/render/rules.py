@@ -149,9 +149,9 @@ def costs_text(database: Database) -> str:
 
     from planner.datalog.tools.stats import predicate_statistics
 
-    found = predicate_statistics(database)
-    rows = [(s.name, s.rows, s.rounds or "", f"{s.seconds * 1000:.3f}") for s in found]
-    total = ("total", sum(s.rows for s in found), "", f"{sum(s.seconds for s in found) * 1000:.3f}")
+    statistics = predicate_statistics(database)
+    rows = [(s.name, s.rows, s.rounds or "", f"{s.seconds * 1000:.3f}") for s in statistics]
+    total = ("total", sum(s.rows for s in statistics), "", f"{sum(s.seconds for s in statistics) * 1000:.3f}")
     headers = ("predicate", "tuples", "rounds", "ms")
     aligned = ("left", "right", "right", "right")
     return tabulate([*rows, total], headers=headers, disable_numparse=True, colalign=aligned)

@@ -260,19 +260,19 @@ def read_journal(path: str) -> tuple[Recorded | None, list[Diagnostic]]:
     if not lines.entries:
         return None, []  # the process ended before anything began
     try:
-        found = _recorded(lines, path)
+        recorded = _recorded(lines, path)
     except (KeyError, TypeError, ValueError, AttributeError, MalformedError) as problem:
         detail = f"{path} does not say what a journal says ({problem}). {move}"
         return None, [error("state.journal", "Invalid journal", detail)]
-    if not found.damage:
-        return found, []
-    what = ", ".join(found.damage)
+    if not recorded.damage:
+        return recorded, []
+    what = ", ".join(recorded.damage)
     detail = (
         f"{what[0].upper()}{what[1:]} in {path}, so what was done then may be missing in the state: compare with the "
         f"real objects, and import what is missing. Everything else in the journal counts. It is kept as "
         f"{path}{DAMAGED} when the state is saved."
     )
-    return found, [warning("state.journal_damaged", "The journal is damaged", detail)]
+    return recorded, [warning("state.journal_damaged", "The journal is damaged", detail)]
 
 
 def _recorded(lines: Lines, path: str) -> Recorded:
@@ -335,7 +335,7 @@ def story(path: str, recorded: Recorded) -> list[Diagnostic]:
     )
     if recorded.is_torn:
         detail += " Its last line was cut off while it was written: nothing had gone on from there."
-    found = [warning("state.recovered", "An interrupted operation was recovered", detail)]
+    problems = [warning("state.recovered", "An interrupted operation was recovered", detail)]
     for begun in recorded.in_flight:
         what = f"deposed object {begun.deposed} of {begun.address}" if begun.deposed else begun.address
         if begun.action == "create" and _exists(recorded, begun):
@@ -343,8 +343,8 @@ def story(path: str, recorded: Recorded) -> list[Diagnostic]:
         else:
             came = f"Nobody knows what came of it. {_DOUBTS.get(begun.action, '')}"
         detail = f"The {begun.action} of {what} was under way at {begun.time} when the process ended. {came}"
-        found.append(warning("state.in_flight", "Operation interrupted", detail.rstrip(), address=begun.address))
-    return found
+        problems.append(warning("state.in_flight", "Operation interrupted", detail.rstrip(), address=begun.address))
+    return problems
 
 
 def _exists(recorded: Recorded, begun: Begun) -> bool:

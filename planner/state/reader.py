@@ -232,7 +232,7 @@ class StateReader:
             return {}
         from planner.values.json_codec import from_json
 
-        found = {}
+        states = {}
         for name, output in sorted(as_object(raw, "outputs").items()):
             output = as_object(output, f"outputs.{name}")
             try:
@@ -246,8 +246,8 @@ class StateReader:
                 )
                 continue
             deprecated = as_text(output, "deprecated", f"outputs.{name}") or None
-            found[name] = OutputState(value, type_, output.get("sensitive") is True, deprecated)
-        return found
+            states[name] = OutputState(value, type_, output.get("sensitive") is True, deprecated)
+        return states
 
     def check_results(self, raw: Any) -> list[dict[str, Any]] | None:
         """Kinds that this version does not know are dropped; unknown statuses count as "unknown"."""

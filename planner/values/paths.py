@@ -47,10 +47,10 @@ def parts(value: Value) -> Iterator[tuple[tuple[str, Any], Value]]:
 
 def marked_paths(value: Value) -> list[PathMarks]:
     """The paths at which marks stand, outer before inner, with the marks."""
-    found: list[PathMarks] = []
+    marked: list[PathMarks] = []
     if is_marked_deep(value):
-        _marked(value, (), found)
-    return found
+        _marked(value, (), marked)
+    return marked
 
 
 def _marked(value: Value, path: Path, found: list[PathMarks]) -> None:
@@ -63,9 +63,9 @@ def _marked(value: Value, path: Path, found: list[PathMarks]) -> None:
 
 def unknown_paths(value: Value) -> list[Path]:
     """The paths of the unknown parts."""
-    found: list[Path] = []
-    _unknown(value, (), found)
-    return found
+    paths: list[Path] = []
+    _unknown(value, (), paths)
+    return paths
 
 
 def _unknown(value: Value, path: Path, found: list[Path]) -> None:
@@ -78,8 +78,8 @@ def _unknown(value: Value, path: Path, found: list[Path]) -> None:
 
 def apply_marks(value: Value, marks: Iterable[PathMarks]) -> Value:
     """The value with marks added at paths; a path that leads nowhere is ignored, one into a set marks the whole set."""
-    for path, found in marks:
-        value = _apply(value, path, 0, found)
+    for path, marks_here in marks:
+        value = _apply(value, path, 0, marks_here)
     return value
 
 
@@ -157,8 +157,8 @@ def sensitive_structure(value: Value, mark: Mark = SENSITIVE) -> Any:
 def _structure(value: Value, of: Any) -> Any:
     cls = value.__class__
     if cls is dict or cls is Map:
-        found = {k: of(v) for k, v in sorted((value if cls is dict else value.items).items())}
-        return {k: v for k, v in found.items() if v is not False}
+        structures = {k: of(v) for k, v in sorted((value if cls is dict else value.items).items())}
+        return {k: v for k, v in structures.items() if v is not False}
     if cls is tuple:
         return [of(v) for v in value]
     if cls is List or cls is Set:

@@ -79,17 +79,17 @@ def html(document: dict[str, Any], texts: dict[str, str]) -> str:
 def _picture(document: dict[str, Any]) -> str:
     units = {unit["unit"]: unit for unit in document["units"]}
     edges = sorted(reduction({(a, b) for a, b in document["edges"] if a in units and b in units}, {}))
-    found = layout({name: unit["wave"] for name, unit in units.items()}, edges)
+    picture = layout({name: unit["wave"] for name, unit in units.items()}, edges)
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{found.width:.0f}" height="{found.height:.0f}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{picture.width:.0f}" height="{picture.height:.0f}" role="img" '
         'aria-label="The units and what they wait for">'
     ]
     for a, b in edges:
         lines.append(
-            f'<path data-from="{escape(a)}" data-to="{escape(b)}" d="{_curve(found.boxes[b], found.boxes[a])}"/>'
+            f'<path data-from="{escape(a)}" data-to="{escape(b)}" d="{_curve(picture.boxes[b], picture.boxes[a])}"/>'
         )
     for name, unit in units.items():
-        box = found.boxes[name]
+        box = picture.boxes[name]
         colour = COLOURS.get(unit["outcome"], "#ddd")
         lines.append(
             f'<g data-unit="{escape(name)}"><title>{escape(name)}: {unit["outcome"]}</title>'

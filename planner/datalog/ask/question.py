@@ -63,8 +63,10 @@ def parse_query(program: Program, text: str) -> tuple[Query | None, list[Diagnos
         return None, diagnostics
     body = linked_body(None, literals)
     outer = outer_names(None, body)
-    found = [v for literal in body for v in variables(literal.result if isinstance(literal, Aggregate) else literal)]
-    columns = tuple(dict.fromkeys(v.name for v in found if v.name in outer))
+    mentioned = [
+        v for literal in body for v in variables(literal.result if isinstance(literal, Aggregate) else literal)
+    ]
+    columns = tuple(dict.fromkeys(v.name for v in mentioned if v.name in outer))
     span = Span(source, 0, len(text))
     head = Atom(_HEAD, tuple(Variable(name, 0, 0) for name in columns), 0, 0)
     predicate = Predicate(

@@ -38,7 +38,7 @@ class Behind(Mapping[Row, None]):
         own: dict[Any, int] = {}
         for node, label in self._labels:
             own[node] = own.get(node, 0) | 1 << self._places[label]
-        found: dict[Any, int] = {}
+        reached: dict[Any, int] = {}
         behind: list[int] = []  # of each component, what lies behind it and in it
         for members, targets in zip(graph.members, graph.successors, strict=True):
             bits = 0
@@ -50,9 +50,9 @@ class Behind(Mapping[Row, None]):
             if len(members) > 1:  # a cycle: every member is behind every other
                 bits |= inside
             for node in members:
-                found[node] = bits & ~own.get(node, 0)
+                reached[node] = bits & ~own.get(node, 0)
             behind.append(bits | inside)
-        return found
+        return reached
 
     def _nodes(self) -> dict[Any, int]:
         self.bits(None)

@@ -77,5 +77,5 @@ def namespace() -> dict[str, Any]:
     """The globals of generated code: the functions of functions.py and a few constants."""
     from planner.datalog.front import functions
 
-    found: dict[str, Any] = {n: getattr(functions, n) for n in dir(functions) if n.islower() and n[0] != "_"}
-    return {**found, "chosen": chosen, "E": (), "ONE": (0,), "Fraction": Fraction, "TRUE": TRUE, "FALSE": FALSE}
+    names: dict[str, Any] = {n: getattr(functions, n) for n in dir(functions) if n.islower() and n[0] != "_"}
+    return {**names, "chosen": chosen, "E": (), "ONE": (0,), "Fraction": Fraction, "TRUE": TRUE, "FALSE": FALSE}

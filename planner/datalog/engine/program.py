@@ -50,9 +50,9 @@ class Program:
     def functions(self) -> dict[str, Any]:
         """The compiled functions by name."""
         if self._functions is None:
-            found = namespace()
-            exec(self.code, found)
-            self._functions = found
+            globals_ = namespace()
+            exec(self.code, globals_)
+            self._functions = globals_
         return self._functions
 
     def needed(self, want: Iterable[str]) -> frozenset[int]:

@@ -242,7 +242,7 @@ class Prover:
         of its atoms, assignment, rows by atom)."""
         predicate, row = goal
         component, rank = self._component[predicate], self.database.rank(predicate, row)
-        found = []
+        ways = []
         for rule in self._rules.get(predicate, ()):
             for assignment, rows in self.rule_solutions(rule, row):
                 bound = 0
@@ -255,8 +255,8 @@ class Prover:
                         bound = max(bound, self._bound((literal.predicate, used)))
                 else:
                     body = tuple(rows[id(x)] for x in rule.body if isinstance(x, Atom))
-                    found.append((bound + 1, rule.number, body, assignment, rows))
-        return found
+                    ways.append((bound + 1, rule.number, body, assignment, rows))
+        return ways
 
     def rule_solutions(self, rule: Rule, row: Row) -> Iterator[Solution]:
         """The ways in which a rule derives a row."""
@@ -275,21 +275,21 @@ class Prover:
     def entries(self, rule: Rule, assignment: Assignment, rows: dict[int, Row]) -> tuple[Entry, ...]:
         """The body of a proof: an entry for each literal."""
         outer = outer_names(rule.head, rule.body)
-        found: list[Entry] = []
+        listed: list[Entry] = []
         for literal in rule.body:
             if isinstance(literal, Atom):
-                found.append(self._proofs[literal.predicate, rows[id(literal)]])
+                listed.append(self._proofs[literal.predicate, rows[id(literal)]])
             elif isinstance(literal, Negation):
                 arguments = literal.atom.arguments
                 pattern = tuple(None if isinstance(a, Wildcard) else value_of(a, assignment) for a in arguments)
-                found.append(Absence(literal.atom.predicate, pattern))
+                listed.append(Absence(literal.atom.predicate, pattern))
             elif isinstance(literal, Aggregate):
                 inner = {name: value for name, value in assignment.items() if name in outer}
                 value = value_of(literal.result, assignment)
-                found.append(AggregateValue(rendered(literal, inner), value))
+                listed.append(AggregateValue(rendered(literal, inner), value))
             else:
-                found.append(Condition(rendered(literal, assignment)))
-        return tuple(found)
+                listed.append(Condition(rendered(literal, assignment)))
+        return tuple(listed)
 
 
 def matched_head(rule: Rule, row: Row) -> Assignment | None:

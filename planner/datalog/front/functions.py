@@ -295,8 +295,8 @@ def divide(a: Value, b: Value) -> Number | None:
         return None
     if type(a) is not int or type(b) is not int:
         return quotient(a, b)
-    found = abs(a) // abs(b)
-    return found if (a < 0) == (b < 0) else -found
+    whole = abs(a) // abs(b)
+    return whole if (a < 0) == (b < 0) else -whole
 
 
 def remainder(a: Value, b: Value) -> Number | None:

@@ -254,5 +254,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """ " Did you mean edge?", or nothing."""
     from difflib import get_close_matches  # imported late: only mistakes need it
 
-    found = get_close_matches(name, sorted(set(known)), n=1)
-    return f" Did you mean {found[0]}?" if found else ""
+    close = get_close_matches(name, sorted(set(known)), n=1)
+    return f" Did you mean {close[0]}?" if close else ""

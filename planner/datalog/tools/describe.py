@@ -62,12 +62,12 @@ class PredicateGraph:
 def predicate_graph(program: Program, of: str | None = None) -> PredicateGraph:
     """The dependencies between predicates, sorted; with `of`, of this predicate and all below it. Raises KeyError for
     an unknown one."""
-    found = dependencies(program.predicates.values(), program.rules)
-    wanted = set(found)
+    graph = dependencies(program.predicates.values(), program.rules)
+    wanted = set(graph)
     if of is not None:
         wanted, waiting = {of}, [of]
         while waiting:
-            new = set(found[waiting.pop()]) - wanted
+            new = set(graph[waiting.pop()]) - wanted
             wanted |= new
             waiting += sorted(new)
     levels: dict[str, int] = {}
@@ -77,11 +77,11 @@ def predicate_graph(program: Program, of: str | None = None) -> PredicateGraph:
         below = (
             levels[read] + (dependency.how != "positive")
             for name in stratum.predicates
-            for read, dependency in found[name].items()
+            for read, dependency in graph[name].items()
             if read not in members
         )
         levels.update(dict.fromkeys(stratum.predicates, max(below, default=0)))
         if stratum.is_recursive:
             recursive |= members
-    reads = sorted(Read(a, b, d.how) for a in wanted for b, d in found[a].items())
+    reads = sorted(Read(a, b, d.how) for a in wanted for b, d in graph[a].items())
     return PredicateGraph({n: levels[n] for n in sorted(wanted)}, frozenset(recursive & wanted), tuple(reads))

@@ -351,8 +351,8 @@ def _length_counts(counts: list[int], longest: int) -> list[int]:
         else:
             while needed[level - 1] > 0:
                 level -= 1
-    found = leaves[top]
-    return [found[level] - found[level - 1] for level in range(top, 0, -1)]
+    level_counts = leaves[top]
+    return [level_counts[level] - level_counts[level - 1] for level in range(top, 0, -1)]
 
 
 @cache

@@ -138,9 +138,9 @@ def flatten(values: Value, *, result_type: Type) -> Value:
     if kind(plain) in ("list", "set", "tuple", "object", "map") and not len(plain):
         return mark((), marks)
     out: list[Value] = []
-    found: set[Mark] = set()
-    known = _flatten(values, out, found)
-    return mark(tuple(out) if known else unknown(result_type), frozenset(found))
+    inner_marks: set[Mark] = set()
+    known = _flatten(values, out, inner_marks)
+    return mark(tuple(out) if known else unknown(result_type), frozenset(inner_marks))
 
 
 def _flatten(values: Value, out: list[Value], marks: set[Mark]) -> bool:

@@ -130,9 +130,9 @@ def setproduct(*sequences: Value, result_type: Any) -> Value:
     plain: list[Value] = []
     marks = NO_MARKS
     for each in sequences:
-        value, found = unmark(each)
+        value, own = unmark(each)
         plain.append(value)
-        marks |= found
+        marks |= own
     if not all(_has_length(each) for each in plain):
         return mark(_unknown_product(plain, result_type), marks)
     if prod(len(items(each)) for each in plain) > MOST_COMBINATIONS:

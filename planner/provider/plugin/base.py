@@ -213,10 +213,10 @@ class PluginBase:
         """Raises PluginError when there is no such type."""
         schema = self.schema()
         tables = {"managed": schema.resources, "data": schema.data_sources, "ephemeral": schema.ephemeral}
-        found: ResourceSchema | None = tables[mode].get(type)
-        if found is None:
+        known: ResourceSchema | None = tables[mode].get(type)
+        if known is None:
             raise PluginError(f"It has nothing named {type}.")
-        return found
+        return known
 
     def _block(self, mode: str, type: str) -> BlockSchema:
         """Raises PluginError when there is no such type."""

@@ -303,19 +303,19 @@ def _complete(fields: dict[str, str], chunks: list[bytes]) -> Answer:
 
 def _connect(target: str, seconds: float | None) -> socket.socket:
     if target.startswith("unix:"):
-        found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            found.settimeout(seconds)
-            found.connect(target.removeprefix("unix:"))
+            connected.settimeout(seconds)
+            connected.connect(target.removeprefix("unix:"))
         except BaseException:
-            found.close()
+            connected.close()
             raise
     else:
         host, _, port = target.rpartition(":")
-        found = socket.create_connection((host.strip("[]"), int(port)), timeout=seconds)
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    _limit(found, seconds)
-    return found
+        connected = socket.create_connection((host.strip("[]"), int(port)), timeout=seconds)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    _limit(connected, seconds)
+    return connected
 
 
 def _limit(connected: socket.socket, seconds: float | None) -> None:
@@ -340,9 +340,9 @@ def _secured(plain: socket.socket, certificate: str) -> socket.socket:
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # the comparison below is stricter
     context.set_ciphers("DEFAULT:@SECLEVEL=0")
     context.set_alpn_protocols(["h2"])
-    found = context.wrap_socket(plain, server_hostname="localhost")
+    secured = context.wrap_socket(plain, server_hostname="localhost")
     bare = certificate.rstrip("=")
-    if found.getpeercert(binary_form=True) != b64decode(bare + "=" * (-len(bare) % 4)):
-        found.close()
+    if secured.getpeercert(binary_form=True) != b64decode(bare + "=" * (-len(bare) % 4)):
+        secured.close()
         raise ssl.SSLError("the plugin has another certificate than it said")
-    return found
+    return secured

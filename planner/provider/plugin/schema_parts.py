@@ -93,8 +93,8 @@ def take_apart(version: int, answer: bytes, identities: bytes = b"") -> tuple[Sc
     _search(identities, _IDENTITY_TABLES, spans, len(answer))
     data = answer + identities
     places = {
-        table: {name: (start, end - start, check_sum(data[start:end])) for name, (start, end) in found.items()}
-        for table, found in spans.items()
+        table: {name: (start, end - start, check_sum(data[start:end])) for name, (start, end) in parts.items()}
+        for table, parts in spans.items()
     }
     return SchemaParts(version, head, places, lambda start, size: data[start : start + size]), data
 
