@@ -86,23 +86,13 @@ class ApplyWalk(ApplyWork):
         **{kind: kind for kind in (*sorted(INSTANCE_KINDS), "output", "output_destroy", "resource", "root")},
     }
 
-    def __init__(
-        self,
-        graph: Graph,
-        plan: Plan,
-        config: Config,
-        variables: Mapping[str, RootVariable],
-        schemas: Schemas,
-        options: ApplyOptions,
-        hooks: Hooks,
-    ) -> None:
-        super().__init__(graph, plan, config, variables, schemas, options, hooks)
-        self.changes = {(change.address, change.deposed): change for change in plan.changes}
-        self._opening: dict[str, Instance] = {}
+    _opening: dict[str, Instance]
+    """ephemeral resources that became vertices of their own"""
 
     # ---------------------------------------------------------------- the whole
 
     def apply(self) -> Outcome:
+        self._opening = {}
         self._announce()
         detail = "The apply was interrupted. What was done so far is saved."
         return self._outcome(

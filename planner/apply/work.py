@@ -65,6 +65,7 @@ class ApplyWork(ConfigurationWalk):
     ) -> None:
         self.plan, self.options = plan, options
         self.destroys = plan.mode == "destroy"
+        self.changes = {(change.address, change.deposed): change for change in plan.changes}
         leaving = [] if self.destroys else [c for c in plan.changes if not c.deposed and does(c.action, "removes")]
         objects = RemainingObjects(plan.prior_state, schemas, leaving)
         walk = walk_of("apply", plan.mode)

@@ -63,18 +63,7 @@ class PlanWalk(PlanWork):
         **dict.fromkeys(("orphan", "deposed", "plan_destroy"), "departing"),
     }
 
-    def __init__(
-        self,
-        graph: Graph,
-        config: Config,
-        moves: MoveResults,
-        variables: Mapping[str, RootVariable],
-        schemas: Schemas,
-        options: PlanOptions,
-        hooks: Hooks,
-    ) -> None:
-        super().__init__(graph, config, moves, variables, schemas, options, hooks)
-        self.resources = ResourceVertices(self)
+    resources: ResourceVertices
 
     def take_apart(self) -> None:
         super().take_apart()
@@ -83,6 +72,7 @@ class PlanWalk(PlanWork):
     # ---------------------------------------------------------------- the whole
 
     def plan(self) -> tuple[Plan | None, list[Diagnostic]]:
+        self.resources = ResourceVertices(self)
         interrupted = error("plan.interrupted", "Execution halted", "Planning was interrupted before its end.")
         problems = self.drive("plan", interrupted)
         missing = self.imports.missing()
