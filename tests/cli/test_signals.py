@@ -270,16 +270,16 @@ def test_an_interrupt_that_python_drops_ends_the_wait_for_the_lock(tmp_path: Pat
     assert store.lock("OperationTypeTest") == []
     driver = (
         "import os, signal, sys, weakref\n"
-        "from planner.operations import editing\n"
+        "from planner.operations import state_edit\n"
         "from planner.__main__ import main\n"
-        "real = editing.locked\n"
+        "real = state_edit.locked\n"
         "class Thing: pass\n"
         "def locked(*arguments, **more):\n"
         "    thing = Thing()\n"
         "    watcher = weakref.ref(thing, lambda ref: os.kill(os.getpid(), signal.SIGINT) or sum(range(100000)))\n"
         "    del thing\n"
         "    return real(*arguments, **more)\n"
-        "editing.locked = locked\n"
+        "state_edit.locked = locked\n"
         "sys.exit(main())\n"
     )
     words = [sys.executable, "-c", driver, "state", "rm", "-lock-timeout=50s", "terraform_data.first"]

@@ -21,7 +21,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the lock is not removed."""
-    from planner.operations.editing import force_unlock
+    from planner.operations.force_unlock import force_unlock
 
     if len(arguments.words) != 1:
         raise UsageError("One lock id is needed", "The message of the failed command names it.")

@@ -27,7 +27,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when nothing could be moved."""
-    from planner.operations.editing import state_mv
+    from planner.operations.state_mv import state_mv
     from planner.render.literals import quoted
 
     if len(arguments.words) != 2:

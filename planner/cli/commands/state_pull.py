@@ -15,7 +15,7 @@ FLAGS = VARIABLES
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the state cannot be read."""
-    from planner.operations.editing import state_pull
+    from planner.operations.state_push import state_pull
 
     data, diagnostics = state_pull(state_options(arguments))
     if not has_errors(diagnostics) and data:

@@ -26,7 +26,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the state was refused."""
-    from planner.operations.editing import state_push
+    from planner.operations.state_push import state_push
 
     if len(arguments.words) != 1:
         raise UsageError("One file is needed", 'Write the path of a state file, or "-".')

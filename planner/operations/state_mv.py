@@ -1,0 +1,125 @@
+"""`state mv`: give objects another address, here or in another state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from attrs import evolve
+
+from planner.operations.options import StateOptions
+from planner.operations.state_edit import Entry, edit, entries, parse, rebuilt, unknown
+from planner.state.model import State
+from planner.support.signals import STOP
+from planner.vocabulary.address import Address, ModuleAddress, ResourceAddress
+from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+
+if TYPE_CHECKING:
+    from planner.state.backend import Store
+
+Moved: TypeAlias = tuple[str, str]
+
+
+def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -> tuple[list[Moved], list[Diagnostic]]:
+    """Give objects another address (in another state file with `state_out`); what moved as a whole, from and to."""
+    source, target = parse(old), parse(new)
+    moved: list[Moved] = []
+    if options.state_out:
+        return _move_across(options, source, target, dry_run)
+
+    def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
+        taken, rest = _taken(state, source)
+        renamed, pairs, problems = _renamed(taken, rest, source, target)
+        moved.extend(pairs)
+        return rebuilt(state, rest + renamed), [new for _, new in pairs], problems
+
+    _, problems = edit(options, "state-mv", move, dry_run)
+    return moved, problems
+
+
+def _move_across(
+    options: StateOptions, source: Address, target: Address, dry_run: bool
+) -> tuple[list[Moved], list[Diagnostic]]:
+    """Move objects into another state file: it is written first, so that nothing is lost in between."""
+    from planner.state.backends.local import StateStore
+
+    assert options.state_out is not None
+    store = StateStore(options.state_out)
+    moved: list[Moved] = []
+
+    def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
+        there, problems = store.read()
+        if has_errors(problems):
+            return state, [], problems
+        there = there or State()
+        taken, rest = _taken(state, source)
+        renamed, pairs, problems = _renamed(taken, list(entries(there)), source, target)
+        moved.extend(pairs)
+        if not has_errors(problems) and not dry_run:
+            _, problems = _locked_write(store, options, rebuilt(there, list(entries(there)) + renamed))
+        return rebuilt(state, rest), [new for _, new in pairs], problems
+
+    _, problems = edit(evolve(options, state_out=None), "state-mv", move, dry_run)
+    return moved, problems
+
+
+def _locked_write(store: Store, options: StateOptions, state: State) -> tuple[State, list[Diagnostic]]:
+    if not options.lock:
+        return store.write(state)
+    problems = store.lock("state-mv", options.lock_timeout, stop=STOP)
+    if has_errors(problems):
+        return state, problems
+    written, found = store.write(state)
+    return written, [*problems, *found, *store.unlock()]
+
+
+def _taken(state: State, source: Address) -> tuple[list[Entry], list[Entry]]:
+    """The instances that an address covers, and the others."""
+    taken: list[Entry] = []
+    rest: list[Entry] = []
+    for entry in entries(state):
+        (taken if source.contains(entry[0]) else rest).append(entry)
+    return taken, rest
+
+
+def _renamed(
+    taken: list[Entry], others: list[Entry], source: Address, target: Address
+) -> tuple[list[Entry], list[Moved], list[Diagnostic]]:
+    if not taken:
+        return [], [], [unknown(str(source))]
+    problem = _unfit(taken, source, target)
+    if problem:
+        return [], [], [error("state.move_target", "Invalid target address", f"Cannot move to {target}: {problem}")]
+    occupied = {str(address) for address, _, _ in others}
+    renamed: list[Entry] = []
+    for address, resource, instance in taken:
+        new = _new_address(address, source, target, whole=len(taken) > 1 or address.key is not None)
+        if str(new) in occupied:
+            detail = f"There is already an object at {new} in the state."
+            return [], [], [error("state.move_occupied", "Invalid target address", detail)]
+        renamed.append((new, resource, evolve(instance, key=new.key)))
+    return renamed, [(str(source), str(target))], []
+
+
+def _unfit(taken: list[Entry], source: Address, target: Address) -> str:
+    """Why objects cannot move there, "" when they can."""
+    if isinstance(source, ModuleAddress):
+        return "" if isinstance(target, ModuleAddress) else "a module can only become a module."
+    if not isinstance(target, ResourceAddress):
+        return "a resource can only become a resource."
+    if (source.mode, source.type) != (target.mode, target.type):
+        return f"the type must stay {source.type}."
+    if target.key is not None and len(taken) > 1:
+        return f"{source} has several instances, which need an address without a key."
+    return ""
+
+
+def _new_address(address: ResourceAddress, source: Address, target: Address, whole: bool) -> ResourceAddress:
+    """Where an instance goes. A resource named without a key takes its instances along with their keys."""
+    if isinstance(source, ModuleAddress):
+        assert isinstance(target, ModuleAddress)
+        inner = ModuleAddress(address.module.steps[len(source.steps) :])
+        return evolve(address, module=inner.inside(target))
+    assert isinstance(target, ResourceAddress)
+    if source.key is None and target.key is None and whole:
+        return target.instance(address.key)
+    return target
