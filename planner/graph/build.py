@@ -21,10 +21,14 @@ _SMALL = 5000
 """facts; so few are dealt with in less time than it takes to find out which rules they leave aside"""
 
 
-@cache
 def graph_program(own: Files = ()) -> Program:
     """The rules of rules/inputs, rules/graph and rules/apply, together with the user's own. Raises Failure when a file
     is broken."""
+    return _graph_program(own)
+
+
+@cache
+def _graph_program(own: Files) -> Program:  # without a default: one entry for no rules, given or left out
     program, diagnostics = load("graph", own)
     if program is None:
         raise Failure([d for d in diagnostics if d.is_error])
