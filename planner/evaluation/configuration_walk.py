@@ -232,7 +232,7 @@ def relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
 
 def provider_configurations(graph: Graph) -> dict[str, str]:
     """The provider configuration that each vertex uses."""
-    found: dict[str, str] = dict(sorted(relation(graph, "uses_provider")))  # type: ignore[arg-type]
+    found: dict[str, str] = dict(sorted(relation(graph, "uses_configuration")))  # type: ignore[arg-type]
     if not found:
         for name, node in graph.nodes.items():
             if node.kind in ("resource", "orphan", "deposed", "plan_destroy"):

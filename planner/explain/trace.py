@@ -193,7 +193,7 @@ class Trace:
 
     def _part(self, place: Place, inner: Place) -> None:
         if inner != place:
-            self._facts.add("part", str(place), str(inner), source=self._source(inner))
+            self._facts.add("value_part", str(place), str(inner), source=self._source(inner))
 
     # ---------------------------------------------------------------- what is not known
 
@@ -263,7 +263,7 @@ class Trace:
                     for inner, _ in self.value(place.at((*place.path, *path, step))):
                         self._part(place, inner)
         else:
-            self._facts.add("named", text, source=self._source(place))
+            self._facts.add("named_value", text, source=self._source(place))
             self._mentions(place, unknown=False, before=self._was.get(text), after=value)
 
     def _changed_object(self, place: Place, value: Value) -> None:
@@ -292,7 +292,7 @@ class Trace:
             if drift is not None and drift.after.__class__ is not Null:
                 old, new = _at(drift.before, place.path), _at(drift.after, place.path)
                 if old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0]):
-                    self._facts.add("drifted", text, change.address, source=StateEntry(change.address))
+                    self._facts.add("drifted_value", text, change.address, source=StateEntry(change.address))
 
     def _is_recorded(self, place: Place) -> bool:
         """Whether a root output has another value than the one that the state has of it."""

@@ -25,9 +25,9 @@ def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: S
         address = add_instance(facts, change.module, change.mode, change.type, change.name, change.key, source)
         facts.add("provider_of_change", address, change.provider, source=source)
         if change.deposed:
-            facts.add("planned_deposed", address, change.deposed, change.action, source=StateEntry(change.address))
+            facts.add("deposed", address, change.deposed, change.action, source=StateEntry(change.address))
             continue
-        facts.add("planned", address, change.action, source=source)
+        facts.add("action", address, change.action, source=source)
         if change.action != "no-op" and change.before.__class__ is not Null:
             resource = state.resources.get(change.resource_address)
             instance = resource.instances.get(change.key) if resource else None

@@ -100,7 +100,7 @@ def _module_call(facts: FactBuilder, config: Config, module: ModuleConfig, addre
     if call is None or caller is None:
         return
     parent = ".".join(f"module.{name}" for name in module.path[:-1])
-    facts.add("module_call", address, parent, source=call.span)
+    facts.add("child_module", address, parent, source=call.span)
     _references(facts, "reference", address, parent, mentions.of_call(call), caller)
     for name in module.variables:
         attribute = call.inputs.get(name)
@@ -112,7 +112,7 @@ def _module_call(facts: FactBuilder, config: Config, module: ModuleConfig, addre
 def _variables(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
     for name, variable in module.variables.items():
         object = intern(join(address, f"var.{name}"))
-        facts.add("variable", object, address, name, source=variable.span)
+        facts.add("input_variable", object, address, name, source=variable.span)
         if variable.validations:
             facts.add("validated", object, source=variable.validations[0].span)
             found = mentions.in_rules(variable.validations, "validation")
@@ -129,14 +129,14 @@ def _locals(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
 def _outputs(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
     for name, output in module.outputs.items():
         object = intern(join(address, f"output.{name}"))
-        facts.add("output", object, address, name, source=output.span)
+        facts.add("output_value", object, address, name, source=output.span)
         _references(facts, "reference", object, address, mentions.of_output(output), module)
 
 
 def _resources(facts: FactBuilder, module: ModuleConfig, address: str, schemas: SchemaLookup) -> None:
     for key, resource in module.resources.items():
         object = intern(join(address, key))
-        facts.add("resource", object, address, resource.mode, source=resource.span)
+        facts.add("resource", object, address, resource.mode, resource.type, source=resource.span)
         schema = schemas.resource_schema(module.provider_source(resource.provider_name), resource.mode, resource.type)
         found = mentions.of_resource(resource, schema, schemas.provisioner_schema)
         _references(facts, "reference", object, address, found, module)

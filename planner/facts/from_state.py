@@ -46,7 +46,7 @@ def from_state(facts: FactBuilder, state: State) -> None:
                 if instance.current.create_before_destroy:
                     add("state_create_before_destroy", address, source=entry)
             for deposed in instance.deposed:
-                add("deposed", address, deposed, source=entry)
+                add("state_deposed", address, deposed, source=entry)
         if resource.module:
             add("state_module", module_path(resource.module), source=StateEntry(resource.address))
         _implied_provider(facts, resource.provider, resource.address)

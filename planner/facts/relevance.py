@@ -98,7 +98,7 @@ class RelevanceFacts:
             config = self.config.root.descendant(site.module.path)
             for name in sorted(config.outputs if config else ()):
                 output = Site(site.module, "output", name)
-                add("says", text, "", str(output), source=self._declaration(output))
+                add("mentions_place", text, "", str(output), source=self._declaration(output))
                 self._place(str(output), output, "")
             return
         module = site.module.parent if site.kind == "var" else site.module
@@ -106,7 +106,7 @@ class RelevanceFacts:
             place = self._meant(mention.ref, module, site)
             if place is not None:
                 source = Span(mention.source, mention.start, mention.end) if self.with_sources else None
-                add("says", text, mention.argument, place, source=source)
+                add("mentions_place", text, mention.argument, place, source=source)
 
     def _meant(self, ref: Ref, module: ModuleAddress, inside: Site) -> str | None:
         """The place that a reference in a module instance means; None for what rests on nothing."""

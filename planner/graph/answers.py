@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from planner.model.graph import Node
     from planner.syntax.node_sets import NodeSet
 
-DRAWN = ("node", "edge", "instance", "instance_node", "deposed_node")
+DRAWN = ("vertex", "edge", "instance", "instance_node", "deposed_node")
 """the relations that pictures need"""
-ABOUT = ("node", "edge", "instance_node", "deposed_node", "action")
+ABOUT = ("vertex", "edge", "instance_node", "deposed_node", "operation")
 """the relations that say what vertices are about"""
 
 Actions: TypeAlias = dict[tuple[str, str], list[tuple[str, str]]]
@@ -104,10 +104,10 @@ def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Acti
     """
     from planner.graph.verbs import blast
 
-    own: dict[str, str] = dict(database["action"])
+    own: dict[str, str] = dict(database["operation"])
     instances: dict[str, str] = dict(database["instance_node"])
     keys: dict[str, str] = dict(database["deposed_node"])
-    resources = {name: object for name, kind, _, object in database["node"] if kind == "resource"}
+    resources = {name: object for name, kind, _, object in database["vertex"] if kind == "resource"}
     is_planning = not own.keys() & waiting.nodes
     rows: list[tuple[Any, ...]] = []
     for node, depth in sorted(blast(waiting, starts).items(), key=lambda item: (item[1], item[0])):
@@ -138,7 +138,7 @@ def picture_of_rows(database: Database, columns: tuple[str, ...], rows: list[tup
     edges. Raises Failure for anything else."""
     if not rows:
         return Picture({}, [])
-    nodes = {row[0] for row in database["node"]}
+    nodes = {row[0] for row in database["vertex"]}
     vertices = [n for n in range(len(columns)) if all(row[n] in nodes for row in rows)]
     if not 1 <= len(vertices) <= 2:
         detail = "A picture needs an answer with one column of vertices, or two whose rows are the edges."

@@ -13,7 +13,7 @@ _NAMED = {"root_variable", "variable_reference", "module_variable", "local", "ou
 """kinds whose object is told by its bare name"""
 
 WANTED = (
-    "node",
+    "vertex",
     "edge",
     "reduced_edge",
     "in_cycle",
@@ -32,7 +32,7 @@ WANTED = (
     "mentions_itself",
     "instance",
     "needs_no_configuration",
-    "uses_provider",
+    "uses_configuration",
     "new_deposed",
     "given_up",
     "calls_nothing",
@@ -58,7 +58,7 @@ def read_nodes(database: Database) -> dict[str, Node]:
     instance_of: dict[str, str] = {row[0]: row[1] for row in database["instance_node"]}
     deposed: dict[str, str] = {row[0]: row[1] for row in database["deposed_node"]}
     nodes: dict[str, Node] = {}
-    for name, kind, module, object in sorted(database["node"], key=_NAME):
+    for name, kind, module, object in sorted(database["vertex"], key=_NAME):
         if name in instance_of:
             instance = instance_of[name]
             nodes[name] = Node(name, kind, places[instance], instance, deposed.get(name, ""))

@@ -31,7 +31,7 @@ class Waiting:
     @classmethod
     def of(cls, database: Mapping[str, Collection[Any]]) -> Waiting:
         """From the relations `node` and `edge`."""
-        return cls((row[0] for row in database["node"]), database["edge"])
+        return cls((row[0] for row in database["vertex"]), database["edge"])
 
     @property
     def dependencies(self) -> Adjacency:

@@ -206,7 +206,7 @@ def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
 
     facts = FactBuilder()
     for action, deposed in actions:
-        facts.add("planned_deposed" if deposed else "planned", "any", *["any"] * deposed, action)
+        facts.add("deposed" if deposed else "action", "any", *["any"] * deposed, action)
     return bool(evaluate(graph_program(), facts.build(), ["reorders"])["reorders"])
 
 

@@ -147,7 +147,7 @@ def _parsed(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
 
 def _is_about_changes(predicate: Predicate) -> bool:
     """Whether a relation of ours is one of planned changes or of applying them, which only a plan can tell."""
-    return predicate.span.filename.startswith(("apply/", "inputs/changes"))
+    return predicate.span.filename.startswith(("apply/", "inputs/changes", "shared/action.", "shared/deposed."))
 
 
 def _reads(program: Program, predicates: frozenset[str], is_wanted: Callable[[Predicate], bool]) -> bool:
@@ -208,12 +208,12 @@ def _actions(made: Made[Unstored]) -> Actions:
     built = facts.build()
     objects = {row[0]: row[1] for row in built.relation("instance")}
     found: Actions = {}
-    for instance, action in built.sorted("planned"):
+    for instance, action in built.sorted("action"):
         for about in (objects[instance], instance):
             # a resource without keys has the name of its only instance
             if (instance, action) not in found.setdefault((about, ""), []):
                 found[about, ""].append((instance, action))
-    for instance, key, action in built.sorted("planned_deposed"):
+    for instance, key, action in built.sorted("deposed"):
         found.setdefault((instance, key), []).append((instance, action))
     return found
 
@@ -228,13 +228,13 @@ def _answer(program: Program, facts: FactBase, parsed: Query, draw: bool) -> tup
     from planner.datalog.front.values import decode
     from planner.graph.meant import meant_query
 
-    want = {"node", *parsed.predicates} - {CLOSURE}
+    want = {"vertex", *parsed.predicates} - {CLOSURE}
     if draw:
         want.update(DRAWN)
     if CLOSURE in parsed.predicates:
         want.add("edge")
     database = evaluate(program, facts, want)
-    nodes = {row[0] for row in database["node"]}
+    nodes = {row[0] for row in database["vertex"]}
     parsed, problems = meant_query(nodes, program.predicates, parsed)
     if CLOSURE in parsed.predicates:
         database = database.narrowed(CLOSURE, _closure(database, parsed))
@@ -335,7 +335,7 @@ def _ask_graph(
     def work() -> tuple[Answers, list[Diagnostic]]:
         from planner.datalog.engine.evaluate import evaluate
 
-        want = {"node", "edge", *(DRAWN if asked.draw else ()), *(ABOUT if is_blast else ())}
+        want = {"vertex", "edge", *(DRAWN if asked.draw else ()), *(ABOUT if is_blast else ())}
         return search(evaluate(program, facts, want), expression, actions, asked.limit, asked.draw)
 
     answers, found = _limited(work, asked)

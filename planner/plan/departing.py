@@ -145,7 +145,7 @@ def _why_orphaned(walk: PlanWork, it: Instance, facts: Facts) -> None:
     kind = "none" if it.key is None else "number" if isinstance(it.key, int) else "string"
     facts["key_kind"] = (kind,)
     if it.decl is not None:
-        facts["configured"] = ()
+        facts["resource_declared"] = ()
         facts["repetition"] = (repetition_argument(it.decl),)
         if it.module is None:
             facts["module_undeclared"] = ()

@@ -18,6 +18,8 @@ Files = tuple[tuple[str, str], ...]
 _CLASSES = ("shared/action_classes",)
 _DECISION = (
     *_CLASSES,
+    "shared/action",
+    "shared/decided",
     "plan/object",
     "plan/actions",
     "plan/reasons",
@@ -29,15 +31,23 @@ _DECISION = (
     "plan/undecided",
     "plan/again",
 )
+_PLANNED = ("shared/action", "shared/deposed", "shared/resource")
 _MOVES = ("plan/implied_moves", "plan/moves", "plan/move_errors")
 FILES: dict[str, tuple[str, ...]] = {
-    "graph": (*_CLASSES, "shared/edges", "shared/order", "inputs/*", "graph/*", "apply/*"),
+    "graph": (*_CLASSES, *_PLANNED, "shared/edges", "shared/order", "inputs/*", "graph/*", "apply/*"),
     "decisions": _DECISION,
     "moves": _MOVES,
     "causes": (*_DECISION, "plan/values", "plan/unknowns", "plan/causes"),
-    "policy": (*_CLASSES, "shared/edges", "shared/verdicts", "policy/*"),
+    "policy": (*_CLASSES, *_PLANNED, "shared/decided", "shared/edges", "shared/verdicts", "policy/*"),
     "batch": ("shared/edges", "shared/order", "shared/verdicts", "batch/*"),
-    "limits": ("inputs/command", "inputs/config", "graph/instances", "graph/own_references", "plan/move_limits"),
+    "limits": (
+        "shared/resource",
+        "inputs/command",
+        "inputs/config",
+        "graph/instances",
+        "graph/own_references",
+        "plan/move_limits",
+    ),
     "moving": ("inputs/command", "graph/instances", *_MOVES, "plan/move_limits"),
     "removals": ("inputs/state", "graph/removals"),
     "relevance": ("plan/relevant", "plan/unknown_causes"),
@@ -70,7 +80,7 @@ def load(
 ) -> tuple[Program | None, list[Diagnostic]]:
     """A program of the product together with other files (see load_program)."""
     core = files_of(program)
-    return load_program([*core, *more], [name for name, _ in core], made)
+    return load_program([*core, *more], [name for name, _ in core], made, every_file)
 
 
 @cache

@@ -148,13 +148,13 @@ PROVIDER = 'provider["terraform.io/builtin/terraform"]'
         ('N = count : { edge(_, "terraform_data.a") }', [2]),
         ('edge("terraform_data.a", _)', [()]),
         ("edge(X, X)", []),
-        ('node(N, "resource", M, _), N = count : { node(_, _, M, _) }', []),
-        ('resource(R, "module.net", Mode), contains(R, "sub")', [("module.net.terraform_data.subnet", "managed")]),
+        ('vertex(N, "resource", M, _), N = count : { vertex(_, _, M, _) }', []),
+        ('resource(R, "module.net", Mode, _), contains(R, "sub")', [("module.net.terraform_data.subnet", "managed")]),
         (f'waits_for("{VPC}", "var.prefix")', [()]),
         ('waits_for("var.prefix", X)', []),
         ('waits_for(X, "terraform_data.b"), matches(X, "net[.]output")', ["module.net.output.id (expand)"]),
         (
-            'waits_for(X, Y), node(X, "root", _, _), node(Y, "root_variable", _, _)',
+            'waits_for(X, Y), vertex(X, "root", _, _), vertex(Y, "root_variable", _, _)',
             [("root", "var.password"), ("root", "var.prefix")],
         ),
         ('reference("terraform_data.b", "terraform_data.a", P)', ["input", "triggers_replace"]),
@@ -166,18 +166,18 @@ def test_questions_about_a_configuration(ask: Ask, text: str, rows: list[Any]) -
 
 
 def test_a_question_about_configuration_state_and_plan(ask: Ask) -> None:
-    text = 'planned(I, "delete-then-create"), state_depends_on(I, R), reference("terraform_data.b", _, P), in_state(I)'
+    text = 'action(I, "delete-then-create"), state_depends_on(I, R), reference("terraform_data.b", _, P), in_state(I)'
     replaced = [
         (f"terraform_data.b[{n}]", "terraform_data.a", p) for n in (0, 1) for p in ("input", "triggers_replace")
     ]
     assert ask(text) == replaced
     assert ask(text, "-plan=saved.plan") == replaced
     deleted = ask(
-        'action(X, "delete"), edge(X, Y), action(Y, "delete"), starts_with(X, "module.net")', "-plan=saved.plan"
+        'operation(X, "delete"), edge(X, Y), operation(Y, "delete"), starts_with(X, "module.net")', "-plan=saved.plan"
     )
     subnets = [f'module.net.terraform_data.subnet["{key}"] (destroy)' for key in "xy"]
     assert deleted == [("module.net.terraform_data.vpc (destroy)", subnet) for subnet in subnets]
-    assert ask('edge("module.net.terraform_data.vpc", X), action(X, "delete")', "-plan=saved.plan") == subnets
+    assert ask('edge("module.net.terraform_data.vpc", X), operation(X, "delete")', "-plan=saved.plan") == subnets
 
 
 def test_the_kind_of_graph(ask: Ask) -> None:
@@ -187,8 +187,8 @@ def test_the_kind_of_graph(ask: Ask) -> None:
     assert ask("walk(X)", "-type=apply") == ["apply"]
     assert ask("walk(X)", "-plan=saved.plan") == ["apply"]
     assert ask("walk(X)", "-plan=saved.plan", "-type=plan") == ["plan"]
-    assert ask('action(X, "delete")', "-destroy", where="full") == []
-    assert ask('planned("terraform_data.a", X)', "-destroy") == ["delete"]
+    assert ask('operation(X, "delete")', "-destroy", where="full") == []
+    assert ask('action("terraform_data.a", X)', "-destroy") == ["delete"]
 
 
 def test_a_state_alone(ask: Ask, say: Any, folder: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_state_alone(ask: Ask, say: Any, folder: Path) -> None:
         ]
         assert ask('state_depends_on("terraform_data.b[0]", R)', *words, where=where) == ["terraform_data.a"]
     orphan = "module.net.terraform_data.vpc (orphan)"
-    assert ask('node(X, _, _, _), contains(X, "vpc")', where="alone") == [orphan]
+    assert ask('vertex(X, _, _, _), contains(X, "vpc")', where="alone") == [orphan]
     assert ask("blast", "module.net.terraform_data.vpc", where="alone")[0][3] == "delete"
     for text, summary in (
         ("edge(X, Y)", "Not a relation of a state"),
@@ -294,7 +294,7 @@ def test_json_keeps_types(ask: Ask) -> None:
         (("terraform_data.*",), [(B, A)]),
         (('edge("terraform_data.b", X), ends_with(X, "(expand)")',), []),
         (("edge(X, Y), starts_with(X, \"terraform\"), starts_with(Y, \"terraform\")",), [(B, A)]),
-        (("node(X, \"resource\", \"\", O)",), [(B, A)]),
+        (("vertex(X, \"resource\", \"\", O)",), [(B, A)]),
         (("somepath", "terraform_data.b", "terraform_data.a"), [(B, A)]),
         (("edge(X, X)",), []),
     ],
@@ -411,7 +411,7 @@ def test_the_help_names_relations_that_exist() -> None:
 
     predicates = graph_program().predicates
     named = {name: text for name, text in re.findall(r"([a-z_]+)\(([^()]*)\)", HELP) if name not in VERBS}
-    assert {"edge", "waits_for", "planned", "action", "in_state"} <= named.keys()
+    assert {"edge", "waits_for", "operation", "action", "in_state"} <= named.keys()
     for name, columns in named.items():
         assert name in predicates, name
         assert "..." in columns or len(columns.split(",")) == predicates[name].arity, name

@@ -15,14 +15,14 @@ MINE = """/// deny(code, address, message): the plan is refused.
 .decl deny(code: word, address: address, message: text)
 .output deny
 @name("no_data") @reason("{O} reads something")
-deny("D1", O, "no data sources") :- resource(O, _, "data").
+deny("D1", O, "no data sources") :- resource(O, _, "data", _).
 """
 DENIED = """.case "data"
-resource("data.a.b", "", "data").
+resource("data.a.b", "", "data", "a").
 .want deny("D1", "data.a.b", "no data sources").
 """
 ALLOWED = """.case "managed"
-resource("a.b", "", "managed").
+resource("a.b", "", "managed", "a").
 .want none deny.
 """
 
@@ -177,7 +177,7 @@ def test_check_says_that_all_is_right(planner, here):
 
 
 def test_check_shows_every_mistake_with_a_caret(planner, here):
-    text = MINE + 'deny("D2", O, "x") :- resorce(O, _, _).\n\tedge(A, B) :- resource(A, B, _), A = "b\n'
+    text = MINE + 'deny("D2", O, "x") :- resorce(O, _, _).\n\tedge(A, B) :- resource(A, B, _, _), A = "b\n'
     write(here, mine__dl=text)
     ran = planner("rules", "check", "mine.dl")
     assert ran.code == 1 and ran.out == ""
@@ -187,35 +187,35 @@ def test_check_shows_every_mistake_with_a_caret(planner, here):
         "  |                       ^^^^^^^^^^^^^^^^\n"
         "  There is no predicate resorce. Did you mean resource? Declare it with .decl.\n"
         "\n"
-        "mine.dl:7:39: error: Unfinished string [rules.syntax]\n"
-        '  | \tedge(A, B) :- resource(A, B, _), A = "b\n'
-        "  | \t                                     ^\n"
+        "mine.dl:7:42: error: Unfinished string [rules.syntax]\n"
+        '  | \tedge(A, B) :- resource(A, B, _, _), A = "b\n'
+        "  | \t                                        ^\n"
         "  A string ends with a double quote on the line it begins on. Write a line break as \\n.\n"
         "\n"
     )
 
 
 def test_check_shows_warnings_and_goes_on(planner, here):
-    write(here, mine__dl=MINE + 'deny("D2", O, "x") :- resource(O, M, _).\n')
+    write(here, mine__dl=MINE + 'deny("D2", O, "x") :- resource(O, M, _, _).\n')
     ran = planner("rules", "check", ".")
     assert ran.code == 0 and "mine.dl:6:35: warning: Variable used once [rules.single_use]\n" in ran.out
 
 
 def test_check_json(planner, here):
-    write(here, mine__dl="edge(A, B) :- resource(A, B, _).\n")
+    write(here, mine__dl="edge(A, B) :- resource(A, B, _, _).\n")
     ran = planner("rules", "check", "-json")
     document = json.loads(ran.out)
     assert ran.code == 1 and not document["valid"] and document["error_count"] == 1
     (diagnostic,) = document["diagnostics"]
     assert diagnostic["code"] == "rules.core_predicate"
     assert diagnostic["range"]["start"] == {"line": 1, "column": 1, "byte": 0}
-    assert diagnostic["snippet"]["code"] == "edge(A, B) :- resource(A, B, _)."
+    assert diagnostic["snippet"]["code"] == "edge(A, B) :- resource(A, B, _, _)."
 
 
 def test_files_of_a_folder_belong_together_and_those_of_hidden_folders_do_not(planner, here):
     (here / "sub").mkdir()
     (here / ".hidden").mkdir()
-    write(here, a__dl='deny("D2", O, "x") :- output(O, _, _).\n')
+    write(here, a__dl='deny("D2", O, "x") :- output_value(O, _, _).\n')
     write(here / "sub", b__dl=MINE)
     write(here / ".hidden", c__dl="broken")
     assert "2 files are right" in planner("rules", "check").out
@@ -226,7 +226,7 @@ def test_files_of_a_folder_belong_together_and_those_of_hidden_folders_do_not(pl
 
 def test_a_file_called_like_one_of_the_product_is_no_part_of_it(planner, here):
     (here / "graph").mkdir()
-    write(here / "graph", closing__dl="edge(A, B) :- resource(A, B, _).\n")
+    write(here / "graph", closing__dl="edge(A, B) :- resource(A, B, _, _).\n")
     ran = planner("rules", "check", "graph/closing.dl")
     assert ran.code == 1 and "./graph/closing.dl:1:1: error: " in ran.err and "belongs to the product" in ran.err
 
@@ -281,7 +281,7 @@ def test_cases(planner, here):
 
 
 def test_a_case_that_fails(planner, here):
-    write(here, mine__dl=MINE, mine__case=DENIED + ALLOWED.replace('"managed")', '"data")'))
+    write(here, mine__dl=MINE, mine__case=DENIED + ALLOWED.replace('"managed", "a")', '"data", "a")'))
     ran = planner("rules", "test")
     assert ran.code == 1
     assert ran.out == (
@@ -321,7 +321,7 @@ def test_a_denial_needs_its_twin(planner, here, cases, summary):
     ran = planner("rules", "test")
     assert ran.code == 1 and "1 passed, 0 failed" in ran.out
     assert f"mine.dl:5:1: error: {summary} [rules.untested]\n" in ran.err
-    assert 'deny("D1", O, "no data sources") :- resource(O, _, "data").\n  | ^^^^' in ran.err
+    assert 'deny("D1", O, "no data sources") :- resource(O, _, "data", _).\n  | ^^^^' in ran.err
     document = json.loads(planner("rules", "test", "-json").out)
     assert not document["passed"] and document["diagnostics"][0]["code"] == "rules.untested"
 
@@ -336,14 +336,14 @@ def test_the_twin_stands_in_the_same_file(planner, here):
 def test_cases_are_about_their_namesake_and_what_it_reads(planner, here):
     """Two files that deny would disturb each other's cases; a helper in a third file is needed by one."""
     other = MINE.split("@name")[1].replace("no_data", "no_outputs").replace("D1", "D2")
-    other = "@name" + other.replace('resource(O, _, "data")', "plain_output(O)")
-    helper = "/// plain_output(o): o.\n.decl plain_output(o: object)\nplain_output(O) :- output(O, _, _).\n"
+    other = "@name" + other.replace('resource(O, _, "data", _)', "plain_output(O)")
+    helper = "/// plain_output(o): o.\n.decl plain_output(o: object)\nplain_output(O) :- output_value(O, _, _).\n"
     write(
         here,
         mine__dl=MINE,
-        mine__case=(DENIED + ALLOWED).replace('resource("', 'output("output.o", "", "o"). resource("'),
+        mine__case=(DENIED + ALLOWED).replace('resource("', 'output_value("output.o", "", "o"). resource("'),
         other__dl=other,
-        other__case='.case "d"\nresource("data.a.b", "", "data"). output("output.o", "", "o").\n'
+        other__case='.case "d"\nresource("data.a.b", "", "data", "a"). output_value("output.o", "", "o").\n'
         '.want deny("D2", "output.o", "no data sources").\n.case "n"\n.want none deny.\n',
         helper__dl=helper,
     )
@@ -401,7 +401,7 @@ def test_rules_without_cases(planner, here):
     write(here, mine__dl=MINE.replace("deny", "refuse"))
     ran = planner("rules", "test")
     assert ran.code == 1 and "There are no cases" in ran.err
-    write(here, mine__case='resource("a.b", "", "data").\n')
+    write(here, mine__case='resource("a.b", "", "data", "a").\n')
     ran = planner("rules", "test")
     assert ran.code == 1 and "No case in mine.case" in ran.err
 

@@ -19,7 +19,7 @@ order_before("terraform_data.a", "module.m").
 .decl team(object: object, name: text)
 team("terraform_data.a", "net").
 @reason("{N} is somebody's")
-advice("owned", O, M) :- team(O, N), resource(O, _, _), M = O ++ " belongs to " ++ N.
+advice("owned", O, M) :- team(O, N), resource(O, _, _, _), M = O ++ " belongs to " ++ N.
 """
 
 
@@ -87,7 +87,7 @@ def test_a_cycle_through_a_rule_is_found_at_plan_time(project, planner):
 
 
 def test_cut_knows_a_cycle_that_a_rule_makes_only_when_applying(project, planner):
-    more = 'order_before("terraform_data.a", "terraform_data.b") :- planned(_, "create").\n'
+    more = 'order_before("terraform_data.a", "terraform_data.b") :- action(_, "create").\n'
     (project / ".planner" / "rules" / "back.dl").write_text(more)
     assert planner("cut").out.startswith("Cycle: terraform_data.a, terraform_data.b\n")
 
@@ -98,8 +98,8 @@ def test_cut_knows_a_cycle_that_a_rule_makes_only_when_applying(project, planner
         ('order_before("terraform_data.bx", "terraform_data.a").', 'Did you mean "terraform_data.b"?'),
         ('order_before("terraform_data.a").', "order_before"),
         ('edge("a", "b").', "Rule for a predicate of the product"),
-        ("nosuch(X) :- resource(X, _, _).", "nosuch"),
-        ("order_before(X, Y) :- resource(X, _, _).", "Y"),
+        ("nosuch(X) :- resource(X, _, _, _).", "nosuch"),
+        ("order_before(X, Y) :- resource(X, _, _, _).", "Y"),
         ("order_before(", "rules/bad.dl"),
     ],
 )

@@ -87,7 +87,7 @@ def test_resources_that_the_walk_need_not_ask_about(seed: int) -> None:
         facts.add("kept", node)
         for depth in range(len(config.module.steps)):
             steps = config.module.steps
-            facts.add("module_call", str(ModuleAddress(steps[: depth + 1])), str(ModuleAddress(steps[:depth])))
+            facts.add("child_module", str(ModuleAddress(steps[: depth + 1])), str(ModuleAddress(steps[:depth])))
     asked = {row[0] for row in evaluate(graph_program(), facts.build(), ["named_in_part"])["named_in_part"]}
     for one in instances:
         if f"{one.config} (expand)" not in asked:

@@ -13,7 +13,7 @@ USAGE = "[options] 'QUESTION' [WORDS...]"
 HELP = """Answers a question about the units of a fleet; where it asks about plans, they are made first:
   planner batch query 'edge(U, "network")'
   planner batch query 'change(U, Address, "delete")'
-  planner batch query 'planned(U, A, "input.name", N), U != "app"'
+  planner batch query 'unit_planned(U, A, "input.name", N), U != "app"'
 
 The relations that questions need most:
   unit(U, Folder), tag(U, Tag), group(U, Group), wave(U, Number)

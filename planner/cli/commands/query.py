@@ -14,7 +14,7 @@ USAGE = "[options] 'QUESTION' | VERB NODES..."
 HELP = """Answers a question about the relations that the rules derive. Words that begin with a capital letter are
 variables, _ is anything, and an address in a column of vertices is the vertex that it means:
   planner query 'edge(X, "terraform_data.a")'
-  planner query 'action(X, "delete"), edge(X, Y), not action(Y, _)'
+  planner query 'operation(X, "delete"), edge(X, Y), not operation(Y, _)'
   planner query 'edge(_, X), N = count : { edge(_, X) }, N > 10'
 
 Verbs ask about the graph:
@@ -33,20 +33,23 @@ NODES are an address, a vertex as "planner graph" names it, a pattern with * and
 The relations that questions need most:
   edge(A, B)                     vertex A waits for vertex B directly
   waits_for(A, B)                directly or through others
-  node(N, Kind, Module, Object)  the vertices
-  resource(R, Module, Mode)      a resource block (also: variable, local,
-                                 output, module_call)
+  vertex(N, Kind, Module, Object)
+                                 the vertices
+  resource(R, Module, Mode, Type)
+                                 a resource block (also: input_variable, local,
+                                 output_value, child_module)
   reference(R, Target, Path)     R mentions Target in its configuration
   requires_provider(R, Module, Provider, Alias)
-  in_state(I), deposed(I, Key)   the state has an object of instance I
+  in_state(I), state_deposed(I, Key)
+                                 the state has an object of instance I
   instance(I, R, ...)            instance I belongs to resource R
   state_depends_on(I, R)         by the state, I was created after R
   state_provider(I, P)           the provider configuration in the state
-  planned(I, Action)             what the plan does to instance I
-  action(N, Action)              what vertex N does when the plan is applied
+  action(I, Action)              what the plan does to instance I
+  operation(N, Action)           what vertex N does when the plan is applied
   instance_node(N, I)            vertex N is about instance I
 
-A question about planned or action makes a plan, or reads the one of -plan. All
+A question about action or operation makes a plan, or reads the one of -plan. All
 relations and their columns are documented in the rules: planner rules doc."""
 KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
 FLAGS = (
