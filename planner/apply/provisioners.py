@@ -199,10 +199,10 @@ def _end(process: Popen[bytes]) -> None:
 
 
 def _ending(status: int) -> str:
-    if status > 0:
-        return f"ended with exit status {status}"
     import signal
 
+    if status > 0:
+        return f"ended with exit status {status}"
     return f"was ended by {signal.Signals(-status).name}"
 
 

@@ -148,6 +148,9 @@ class Batch:
     def _make_surveys(self, requests: list[Request]) -> list[Survey]:
         if not requests:
             return []
+        return self._survey_missing(requests)
+
+    def _survey_missing(self, requests: list[Request]) -> list[Survey]:
         from planner.batch.worker import survey_units
 
         folders = [self.fleet.units[r.unit].folder for r in requests]

@@ -12,6 +12,10 @@ def described(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
     """Diagnostics in the shape of `validate -json`, each once."""
     if not problems:
         return ()
+    return _each_once(problems)
+
+
+def _each_once(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
     from planner.render.diagnostics_json import diagnostic_json
 
     documents: list[dict[str, Any]] = []

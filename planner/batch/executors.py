@@ -18,17 +18,25 @@ def open_executor(text: str, workers: int, is_small: bool = False) -> Workplace:
     if text == "" and is_small:
         return Few(workers)
     if text in ("", "processes"):
-        from planner.batch.processes import Processes
-
-        return Processes(workers)
+        return _processes(workers)
     if text == "inline":
         return Inline()
     if text.startswith("dask://"):
-        from planner.batch.cluster import open_cluster
-
-        return open_cluster(text.removeprefix("dask://"))
+        return _cluster(text.removeprefix("dask://"))
     detail = f'"{text}" is none of: processes, inline, dask://HOST:PORT.'
     raise Failure(error("batch.executor", "Unknown executor", detail))
+
+
+def _processes(workers: int) -> Workplace:
+    from planner.batch.processes import Processes
+
+    return Processes(workers)
+
+
+def _cluster(address: str) -> Workplace:
+    from planner.batch.cluster import open_cluster
+
+    return open_cluster(address)
 
 
 class Inline(Workplace):
@@ -56,9 +64,7 @@ class Few(Workplace):
             self.left -= 1
             return self.here.submit(fn, *args, **kwargs)
         if self.pool is None:
-            from planner.batch.processes import Processes
-
-            self.pool = Processes(self.workers)
+            self.pool = _processes(self.workers)
         return self.pool.submit(fn, *args, **kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -77,9 +83,13 @@ class Few(Workplace):
 def warm_up(text: str) -> None:
     """Let the server of processes load what it needs while this process still finds out what there is to do."""
     if text in ("", "processes"):
-        from planner.batch.processes import start_server
+        _start_server()
 
-        start_server()
+
+def _start_server() -> None:
+    from planner.batch.processes import start_server
+
+    start_server()
 
 
 def work(request: Any) -> Any:

@@ -30,6 +30,7 @@ class Hold:
 def take(root: str, command: str, alone: bool, seconds: float) -> Hold | None:
     """Hold the fleet at this root, waiting so long for others; None where no lock can be made (a fleet that may only be
     read). Raises Failure, which says who is at work."""
+    from planner.state.lock import myself
     from planner.support.signals import STOP
 
     path = os.path.join(root, FOLDER, NAME)
@@ -49,8 +50,6 @@ def take(root: str, command: str, alone: bool, seconds: float) -> Hold | None:
             time.sleep(POLL)
         except OSError:  # a file system without locks
             break
-    from planner.state.lock import myself
-
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     said = {"command": command, "process": os.getpid(), "who": myself(), "since": since}
     file.truncate(0)

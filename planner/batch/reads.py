@@ -48,10 +48,10 @@ class Recorder:
         self._ignored: tuple[str, ...] = ()
 
     def install(self) -> None:
-        if self._installed:
-            return
         from planner.support.assets import cache_dir, rules_path
 
+        if self._installed:
+            return
         self._installed = True
         homes = [sys.prefix, sys.base_prefix, os.path.dirname(os.path.dirname(__file__)), str(rules_path())]
         cache = cache_dir()

@@ -35,9 +35,7 @@ def root_modules(folder: str, memory: Memory, pattern: str = "**", left: list[st
     from planner.config.directory import is_module
 
     if pattern != "**":
-        from glob import glob
-
-        matched = glob(pattern, root_dir=folder, recursive=True)
+        matched = _matching(pattern, folder)
         return sorted(os.path.normpath(path) for path in matched if is_module(os.path.join(folder, path)))
     modules: list[str] = []
     waiting = [""]
@@ -51,6 +49,12 @@ def root_modules(folder: str, memory: Memory, pattern: str = "**", left: list[st
             left.append(path)
         waiting += [f"{name}/{inner}" if name else inner for inner in below]
     return sorted(modules)
+
+
+def _matching(pattern: str, folder: str) -> list[str]:
+    from glob import glob
+
+    return glob(pattern, root_dir=folder, recursive=True)
 
 
 def _look_into(path: str, memory: Memory) -> tuple[bool, list[str]]:
@@ -96,6 +100,10 @@ def _says_root(name: str, data: bytes) -> bool:
     is_json = name.endswith(".json")
     if not (_JSON_BLOCK if is_json else _ROOT_BLOCK).search(data) or not _ROOT_SETTING.search(data):
         return False
+    return _syntax_says_root(name, data)
+
+
+def _syntax_says_root(name: str, data: bytes) -> bool:
     from planner.syntax.body import BlockSchema, BodySchema
     from planner.syntax.files import load_text
 

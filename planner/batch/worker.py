@@ -252,15 +252,9 @@ def _run(request: Request) -> Result:
     for folder in (OWN_RULES, OWN):
         RECORDER.look(folder, "folder")
     if request.command == "validate":
-        from planner.operations.validate import validate
-
-        return _validated(request, validate(options))
+        return _validate(request, options)
     if request.command == "apply_plan":
-        from planner.operations.apply import apply
-
-        log, hooks = _log()
-        applied = apply(options, request.plan_file, hooks)
-        return _applied(request, applied, log)
+        return _apply_plan(request, options)
     if request.command == "plan" or request.plan_file:
         return _plan(request, options)
     return _apply(request, options)
@@ -312,6 +306,10 @@ def _judged(made: Made[Start]) -> tuple[Made[Start], list[Diagnostic]]:
     """The plan with what policies say about it."""
     if not made.loaded.options.judges:
         return made, []
+    return _judged_by_policies(made)
+
+
+def _judged_by_policies(made: Made[Start]) -> tuple[Made[Start], list[Diagnostic]]:
     from planner.operations import policies
 
     made, verdict, problems = policies.judged(made)
@@ -412,6 +410,19 @@ def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagn
         diagnostics=described(problems),
         text=terminal.stdout.getvalue(),
     )
+
+
+def _validate(request: Request, options: OperationOptions) -> Result:
+    from planner.operations.validate import validate
+
+    return _validated(request, validate(options))
+
+
+def _apply_plan(request: Request, options: OperationOptions) -> Result:
+    from planner.operations.apply import apply
+
+    log, hooks = _log()
+    return _applied(request, apply(options, request.plan_file, hooks), log)
 
 
 def _validated(request: Request, problems: list[Diagnostic]) -> Result:

@@ -52,10 +52,10 @@ class Piece:
     @property
     def start_span(self) -> Span:
         """Where an expression begins: what diagnostics about its type point at."""
-        if self.json and isinstance(self.node, nodes.Literal):
-            return self.span
         from planner.language.environment import start_range
 
+        if self.json and isinstance(self.node, nodes.Literal):
+            return self.span
         return Span(self.source, *start_range(self.node, self.source))
 
     @property
@@ -107,6 +107,10 @@ def constant(expr: Piece, problems: Problems) -> Value | None:
     (reported)."""
     if isinstance(expr.node, nodes.Literal):
         return expr.node.value
+    return _computed(expr, problems)
+
+
+def _computed(expr: Piece, problems: Problems) -> Value | None:
     from planner.language.evaluate import try_evaluate
     from planner.language.scope import ConstantScope
     from planner.syntax.references import function_calls, variables
@@ -303,10 +307,14 @@ def native(expr: Piece, problems: Problems) -> Piece | None:
         detail = "In JSON syntax this is a string that holds an expression."
         problems.error("string_required", "Expected string expression", detail, expr.span)
         return None
+    return _held_by_string(expr, expr.node.value, problems)
+
+
+def _held_by_string(expr: Piece, text: str, problems: Problems) -> Piece | None:
     from planner.syntax.parse import parse_expression
 
     # The string's text at the place where the string stands, so that positions are those of the file.
-    source = Source(expr.source.filename, expr.source.text[: expr.node.start] + expr.node.value)
+    source = Source(expr.source.filename, expr.source.text[: expr.node.start] + text)
     node, diagnostics = parse_expression(source, expr.node.start)
     problems.extend(diagnostics)
     return None if node is None else Piece(node, source)

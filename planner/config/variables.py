@@ -66,15 +66,8 @@ class RawValue:
             return constant(self.expr, problems)
         text = self.text or ""
         if verbatim:
-            from unicodedata import normalize
-
-            return normalize("NFC", text)
-        from planner.syntax.parse import parse_expression
-
-        source = Source(f"<value for var.{self.name}>", text)
-        node, diagnostics = parse_expression(source)
-        problems.extend(diagnostics)
-        return None if node is None else constant(Piece(node, source), problems)
+            return _normal_form(text)
+        return _parsed(Source(f"<value for var.{self.name}>", text), problems)
 
 
 RawVariables = dict[str, RawValue]
@@ -169,15 +162,33 @@ def _add_file(directory: str, filename: str, origin: Origin, found: RawVariables
         found[name] = RawValue(name, origin, expr=piece(attribute))
 
 
+def _normal_form(text: str) -> str:
+    from unicodedata import normalize
+
+    return normalize("NFC", text)
+
+
+def _parsed(source: Source, problems: Problems) -> Value | None:
+    from planner.syntax.parse import parse_expression
+
+    node, diagnostics = parse_expression(source)
+    problems.extend(diagnostics)
+    return None if node is None else constant(Piece(node, source), problems)
+
+
+def _json_body(source: Source) -> tuple[Body | None, Problems]:
+    from planner.syntax.json_body import parse_json
+
+    body, diagnostics = parse_json(source)
+    return body, Problems(diagnostics)
+
+
 def _values_body(data: bytes, filename: str) -> tuple[Body | None, Problems]:
     """The body of a values file: JSON by its name, or by its first character where the name says nothing."""
     from planner.syntax.files import load_text
 
     if not filename.endswith((".json", ".tfvars")) and data.strip().startswith(b"{"):
-        from planner.syntax.json_body import parse_json
-
-        json_body, diagnostics = parse_json(Source(filename, data.decode("utf-8", "replace")))
-        return json_body, Problems(diagnostics)
+        return _json_body(Source(filename, data.decode("utf-8", "replace")))
     body, _, diagnostics = load_text(data, filename)
     return body, Problems(diagnostics)
 

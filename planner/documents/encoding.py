@@ -137,16 +137,22 @@ def _decode_refinement(raw: Any, records: dict[str, type]) -> Refinement | None:
 def _decode_number(raw: dict[str, Any]) -> Any:
     if "n" in raw:
         text = raw["n"]
-        if text not in _WORDS:
-            return int(text)
-        import gmpy2
-
-        return gmpy2.mpfr(text, PRECISION)
+        return _float(text) if text in _WORDS else int(text)
     mantissa, exponent, precision = raw["f"]
     _expect(exponent, int)
     _expect(precision, int)
     if abs(exponent) > 1 << 40 or not 1 <= precision <= PRECISION:
         raise ValueError("number out of range")
+    return _scaled(mantissa, exponent, precision)
+
+
+def _float(word: str) -> Any:
+    import gmpy2
+
+    return gmpy2.mpfr(word, PRECISION)
+
+
+def _scaled(mantissa: str, exponent: int, precision: int) -> Any:
     import gmpy2
 
     with context(precision):

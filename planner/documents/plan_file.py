@@ -256,6 +256,12 @@ def _not_a_plan(path: str, why: str) -> Diagnostic:
 # ---------------------------------------------------------------- staleness
 
 
+def _was_applied(plan: Plan, current: State) -> bool:
+    from planner.documents.applied import was_applied
+
+    return was_applied(plan, current)
+
+
 def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
     """Whether the stored state has moved on since the plan was made; then applying it would undo or repeat changes."""
     before = plan.previous_state
@@ -268,9 +274,7 @@ def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
         if before.lineage == current.lineage
         else "the stored state has another history (lineage)"
     )
-    from planner.documents.applied import was_applied
-
-    if before.lineage in ("", current.lineage) and was_applied(plan, current):
+    if before.lineage in ("", current.lineage) and _was_applied(plan, current):
         detail = f"The stored state (serial {current.serial}) has all that this plan announced. There is nothing to do."
         return [error("plan_file.applied", "Saved plan was applied already", detail)]
     detail = f"The plan cannot be applied any more: {what}. Make the plan again."

@@ -11,6 +11,7 @@ an `ObjectSource` gives objects that the walk itself has not set.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Protocol
 
@@ -382,20 +383,22 @@ class EvaluationContext:
     def call_context(self) -> CallContext:
         """What function calls know of their surroundings."""
         if self._call_context is None:
-            from planner.language.functions import CallContext
-
             timestamp = None if self.operation == "validate" else self.plan_timestamp
-            self._call_context = CallContext(".", self.is_planning, timestamp)
+            self._call_context = _call_context(self.is_planning, timestamp)
         return self._call_context
 
     @property
     def working_directory(self) -> str:
         """The absolute directory that the program was started in, with slashes."""
         if self._working_directory is None:
-            import os
-
             self._working_directory = os.getcwd().replace(os.sep, "/")
         return self._working_directory
+
+
+def _call_context(is_planning: bool, timestamp: str | None) -> CallContext:
+    from planner.language.functions import CallContext
+
+    return CallContext(".", is_planning, timestamp)
 
 
 def output_marks(module: ModuleInstance, decl: OutputDecl) -> frozenset[Mark]:

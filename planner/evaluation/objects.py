@@ -181,9 +181,13 @@ def recorded_value(record: ObjectState, schema: ResourceSchema) -> Value:
     wanted = implied_type(schema.block)
     if record.attributes_flat is None:
         return from_json(record.attributes, wanted)
+    return _of_flat(record.attributes_flat, wanted)
+
+
+def _of_flat(attributes: dict[str, str], wanted: ObjectType) -> Value:
     from planner.evaluation.flat_values import from_flat
 
-    return from_flat(record.attributes_flat, wanted)
+    return from_flat(attributes, wanted)
 
 
 def write_object(

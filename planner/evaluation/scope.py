@@ -123,11 +123,9 @@ class ModuleScope(Scope):
             if found is None and self.module.context.operation == "validate":
                 return _later(name)  # a configured provider may have more functions than its schema says
             return found
-        from planner.language.functions import lookup
-
         if name.removeprefix("core::") == "plantimestamp" and self.module.context.operation == "eval":
             return None  # there is no plan
-        return lookup(name)
+        return super().function(name)
 
     @property
     def context(self) -> CallContext:

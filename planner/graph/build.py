@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -52,15 +53,19 @@ def user_files(folders: tuple[str, ...]) -> Files:
     return tuple(found)
 
 
+def _try_out(program: Program, facts: FactBase, want: Iterable[str] | None, name: str) -> None:
+    from planner.datalog.tools.suite import try_out
+
+    try_out(program, facts, want, name)
+
+
 def build_graph(facts: FactBase, everything: bool = False, own: Files = ()) -> Graph:
     """The graph that the rules derive from the facts of one walk; with `everything`, all relations of the rules are
     derived, also those that no walk needs. `own`: rule files of the user's."""
     program = graph_program(own)
     want = None if everything else (*WANTED, *(("waits_for",) if facts.relation("asked_about") else ()))
     if own:
-        from planner.datalog.tools.suite import try_out
-
-        try_out(program, facts, want, ", ".join(name for name, _ in own))
+        _try_out(program, facts, want, ", ".join(name for name, _ in own))
     if len(facts) > _SMALL:
         return read_graph(program, evaluate(program, facts, want, let_go=True))
     return _lately_built(program, facts, want) or _remember(read_graph(program, evaluate(program, facts, want)), want)

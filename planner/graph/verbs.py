@@ -160,10 +160,14 @@ def waits_for(waiting: Waiting, ends: Iterable[tuple[str | None, str | None]]) -
             reached = distances(waiting.dependencies, waiting.dependencies.get(dependent, ()))
             found.update((dependent, node) for node in reached)
         else:
-            from planner.datalog.engine.native import closure
-
-            return set(closure(waiting.edges, {}))
+            return _closure(waiting)
     return found
+
+
+def _closure(waiting: Waiting) -> set[tuple[str, str]]:
+    from planner.datalog.engine.native import closure
+
+    return set(closure(waiting.edges, {}))
 
 
 # ---------------------------------------------------------------- sets

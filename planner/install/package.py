@@ -120,6 +120,10 @@ def _by_registry(package: Package, claims: RegistryClaims, local: Path, environ:
     proof = evolve(proof, by_registry=proof.by_registry | documented)
     if not claims.keys and not must_be_signed(package.address, environ):
         return proof
+    return _signed(claims, environ, proof, documented)
+
+
+def _signed(claims: RegistryClaims, environ: Mapping[str, str], proof: Proof, documented: frozenset[str]) -> Proof:
     from planner.install.signatures import signer
 
     try:

@@ -117,6 +117,10 @@ def _arity(function: Function, count: int) -> Any:
     required = len(function.params)
     if count >= required and (function.variadic is not None or count == required):
         return None
+    return _arity_problem(function, count)
+
+
+def _arity_problem(function: Function, count: int) -> Any:
     from planner.language.functions import FunctionError, call
 
     try:
@@ -175,6 +179,10 @@ def _report_unknown(env: Environment, node: nodes.Call) -> None:
         detail = "No function may be called here."
         env.report("functions_not_allowed", "Function calls not allowed", detail, node.start, node.end)
         return
+    _report_no_function(env, node)
+
+
+def _report_no_function(env: Environment, node: nodes.Call) -> None:
     from planner.language.functions import names
 
     close = _similar(node.name, names())

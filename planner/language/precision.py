@@ -55,6 +55,10 @@ def narrowed(compute: Callable[[Value, Value], Value], left: int, right: int) ->
 def _narrow(number: Value, bits: int) -> Value:
     if bits == FULL or number.__class__ is not int:
         return number
+    return _rounded(number, bits)
+
+
+def _rounded(number: Value, bits: int) -> Value:
     import gmpy2
 
     return gmpy2.mpfr(number, max(bits, number.bit_length()))

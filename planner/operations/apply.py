@@ -80,6 +80,10 @@ def _guard(made: Made[Start], told: Told) -> PolicyGuard | None:
     """What watches over the apply, when there are policies. Raises Failure where they deny it or are wrong."""
     if made.plan.policy is None and not made.loaded.options.judges:
         return None
+    return _guard_of(made)
+
+
+def _guard_of(made: Made[Start]) -> PolicyGuard | None:
     from planner.operations.policies import apply_guard
 
     guard, problems = apply_guard(made)

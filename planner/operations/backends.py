@@ -53,10 +53,15 @@ def wanted_backend(
     """What the root module's backend block asks for; None when there is no block, or with errors."""
     if config is None or config.root.backend is None:
         return None, []
+    return _wanted(config, config.root.backend.type, given, workspace, overrides)
+
+
+def _wanted(
+    config: Config, kind: str, given: RawVariables, workspace: str, overrides: list[Override] | None
+) -> tuple[Wanted | None, list[Diagnostic]]:
     from planner.config.backend import backend_settings, texts
     from planner.state.backend import settings_of
 
-    kind = config.root.backend.type
     written, problems = backend_settings(config, given, workspace)
     settings = written
     if overrides:

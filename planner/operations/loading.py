@@ -133,6 +133,10 @@ def load_rules(options: Options) -> tuple[UserRules, list[Diagnostic]]:
     """The user's own rule files, and what is wrong with them."""
     if not options.rules:
         return (), []
+    return _load_rules(options)
+
+
+def _load_rules(options: Options) -> tuple[UserRules, list[Diagnostic]]:
     from planner.graph.build import graph_program, user_files
 
     try:

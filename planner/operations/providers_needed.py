@@ -52,6 +52,10 @@ def override_warnings(config: Config) -> list[Diagnostic]:
     """A warning when the user's settings replace providers by ones in development, which may do anything."""
     if provider_addresses(config) <= {BUILTIN}:
         return []
+    return _override_warnings()
+
+
+def _override_warnings() -> list[Diagnostic]:
     from planner.provider.cli_config import load_cli_config
 
     try:
@@ -72,6 +76,10 @@ def selection_problems(config: Config, directory: str) -> list[Diagnostic]:
     """What is wrong with the dependency lock file: it must select every provider of the configuration."""
     if (addresses := provider_addresses(config)) <= {BUILTIN}:
         return []
+    return _unselected(config, directory, addresses)
+
+
+def _unselected(config: Config, directory: str, addresses: set[str]) -> list[Diagnostic]:
     from planner.provider.cli_config import load_cli_config
     from planner.provider.lock_file import read_locks
     from planner.provider.selections import unmanaged, unselected

@@ -99,6 +99,10 @@ def show(options: OperationOptions, path: str | None) -> tuple[Shown | None, lis
     """The state of the workspace, or the plan or state in a file."""
     if path is None:
         return stored_state(options)
+    return _show_file(options, path)
+
+
+def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list[Diagnostic]]:
     from planner.documents.plan_file import is_plan_file
     from planner.state.file import read_state
 

@@ -342,6 +342,10 @@ def show(value: Value) -> str:
         return "[" + ", ".join(map(show, elements(value))) + "]"
     if isinstance(value, int):
         return str(value)
+    return _show_number(value, cls)
+
+
+def _show_number(value: Value, cls: type) -> str:
     from planner.values.numbers import number_to_text
 
     return number_to_text(value) if cls.__name__ == "mpfr" else "{}"

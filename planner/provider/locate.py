@@ -175,6 +175,10 @@ def content_hash_of(folder: Path) -> str:
     known = _CHECKSUMS.load(_CHECKSUMS.name(identity))
     if known is not None:
         return bytes(known).decode()
+    return _content_hash(folder, real, identity)
+
+
+def _content_hash(folder: Path, real: Path, identity: str) -> str:
     from planner.provider.package_hashes import content_hash
     from planner.support.problem import InstallError
 

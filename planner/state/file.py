@@ -52,6 +52,10 @@ def _read(data: bytes, where: str) -> tuple[State | None, list[Diagnostic]]:
 def _current(root: dict[str, Any]) -> dict[str, Any]:
     if root["version"] == 4:
         return root
+    return _upgraded(root)
+
+
+def _upgraded(root: dict[str, Any]) -> dict[str, Any]:
     from planner.state.upgrade import upgraded
 
     return upgraded(root)

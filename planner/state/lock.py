@@ -121,11 +121,10 @@ def _give_back(descriptor: int) -> None:
 
 def _set_lock(descriptor: int, kind: str) -> None:
     import fcntl
+    import struct
     import sys
 
     if sys.platform == "linux":
-        import struct
-
         # struct flock: l_type, l_whence, l_start, l_len (0: to the end), l_pid
         whole = struct.pack("@hhqqi4x", getattr(fcntl, kind), os.SEEK_SET, 0, 0, 0)
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, whole)

@@ -230,6 +230,9 @@ class StateReader:
         raw = root.get("outputs")
         if not raw:
             return {}
+        return self._outputs(raw)
+
+    def _outputs(self, raw: Any) -> dict[str, OutputState]:
         from planner.values.json_codec import from_json
 
         states = {}

@@ -42,6 +42,10 @@ def loads(data: bytes) -> Any:
             return orjson.loads(data)
         except orjson.JSONDecodeError as e:
             raise JsonError(e.msg, len(e.doc[: e.pos].encode("utf-8", "surrogatepass"))) from None
+    return _loads_exactly(data)
+
+
+def _loads_exactly(data: bytes) -> Any:
     import json
 
     try:

@@ -120,6 +120,10 @@ class Shelf:
         data = self.load(name)
         if data is None:
             return None
+        return self._unpickled(data)
+
+    @staticmethod
+    def _unpickled(data: memoryview) -> Any:
         import gc
         import pickle
 
@@ -137,6 +141,9 @@ class Shelf:
         """Keep an object, where that is possible."""
         if not _is_on():
             return
+        self._pickle(name, value)
+
+    def _pickle(self, name: str, value: Any) -> None:
         import pickle
 
         try:
@@ -250,6 +257,10 @@ def seal(folder: str, name: str, data: bytes | memoryview) -> bytes | None:
     key = _key_of(*_environment())
     if key is None:
         return None
+    return _sum(folder, name, data, key)
+
+
+def _sum(folder: str, name: str, data: bytes | memoryview, key: bytes) -> bytes | None:
     from hashlib import blake2b
 
     made = blake2b(os.fsencode(f"{folder}/{name}\0"), key=key, digest_size=SEAL)
@@ -261,6 +272,10 @@ def _is_sealed(folder: str, name: str, sealed: bytes | memoryview, data: bytes |
     made = seal(folder, name, data)
     if made is None:
         return False
+    return _is_same(sealed, made)
+
+
+def _is_same(sealed: bytes | memoryview, made: bytes) -> bool:
     from hmac import compare_digest
 
     return compare_digest(made, sealed)

@@ -343,6 +343,10 @@ def _columns(text: str) -> int:
     """Grapheme clusters of a text."""
     if text.isascii():
         return len(text) - text.count("\r\n")
+    return _clusters(text)
+
+
+def _clusters(text: str) -> int:
     import regex
 
     return len(regex.findall(r"\X", text))

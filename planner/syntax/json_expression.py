@@ -52,6 +52,10 @@ def _string(string: JsonText, source: Source, templates: bool) -> Expression:
     text = string.text
     if not templates or ("${" not in text and "%{" not in text):
         return Literal(normal(text), string.start, string.end)
+    return _template(string, source, text)
+
+
+def _template(string: JsonText, source: Source, text: str) -> Expression:
     from planner.syntax.parse import parse_template
 
     # Positions inside count from the opening quote as if no escape stood before them: OpenTofu does the same.

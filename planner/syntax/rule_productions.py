@@ -263,6 +263,10 @@ def _numeral(r: Reader, token: Token) -> int | Decimal:
         return 0
     if "." not in word:
         return int(word)
+    return _decimal(word)
+
+
+def _decimal(word: str) -> int | Decimal:
     from decimal import Decimal
 
     return Decimal(word)

@@ -255,6 +255,10 @@ def add(a: Value, b: Value) -> Value:
     """`a + b` of numbers without marks. Raises OperationError for null and for opposite infinities."""
     if a.__class__ is int and b.__class__ is int and -(1 << 500) < a < 1 << 500 and -(1 << 500) < b < 1 << 500:
         return a + b
+    return _add(a, b)
+
+
+def _add(a: Value, b: Value) -> Value:
     from planner.values import numbers
 
     return _numeric(numbers.add, a, b)
@@ -264,6 +268,10 @@ def subtract(a: Value, b: Value) -> Value:
     """`a - b` of numbers without marks. Raises OperationError for null and for equal infinities."""
     if a.__class__ is int and b.__class__ is int and -(1 << 500) < a < 1 << 500 and -(1 << 500) < b < 1 << 500:
         return a - b
+    return _subtract(a, b)
+
+
+def _subtract(a: Value, b: Value) -> Value:
     from planner.values import numbers
 
     return _numeric(numbers.subtract, a, b)
@@ -299,6 +307,10 @@ def negate(a: Value) -> Value:
         return UNKNOWN_NUMBER  # go-cty forgets the marks of an unknown operand here
     if plain.__class__ is int and plain:
         return mark(-plain, marks)
+    return _negate(marks, plain)
+
+
+def _negate(marks: frozenset[Any], plain: Value) -> Value:
     from planner.values import numbers
 
     return mark(numbers.negate(plain), marks)

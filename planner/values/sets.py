@@ -135,6 +135,10 @@ def _number_text(x: Any) -> str:
     """A number with ten significant digits (Go's `%.10g`)."""
     if x.__class__ is int and -(10**10) < x < 10**10:
         return str(x)
+    return _ten_digits(x)
+
+
+def _ten_digits(x: Any) -> str:
     from planner.values.numbers import exact_digits, round_digits
 
     negative, digits, point = exact_digits(x)

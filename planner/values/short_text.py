@@ -17,6 +17,10 @@ def short_text(value: Value, hidden: bool = False) -> str:
         return "(sensitive value)"
     if plain.__class__ is Unknown or not is_wholly_known(plain):
         return "(known after apply)"
+    return _short_json(plain)
+
+
+def _short_json(plain: Value) -> str:
     from planner.support.exact_json import dumps
     from planner.values.json_codec import CodecError, simple_json
 

@@ -11,6 +11,7 @@ up. Recursion is in the relations, not in questions.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 from attrs import frozen
@@ -96,13 +97,14 @@ def ask(program: Program, database: Database, query: Query, seconds: float | Non
     def work() -> set[Row]:
         return way(program, database, query)
 
-    if seconds is None:
-        rows = work()
-    else:
-        from planner.datalog.ask.limit import run_limited
-
-        rows = run_limited(work, seconds)
+    rows = work() if seconds is None else _limited(work, seconds)
     return Answer(query.columns, sorted_rows(rows))
+
+
+def _limited(work: Callable[[], set[Row]], seconds: float) -> set[Row]:
+    from planner.datalog.ask.limit import run_limited
+
+    return run_limited(work, seconds)
 
 
 def is_goal_directed(query: Query) -> bool:

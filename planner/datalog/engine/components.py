@@ -61,6 +61,10 @@ def condensed(edges: Relation, shared: Shared) -> Condensed:
     known = shared.get(id(edges))
     if known is not None:
         return known
+    return _condense(edges, shared)
+
+
+def _condense(edges: Relation, shared: Shared) -> Condensed:
     from planner.datalog.front.strata import numbered_components
 
     numbers: dict[Any, int] = {}

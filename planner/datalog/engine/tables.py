@@ -20,6 +20,10 @@ def derived(files: Sequence[tuple[str, str]], want: Iterable[str]) -> dict[str, 
     known: dict[str, list[Row]] | None = TABLES.value(name)
     if known is not None:
         return known
+    return _derive(files, wanted, name)
+
+
+def _derive(files: Sequence[tuple[str, str]], wanted: list[str], name: str) -> dict[str, list[Row]]:
     from planner.datalog.engine.evaluate import evaluate
     from planner.datalog.engine.fact_base import FactBuilder
 

@@ -24,6 +24,10 @@ def big_int(value: Value, argument: int | None = None) -> int:
     """A number as a whole number of any size. Raises FunctionError for any other."""
     if value.__class__ is int:
         return value
+    return _big_int(value, argument)
+
+
+def _big_int(value: Value, argument: int | None) -> int:
     from planner.values.numbers import is_infinite
 
     if is_infinite(value) or value != int(value):
@@ -35,6 +39,10 @@ def text(s: str) -> str:
     """A string as the language keeps it: in normal form NFC."""
     if s.isascii():
         return s
+    return _normal_form(s)
+
+
+def _normal_form(s: str) -> str:
     import unicodedata
 
     return unicodedata.normalize("NFC", s)

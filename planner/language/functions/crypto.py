@@ -78,6 +78,10 @@ def bcrypt(string: str, *cost: Value, context: CallContext) -> Value:
         raise FunctionError("The password must not have more than 72 bytes.")
     if context.trial:
         return ""
+    return _bcrypt(factor, password)
+
+
+def _bcrypt(factor: int, password: bytes) -> Value:
     import bcrypt as algorithm
 
     # A cost below the least one gives the default, and the marker 2a is the one that readers in the ecosystem know.

@@ -201,6 +201,10 @@ def total(terms: Value) -> Value:
         raise FunctionError("It must be a list, set or tuple with at least one number.", 0)
     if not is_wholly_known(terms):
         return unknown(NUMBER)
+    return _total(terms)
+
+
+def _total(terms: Value) -> Value:
     from planner.values.convert import convert
 
     result: Any = None

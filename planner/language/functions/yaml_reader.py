@@ -215,6 +215,10 @@ def timestamp(source: str) -> str | None:
     match = _TIMESTAMP.fullmatch(source)
     if match is None:
         return None
+    return _timestamp(match)
+
+
+def _timestamp(match: re.Match[str]) -> str | None:
     from planner.language.functions.dates import month_days
 
     groups = match.groups()

@@ -99,6 +99,10 @@ def _number_out(x: Any) -> Any:
         return x if -_INT64 <= x < _INT64 else number_to_text(x)
     if is_infinite(x):
         return float(x)
+    return _float_out(x)
+
+
+def _float_out(x: Any) -> Any:
     import gmpy2
 
     if gmpy2.is_integer(x):  # one of the whole numbers that are no int: see planner.values.numbers
