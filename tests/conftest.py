@@ -3,7 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from cli.conftest import Ran, make_terminal
+
+from planner.cli import main
 
 for settings in ("TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"):  # of the machine: what is not there is warned about
     if not os.path.exists(os.environ.get(settings, "")):
         os.environ.pop(settings, None)
+
+
+@pytest.fixture
+def planner(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """Runs a command line in this process: words in; exit code and texts out."""
+    for name in ("TF_CLI_ARGS", "TF_IN_AUTOMATION", "TF_INPUT", "TF_LOG", "PLANNER_DEBUG", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*words: str, stdin: str = "", terminal: bool = False) -> Ran:
+        screen: Any = make_terminal(terminal, stdin)
+        code = main.dispatch(list(words), screen)
+        return Ran(code, screen.stdout.getvalue(), screen.stderr.getvalue())
+
+    return run
