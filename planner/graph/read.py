@@ -68,8 +68,8 @@ def read_nodes(database: Database) -> dict[str, Node]:
 
 
 def _local_name(kind: str, module: str, object: str) -> str:
-    """What the object is called inside its module."""
-    if kind in ("module_expand", "module_close", "provider", "provider_close", "check_start", "root"):
+    """What the object is called inside its module; modules and providers are called by their whole address."""
+    if object == module or kind in ("provider", "provider_close"):
         return object
     relative = object[len(module) + 1 :] if module else object
     return relative.split(".", 1)[1] if kind in _NAMED or kind.startswith("check_") else relative
