@@ -44,9 +44,9 @@ def test_what_a_plan_in_a_file_was_forced_to(folder: Path, planner: Run) -> None
 
 
 def test_the_actions_of_a_plan_without_changes(folder: Path, planner: Run) -> None:
-    rows = json.loads(planner("query", "-json", "action(X, Y)").out)["rows"]
+    rows = json.loads(planner("query", "-json", "operation(X, Y)").out)["rows"]
     assert rows == [[f"terraform_data.{name}", "no-op"] for name in ("base", "other", "top")]
-    rows = json.loads(planner("query", "-json", "-var=v=2", "action(X, Y)").out)["rows"]
+    rows = json.loads(planner("query", "-json", "-var=v=2", "operation(X, Y)").out)["rows"]
     assert ["terraform_data.other", "no-op"] in rows and ["terraform_data.base", "create"] in rows
 
 
