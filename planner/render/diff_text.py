@@ -79,6 +79,7 @@ class DiffText:
 
     def __init__(self, paint: Paint) -> None:
         self.paint = paint
+        self._symbols: dict[str, str] = {}
 
     def render(self, diff: Diff, indent: int, style: Style) -> str:
         """The text of a difference, to stand behind `name = ` or a block header; later lines are indented by
@@ -87,8 +88,12 @@ class DiffText:
 
     def symbol(self, action: str) -> str:
         """The symbol of an action, four columns wide with the blanks around it."""
-        parts = [_SIGNS[step] for step in steps(action)]
-        return " " * (3 - len("/".join(sign for sign, _ in parts))) + "/".join(self.paint(*part) for part in parts)
+        known = self._symbols.get(action)
+        if known is None:
+            signs = [_SIGNS[step] for step in steps(action)]
+            blanks = " " * (3 - len("/".join(sign for sign, _ in signs)))
+            known = self._symbols[action] = blanks + "/".join(self.paint(*sign) for sign in signs)
+        return known
 
     # ---- pieces of lines
 
