@@ -337,10 +337,10 @@ def _of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) ->
 
 def _asks_plugins(made: Made[Start]) -> bool:
     """Whether any provider but the builtin one has to do with a plan."""
-    from planner.operations.providers_needed import provider_addresses
+    from planner.operations.providers_needed import needed_providers
     from planner.vocabulary.provider_address import BUILTIN
 
-    used = provider_addresses(made.loaded.config, required=False)
+    used = needed_providers(made.loaded.config).started
     return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in made.plan.prior_state.resources.values())
 
 

@@ -10,7 +10,7 @@ from planner.operations.backends import BackendInit, current_backend, init_backe
 from planner.operations.get import get
 from planner.operations.loading import Reading, begin, read_configuration
 from planner.operations.options import StateOptions
-from planner.operations.providers_needed import override_warnings, provider_addresses, provider_constraints
+from planner.operations.providers_needed import needed_providers, override_warnings, provider_constraints
 from planner.operations.storing import store_of
 from planner.provider.lock_file import NAME
 from planner.state.backend import DEFAULT_WORKSPACE
@@ -107,7 +107,7 @@ def _sources(state: State | None) -> set[str]:
 
 def _needs_nothing(config: Config, directory: str, state: State | None) -> bool:
     """Whether there is no provider to install, and no lock file that might be wrong."""
-    if not provider_addresses(config) <= {BUILTIN} or os.path.lexists(os.path.join(directory, NAME)):
+    if not needed_providers(config).all <= {BUILTIN} or os.path.lexists(os.path.join(directory, NAME)):
         return False
     return all(BUILTIN in source for source in _sources(state))
 
@@ -117,7 +117,7 @@ def _only_builtin(config: Config, state: State | None, say: Callable[[str], None
 
     say("\nInitializing provider plugins...")
     impossible = versions_of_builtin(provider_constraints(config))
-    if (provider_addresses(config) or _sources(state)) and not impossible:
+    if (needed_providers(config).all or _sources(state)) and not impossible:
         say(f"- {BUILTIN} is part of this program")
     return impossible
 
@@ -128,7 +128,7 @@ def stays_as_it_is(reading: Reading[Any]) -> bool:
     config = reading.config
     if config is None or config.root.calls or reading.begun.workspace != DEFAULT_WORKSPACE:
         return False
-    return provider_addresses(config) <= {BUILTIN}
+    return needed_providers(config).all <= {BUILTIN}
 
 
 def root_alone(options: StateOptions) -> Reading[StateOptions]:

@@ -19,7 +19,7 @@ from planner.install.placing import Placer, Progress
 from planner.install.providers import Installer, display, incomplete_warning
 from planner.install.sources import MirrorDirectory, NetworkMirror, Registry, Source, all_of, usual
 from planner.install.web import Web
-from planner.operations.providers_needed import provider_addresses, provider_constraints
+from planner.operations.providers_needed import needed_providers, provider_constraints
 from planner.provider.cli_config import CliConfig, Method, load_cli_config
 from planner.provider.locate import own_platform, usual_directories
 from planner.provider.lock_file import (
@@ -39,7 +39,6 @@ from planner.support.problem import InstallError
 from planner.support.put_files import locked
 from planner.support.signals import STOP
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
-from planner.vocabulary.provider_address import parse_provider_configuration
 
 if TYPE_CHECKING:
     from planner.config.model import Config
@@ -77,11 +76,8 @@ def connections() -> Connections:
 def requirements(config: Config, state: State | None = None) -> dict[str, Wanted]:
     """The version constraints of every provider that the configuration or the state needs. Raises Failure."""
     texts = provider_constraints(config)
-    addresses = provider_addresses(config)
-    for resource in state.resources.values() if state is not None else ():
-        addresses.add(parse_provider_configuration(resource.provider).source)
     try:
-        return {address: Wanted(texts.get(address, ())) for address in sorted(addresses)}
+        return {address: Wanted(texts.get(address, ())) for address in sorted(needed_providers(config, state).all)}
     except ValueError as bad:
         raise Failure(error("install.constraint", "Invalid version constraint", f"{bad}.")) from None
 

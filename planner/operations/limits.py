@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.operations.options import OperationOptions
-from planner.operations.providers_needed import provider_addresses
-from planner.vocabulary.address import AddressError
+from planner.operations.providers_needed import needed_providers
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.vocabulary.provider_address import parse_provider_configuration, provider_source
+from planner.vocabulary.provider_address import provider_source
 
 if TYPE_CHECKING:
     from planner.config.model import Config
@@ -37,13 +36,7 @@ def provider_limits(options: OperationOptions, config: Config, state: State) -> 
 
 def _known(config: Config, state: State) -> list[str]:
     """The providers of the configuration and of what the state has."""
-    found = provider_addresses(config)
-    for resource in state.resources.values():
-        try:
-            found.add(parse_provider_configuration(resource.provider).source)
-        except AddressError:
-            continue
-    return sorted(found)
+    return sorted(needed_providers(config, state).all)
 
 
 def _named(config: Config, name: str, known: list[str]) -> list[str]:

@@ -3,36 +3,63 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from attrs import frozen
 
 from planner.vocabulary.diagnostic import Diagnostic, Failure, warning
-from planner.vocabulary.provider_address import BUILTIN, is_builtin
+from planner.vocabulary.provider_address import BUILTIN
 
 if TYPE_CHECKING:
-    from planner.config.model import Config, ModuleConfig
+    from planner.config.model import Config
     from planner.evaluation.schemas import Schemas
+    from planner.state.model import State
 
 
-def provider_addresses(config: Config, required: bool = True) -> set[str]:
-    """The providers that a configuration uses; those too that it only requires."""
-    # decided in Python: which providers a configuration needs -- it is asked before there are facts
-    addresses = set()
-    for module in config.root.walk():
-        names = {r.provider_name for r in module.resources.values()} | set(
-            module.required_providers if required else ()
-        )
-        names |= set(_imported_through(module))
-        addresses |= {module.provider_source(name) for name in names | {p.name for p in module.providers.values()}}
-    return addresses
+@frozen
+class Needed:
+    """What rules/graph/needed_providers.dl derives: providers to install and lock, those to start, those that the state
+    has objects of, and for each module (by its address) those that it names itself."""
+
+    all: frozenset[str]
+    started: frozenset[str]
+    recorded: frozenset[str]
+    of_modules: Mapping[str, frozenset[str]]
 
 
-def _imported_through(module: ModuleConfig) -> Iterator[str]:
-    """The local names of providers for which configuration is to be generated: those of import blocks whose resource is
-    not declared (yet)."""
-    for block in module.imports:
-        if block.target is not None and block.target.module.is_root and str(block.target) not in module.resources:
-            yield block.provider.name if block.provider is not None else block.target.type.split("_", 1)[0]
+_KNOWN: WeakKeyDictionary[Config, Needed] = WeakKeyDictionary()
+"""by configuration, without a state: a command asks several times"""
+
+
+def needed_providers(config: Config, state: State | None = None) -> Needed:
+    """Which providers a configuration, and what a state records, need."""
+    if state is not None:
+        return _derived(config, state)
+    if config not in _KNOWN:
+        _KNOWN[config] = _derived(config, None)
+    return _KNOWN[config]
+
+
+def _derived(config: Config, state: State | None) -> Needed:
+    from planner.datalog.engine.evaluate import evaluate
+    from planner.datalog.engine.fact_base import FactBuilder
+    from planner.facts.provider_mentions import provider_mentions
+    from planner.programs.table import program
+
+    facts = FactBuilder()
+    provider_mentions(facts, config, state)
+    derived = evaluate(program("providers"), facts.build())
+    of_modules: dict[str, set[str]] = {}
+    for module, provider in derived["module_names"]:
+        of_modules.setdefault(module, set()).add(provider)
+    return Needed(
+        frozenset(row[0] for row in derived["provider_needed"]),
+        frozenset(row[0] for row in derived["starts_provider"]),
+        frozenset(row[0] for row in derived["state_names"]),
+        {module: frozenset(names) for module, names in of_modules.items()},
+    )
 
 
 def provider_constraints(config: Config) -> dict[str, tuple[str, ...]]:
@@ -50,7 +77,7 @@ def provider_constraints(config: Config) -> dict[str, tuple[str, ...]]:
 
 def override_warnings(config: Config) -> list[Diagnostic]:
     """A warning when the user's settings replace providers by ones in development, which may do anything."""
-    if provider_addresses(config) <= {BUILTIN}:
+    if needed_providers(config).all <= {BUILTIN}:
         return []
     return _override_warnings()
 
@@ -74,9 +101,9 @@ def _override_warnings() -> list[Diagnostic]:
 
 def selection_problems(config: Config, directory: str) -> list[Diagnostic]:
     """What is wrong with the dependency lock file: it must select every provider of the configuration."""
-    if (addresses := provider_addresses(config)) <= {BUILTIN}:
+    if (addresses := needed_providers(config).all) <= {BUILTIN}:
         return []
-    return _unselected(config, directory, addresses)
+    return _unselected(config, directory, set(addresses))
 
 
 def _unselected(config: Config, directory: str, addresses: set[str]) -> list[Diagnostic]:
@@ -89,7 +116,7 @@ def _unselected(config: Config, directory: str, addresses: set[str]) -> list[Dia
         locks, problems = read_locks(directory)
     except Failure as failure:
         return failure.diagnostics
-    return [*problems, *unselected(addresses, provider_constraints(config), locks, overridden)]
+    return [*problems, *unselected(set(addresses), provider_constraints(config), locks, overridden)]
 
 
 def missing_providers(config: Config, schemas: Schemas) -> list[Diagnostic]:
@@ -97,9 +124,7 @@ def missing_providers(config: Config, schemas: Schemas) -> list[Diagnostic]:
     from planner.provider.registry import versions_of_builtin
 
     problems = versions_of_builtin(provider_constraints(config))
-    used = provider_addresses(config, required=False)
-    used |= {source for source in provider_addresses(config) if is_builtin(source)}
-    for source in sorted(used):
+    for source in sorted(needed_providers(config).started):
         try:
             schemas.provider(source)
         except Failure as failure:

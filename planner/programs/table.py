@@ -53,6 +53,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "relevance": ("plan/relevant", "plan/unknown_causes"),
     "action_classes": _CLASSES,
     "state": ("inputs/state",),
+    "providers": ("graph/needed_providers",),
 }
 """program -> its files below rules, without `.dl`, besides the column types; `*`: all of a folder"""
 

@@ -16,6 +16,7 @@ from planner.graph.answers import Answers
 from planner.language.evaluate import MappingScope
 from planner.operations.apply import Applied, Counts
 from planner.operations.plan import Made, Planned
+from planner.operations.providers_needed import needed_providers
 from planner.operations.show import ShownState
 from planner.operations.storing import Stored
 from planner.provider.registry import start_provider
@@ -506,4 +507,5 @@ def test_tree_of_providers():
         required_providers={"x": RequiredProvider("x", "example.com/a/x", "~> 1.0", (), None)},
         children={"m": child},
     )
-    assert tree(root, "") == ["├── provider[example.com/a/x] ~> 1.0", "└── module.m"]
+    needed = needed_providers(Config(root))
+    assert tree(root, needed, "") == ["├── provider[example.com/a/x] ~> 1.0", "└── module.m"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import VARIABLES, state_options
 from planner.config.model import ModuleConfig
 from planner.render.terminal import Terminal
-from planner.state.model import State
 from planner.vocabulary.told import Told
+
+if TYPE_CHECKING:
+    from planner.operations.providers_needed import Needed
 
 USAGE = "[options]"
 HELP = "Shows which providers the configuration needs, module by module, and which the state needs."
@@ -17,6 +21,7 @@ FLAGS = (Flag("test-directory", "string", "", value="DIR"), *VARIABLES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the configuration cannot be read."""
+    from planner.operations.providers_needed import needed_providers
     from planner.operations.storing import load_with_values
 
     no_directory(arguments, "providers")
@@ -24,43 +29,33 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     with told.until_an_error():
         start, _ = load_with_values(state_options(arguments), told)
         terminal.out("\nProviders required by configuration:\n.")
-        terminal.out("\n".join(tree(start.config.root, "")))
-        sources = recorded(start.state)
-        if sources:
+        needed = needed_providers(start.config, start.state)
+        terminal.out("\n".join(tree(start.config.root, needed, "")))
+        if needed.recorded:
             terminal.out("\nProviders required by state:\n")
-            for source in sources:
+            for source in sorted(needed.recorded):
                 terminal.out(f"    provider[{source}]\n")
     return finish(told, terminal)
 
 
-def configured(module: ModuleConfig) -> dict[str, str]:
+def configured(module: ModuleConfig, needed: Needed) -> dict[str, str]:
     """The providers of one module: full address -> version constraint ("" for none)."""
     from planner.config.version_constraints import normal_constraints
 
     versions = {
-        required.source: normal_constraints(required.version) if required.version else ""
+        required.source: normal_constraints(required.version)
         for required in module.required_providers.values()
+        if required.version
     }
-    for resource in module.resources.values():
-        versions.setdefault(module.provider_source(resource.provider_name), "")
-    for provider in module.providers.values():
-        versions.setdefault(module.provider_source(provider.name), "")
-    return dict(sorted(versions.items()))
+    address = ".".join(f"module.{name}" for name in module.path)
+    return {source: versions.get(source, "") for source in sorted(needed.of_modules.get(address, ()))}
 
 
-def recorded(state: State | None) -> list[str]:
-    """The full addresses of the providers in a state."""
-    from planner.vocabulary.provider_address import parse_provider_configuration
-
-    resources = state.resources.values() if state is not None else ()
-    return sorted({parse_provider_configuration(r.provider).source for r in resources})
-
-
-def tree(module: ModuleConfig, indent: str) -> list[str]:
+def tree(module: ModuleConfig, needed: Needed, indent: str) -> list[str]:
     """The lines below a module."""
     entries: list[tuple[str, ModuleConfig | None]] = [
         (f"provider[{source}]{f' {version}' if version else ''}", None)
-        for source, version in configured(module).items()
+        for source, version in configured(module, needed).items()
     ]
     entries += [(f"module.{name}", module.children[name]) for name in sorted(module.children)]
     lines = []
@@ -68,5 +63,5 @@ def tree(module: ModuleConfig, indent: str) -> list[str]:
         last = number == len(entries)
         lines.append(f"{indent}{'└──' if last else '├──'} {text}")
         if child is not None:
-            lines += tree(child, indent + ("    " if last else "│   "))
+            lines += tree(child, needed, indent + ("    " if last else "│   "))
     return lines

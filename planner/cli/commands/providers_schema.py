@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from planner.cli.commands.providers import configured, recorded
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import JSON, VARIABLES, state_options
@@ -17,6 +16,7 @@ FLAGS = (JSON, *VARIABLES)
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a provider cannot be asked."""
     from planner.documents.json_schemas import schemas_json
+    from planner.operations.providers_needed import needed_providers
     from planner.operations.storing import load_with_values
 
     if not arguments["json"]:
@@ -24,8 +24,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     told = Told()
     with told.until_an_error():
         start, _ = load_with_values(state_options(arguments), told)
-        sources = {source for module in start.config.root.walk() for source in configured(module)}
-        sources.update(recorded(start.state))
+        needed = needed_providers(start.config, start.state)
+        sources = needed.recorded.union(*needed.of_modules.values())
         schemas = {source: start.schemas.schema(source) for source in sorted(sources)}
         terminal.data(json_text(schemas_json(schemas)))
     return finish(told, terminal)
