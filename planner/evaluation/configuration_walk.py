@@ -37,6 +37,7 @@ from planner.walk.sequential import walk_sequentially
 from planner.walk.slots import Limits
 
 if TYPE_CHECKING:
+    from planner.datalog.engine.evaluate import Database
     from planner.graph.dependencies import ResourceDependencies
 
 
@@ -208,14 +209,18 @@ class ConfigurationWalk(ValueWalk):
         if self.graph.database is None:
             return NO_ADDRESSES
         if self._dependencies is None:
-            from planner.graph.dependencies import ResourceDependencies
-
-            self._dependencies = ResourceDependencies(self.graph.database)
+            self._dependencies = _dependencies(self.graph.database)
         return self._dependencies.of(node)
 
     def removal(self, config_address: str) -> RemovedDecl | None:
         """The removed block that counts for a resource."""
         return self._removals.get(config_address)
+
+
+def _dependencies(database: Database) -> ResourceDependencies:
+    from planner.graph.dependencies import ResourceDependencies
+
+    return ResourceDependencies(database)
 
 
 # ---------------------------------------------------------------- helpers

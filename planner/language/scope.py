@@ -47,10 +47,14 @@ class Scope:
     def context(self) -> CallContext:
         """What function calls know of their surroundings."""
         if self._context is None:
-            from planner.language.functions import CallContext
-
-            self._context = CallContext()
+            self._context = _new_context()
         return self._context
+
+
+def _new_context() -> CallContext:
+    from planner.language.functions import CallContext
+
+    return CallContext()
 
 
 class ConstantScope(Scope):

@@ -18,6 +18,7 @@ from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
     from planner.policy.guard import PolicyGuard
+    from planner.state.backend import Store
     from planner.state.model import State
     from planner.walk.hooks import Hooks
 
@@ -120,12 +121,16 @@ def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Tol
     told += problems
     unsaved = b""
     if has_errors(problems):
-        from planner.state.rescue import rescue
-
-        more, unsaved = rescue(store, state)
+        more, unsaved = _rescue(store, state)
         told += more
     counts = Counts(outcome.add, outcome.change, outcome.remove, outcome.imports, outcome.forget)
     return Applied(state, counts, unsaved=unsaved)
+
+
+def _rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
+    from planner.state.rescue import rescue
+
+    return rescue(store, state)
 
 
 def refresh(options: OperationOptions, hooks: Hooks) -> Applied:

@@ -80,12 +80,23 @@ def init(
         if _needs_nothing(whole.config, options.directory, state):  # so nothing of installing is loaded
             told += _only_builtin(whole.config, state, say)
             return told
-        from planner.operations.installing import Choices, init_providers
-
         told[:] = [*override_warnings(whole.config), *told]
-        choices = Choices(upgrade, tuple(plugin_dirs), lockfile)
-        told += init_providers(whole.config, options.directory, state, choices, say, progress)
+        chosen = (upgrade, tuple(plugin_dirs), lockfile)
+        told += _init_providers(whole.config, options.directory, state, chosen, say, progress)
     return told
+
+
+def _init_providers(
+    config: Config,
+    directory: str,
+    state: State | None,
+    chosen: tuple[bool, tuple[str, ...], str],
+    say: Callable[[str], None],
+    progress: Progress | None,
+) -> list[Diagnostic]:
+    from planner.operations.installing import Choices, init_providers
+
+    return init_providers(config, directory, state, Choices(*chosen), say, progress)
 
 
 def _stored(reading: Reading[StateOptions], config: Config, told: Told) -> State | None:

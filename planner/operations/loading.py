@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.model.graph import Graph
     from planner.model.plan import ResourceChange
     from planner.provider.interface import Provider
-    from planner.provider.locate import Located
+    from planner.provider.locate import Located, Locator
     from planner.state.model import State
     from planner.vocabulary.told import Told
 
@@ -172,20 +172,26 @@ def new_schemas(directory: str = ".", config: Config | None = None, offline: boo
 
     def start(address: str) -> Provider:
         provider = start_provider(address, locate)
-        if offline and not provider.is_inline:
-            from planner.provider.offline import OfflineProvider
-
-            return OfflineProvider(provider)
-        return provider
+        return _offline(provider) if offline and not provider.is_inline else provider
 
     def locate(address: str) -> Located:
         if not located:
-            from planner.provider.locate import Locator
-            from planner.state.workspace import data_directory
-
-            wanted = provider_constraints(config) if config is not None else {}
-            located.append(Locator(directory, os.environ, wanted, data_directory(os.environ)))
+            located.append(_locator(directory, config))
         answer: Located = located[0].locate(address)
         return answer
 
     return Schemas(start)
+
+
+def _offline(provider: Provider) -> Provider:
+    from planner.provider.offline import OfflineProvider
+
+    return OfflineProvider(provider)
+
+
+def _locator(directory: str, config: Config | None) -> Locator:
+    from planner.provider.locate import Locator
+    from planner.state.workspace import data_directory
+
+    wanted = provider_constraints(config) if config is not None else {}
+    return Locator(directory, os.environ, wanted, data_directory(os.environ))

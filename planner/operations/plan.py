@@ -21,11 +21,12 @@ from planner.vocabulary.told import Told
 from planner.vocabulary.walks import Walk
 
 if TYPE_CHECKING:
+    from planner.config.model import Config
     from planner.config.variables import RootVariable
     from planner.model.graph import Graph
-    from planner.model.plan import Plan
     from planner.plan.options import PlanOptions
     from planner.state.model import State
+    from planner.vocabulary.walks import Mode, Plan
     from planner.walk.hooks import Hooks
 
 Start: TypeAlias = Stored[OperationOptions]
@@ -80,9 +81,7 @@ def _plan(options: OperationOptions, hooks: Hooks, to_apply: bool, told: Told) -
     from planner.evaluation.variables import UNFIT
 
     if options.generate_config_out:
-        from planner.plan.generation import check_output
-
-        told.check(check_output(options.generate_config_out, options.mode))
+        told.check(_check_output(options.generate_config_out, options.mode))
     reading = read_configuration(options)
     loaded = reading.loaded()
     if options.needs_configuration and not loaded.config.files and options.mode != "destroy":
@@ -142,9 +141,7 @@ def _make_plan(
     asked = plan_options(start)
     out = start.options.generate_config_out
     if out:
-        from planner.plan.generation import with_missing, write_generated
-
-        config, generated, problems = with_missing(start.config, out)
+        config, generated, problems = _with_missing(start.config, out)
         if problems:
             return None, problems
         start = evolve(start, config=config, derived=Derived())
@@ -163,13 +160,31 @@ def _make_plan(
     backend = {"type": start.backend.type, **start.backend.settings}
     plan = evolve(plan, rules=start.rules, backend=backend, offline=start.options.offline)
     if out:
-        problems = [*problems, *write_generated(plan, out)]
+        problems = [*problems, *_write_generated(plan, out)]
     if not plan.errored and not has_errors(problems) and _may_have_cycle(plan):
         try:
             apply_graph(plan, start)
         except Failure as failure:
             problems = problems + failure.diagnostics
     return Made(plan, start, variables), problems
+
+
+def _check_output(path: str, mode: Mode) -> list[Diagnostic]:
+    from planner.plan.generation import check_output
+
+    return check_output(path, mode)
+
+
+def _with_missing(config: Config, path: str) -> tuple[Config, frozenset[str], list[Diagnostic]]:
+    from planner.plan.generation import with_missing
+
+    return with_missing(config, path)
+
+
+def _write_generated(plan: Plan, path: str) -> list[Diagnostic]:
+    from planner.plan.generation import write_generated
+
+    return write_generated(plan, path)
 
 
 def refreshed_to_destroy(start: Start, variables: Variables) -> State | None:

@@ -18,11 +18,11 @@ def lock_providers(
     options: Options, addresses: tuple[str, ...], platforms: tuple[str, ...], say: Say, **more: Any
 ) -> list[Diagnostic]:
     """`providers lock`; see planner.operations.installing."""
+    from planner.operations.installing import lock_providers as lock
+
     told = Told()
     with told.until_an_error():
         config = load(options, told).config
-        from planner.operations.installing import lock_providers as lock
-
         told += lock(config, options.directory, addresses, platforms, say, **more)
     return told
 
@@ -31,10 +31,10 @@ def mirror_providers(
     options: Options, target: str, platforms: tuple[str, ...], say: Say, **more: Any
 ) -> list[Diagnostic]:
     """`providers mirror`; see planner.operations.installing."""
+    from planner.operations.installing import mirror_providers as mirror
+
     told = Told()
     with told.until_an_error():
         config = load(options, told).config
-        from planner.operations.installing import mirror_providers as mirror
-
         told += mirror(config, options.directory, target, platforms, say, **more)
     return told

@@ -69,12 +69,12 @@ def query(
     """The answer to a question, and what else there is to say. `words` are a question in Datalog, an expression for a
     set of vertices, or a verb and its arguments. Raises Failure for a question that makes no sense or takes too long.
     """
-    asked = asked or Asked()
-    if asked.state_file is not None:
-        return _ask_state(options, words, asked, asked.state_file)
     from planner.explain.instances import is_about_instances
     from planner.graph.build import graph_program, user_files
 
+    asked = asked or Asked()
+    if asked.state_file is not None:
+        return _ask_state(options, words, asked, asked.state_file)
     made = None
     if asked.plan_file is not None:
         opened = planned(options, asked.plan_file)
@@ -152,6 +152,8 @@ def _is_about_changes(predicate: Predicate) -> bool:
 
 def _reads(program: Program, predicates: frozenset[str], is_wanted: Callable[[Predicate], bool]) -> bool:
     """Whether a question reads such a relation, itself or through rules of users."""
+    from planner.datalog.front.literals import atoms
+
     waiting, seen = list(predicates), set(predicates)
     while waiting:
         predicate = program.predicates[waiting.pop()]
@@ -159,8 +161,6 @@ def _reads(program: Program, predicates: frozenset[str], is_wanted: Callable[[Pr
             if is_wanted(predicate):
                 return True
             continue
-        from planner.datalog.front.literals import atoms
-
         for rule in program.rules_for(predicate.name):
             for atom, _ in atoms(rule.body):
                 if atom.predicate not in seen:
@@ -176,6 +176,8 @@ def _ground(
     options: OperationOptions, asked: Asked, made: Made[Unstored] | None, needs_plan: bool, instances: bool = False
 ) -> tuple[_Ground | None, list[Diagnostic]]:
     """The facts of the operation that is asked about: of a plan that is there, or made where only a plan can answer."""
+    from planner.plan.moves import apply_moves
+
     kind = asked.kind or ("apply" if made or needs_plan else "plan")
     if made is None and (needs_plan or instances or kind == "apply"):
         mode: Any = {"plan-destroy": "destroy", "plan-refresh-only": "refresh-only"}.get(kind, options.mode)
@@ -189,8 +191,6 @@ def _ground(
         return _Ground(facts_with_instances(facts, made) if instances else facts, _actions(made)), []
     told = Told()
     with told.until_an_error():
-        from planner.plan.moves import apply_moves
-
         start = load_stored(options, told)
         walk = walk_of("plan", "destroy" if kind == "plan-destroy" else options.mode)
         moved = apply_moves(start.config, start.state).state

@@ -125,9 +125,17 @@ def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list
 def shown_json(shown: Shown) -> dict[str, Any]:
     """What `show -json` prints. Raises Failure."""
     if isinstance(shown, ShownState):
-        from planner.documents.json_state import state_json
+        return _state_json(shown)
+    return _plan_json(shown)
 
-        return state_json(shown.state, shown.schemas.schema)
+
+def _state_json(shown: ShownState) -> dict[str, Any]:
+    from planner.documents.json_state import state_json
+
+    return state_json(shown.state, shown.schemas.schema)
+
+
+def _plan_json(shown: Made[Unstored]) -> dict[str, Any]:
     from planner.documents.json_plan import plan_json
 
     return plan_json(shown.plan, shown.loaded.config, shown.loaded.schemas.schema)

@@ -146,9 +146,7 @@ def _create(options: StateOptions, name: str) -> list[Diagnostic]:
         return problems
     begins_with = None
     if options.state_path:
-        from planner.state.backends.local import StateStore
-
-        begins_with, found = StateStore(options.state_path).read()
+        begins_with, found = _state_in(options.state_path)
         problems = [*problems, *found]
         if begins_with is None and not has_errors(found):
             detail = f"There is no state file {options.state_path}. Nothing was created."
@@ -162,6 +160,12 @@ def _create(options: StateOptions, name: str) -> list[Diagnostic]:
     if begins_with is not None:
         problems = [*problems, *backend.store(name).put(begins_with)[1]]
     return [*problems, *_select(options, name)]
+
+
+def _state_in(path: str) -> tuple[State | None, list[Diagnostic]]:
+    from planner.state.backends.local import StateStore
+
+    return StateStore(path).read()
 
 
 def _select(options: StateOptions, name: str) -> list[Diagnostic]:

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from planner.provider.cli_config import CliConfig
 
 OWN = os.path.join(".planner", "policies")
 FLEET = os.path.join(".planner", "batch-policies")
@@ -23,11 +26,15 @@ def organisation(kind: Literal["policies", "batch_policies"], environ: Mapping[s
 
     standing: tuple[str, ...] = ()
     if setting_files(environ):
-        from planner.provider.cli_config import load_cli_config
-
-        settings = load_cli_config(environ)
+        settings = _settings(environ)
         standing = settings.policies if kind == "policies" else settings.batch_policies
     return tuple(dict.fromkeys((*standing, *_words(environ.get(f"PLANNER_{kind.upper()}", "")))))
+
+
+def _settings(environ: Mapping[str, str]) -> CliConfig:
+    from planner.provider.cli_config import load_cli_config
+
+    return load_cli_config(environ)
 
 
 def _words(text: str) -> list[str]:

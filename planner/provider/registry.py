@@ -18,21 +18,33 @@ def start_provider(address: str, locate: Callable[[str], Located] | None = None)
     """The provider with this source address. A plugin is found by `locate`, which raises Failure like this does, and
     its process is started when it is first needed."""
     if address == BUILTIN:
-        from planner.provider.builtin import BuiltinProvider
-
-        return BuiltinProvider()
-    if os.environ.get("TF_REATTACH_PROVIDERS"):
-        from planner.provider.plugin.provider import PluginProvider
-        from planner.provider.plugin.reattach import attachments
-
-        running = attachments(os.environ).get(address)
-        if running is not None:
-            return PluginProvider(address, (), attachment=running)
+        return _builtin()
+    running = _running(address) if os.environ.get("TF_REATTACH_PROVIDERS") else None
+    if running is not None:
+        return running
     if locate is None or is_builtin(address):
         raise Failure(unavailable(address))
+    return _plugin(address, locate(address).binary)
+
+
+def _builtin() -> Provider:
+    from planner.provider.builtin import BuiltinProvider
+
+    return BuiltinProvider()
+
+
+def _running(address: str) -> Provider | None:
+    """The provider if somebody else runs it."""
+    from planner.provider.plugin.provider import PluginProvider
+    from planner.provider.plugin.reattach import attachments
+
+    running = attachments(os.environ).get(address)
+    return PluginProvider(address, (), attachment=running) if running is not None else None
+
+
+def _plugin(address: str, binary: str) -> Provider:
     from planner.provider.plugin.provider import PluginProvider
 
-    binary = locate(address).binary
     return PluginProvider(address, [binary], binary)
 
 

@@ -71,10 +71,14 @@ def apply(planned: Value) -> ApplyAnswer:
     if value["output"].__class__ is Unknown:
         value["output"] = value["input"]
     if value["id"].__class__ is Unknown:
-        import uuid
-
-        value["id"] = str(uuid.uuid4())
+        value["id"] = _new_id()
     return ApplyAnswer(value)
+
+
+def _new_id() -> str:
+    import uuid
+
+    return str(uuid.uuid4())
 
 
 def upgrade(attributes: object) -> tuple[Value, list[AttributeDiagnostic]]:

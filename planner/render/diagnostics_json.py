@@ -92,12 +92,11 @@ def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
 def _call(name: str) -> dict[str, Any]:
     """The function that was called, with its signature where the language has it."""
     from planner.language.functions import lookup
+    from planner.language.functions.signatures import call_signature
 
     function = lookup(name)
     if function is None:
         return {"called_as": name}
-    from planner.language.functions.signatures import call_signature
-
     return {"called_as": name, "signature": call_signature(function)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from planner import __version__
 from planner.model.plan import Plan, ResourceChange
@@ -18,6 +18,9 @@ from planner.render.summary import Counts
 from planner.state.model import OutputState
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.walk.hooks import Hooks, ObjectId
+
+if TYPE_CHECKING:
+    from planner.model.plan import Importing
 
 UI_VERSION = "1.2"
 OUR_OWN = frozenset(("plan.unmatched_address",))
@@ -142,14 +145,18 @@ def change_json(change: ResourceChange) -> dict[str, Any]:
     if change.reason:
         answer["reason"] = REASONS.get(change.reason, change.reason)
     if change.importing is not None:
-        from planner.documents.json_plan import importing_json
-
-        answer["importing"] = importing_json(change.importing)
+        answer["importing"] = _importing(change.importing)
     if change.undecided:
         answer["undecided"] = list(change.undecided)
     if change.generated_config:
         answer["generated_config"] = change.generated_config
     return answer
+
+
+def _importing(importing: Importing) -> dict[str, Any]:
+    from planner.documents.json_plan import importing_json
+
+    return importing_json(importing)
 
 
 class JsonHooks(Hooks):

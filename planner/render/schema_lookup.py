@@ -35,12 +35,20 @@ class SchemaLookup:
         """The attributes of an object as a value, sensitive parts marked. Raises Failure."""
         schema = self.resource_schema(resource.provider, resource.mode, resource.type)
         if schema is None or schema.version != obj.schema_version:
-            from planner.values.json_codec import implied_value
-            from planner.values.paths import apply_marks
-            from planner.values.value import SENSITIVE
+            return _implied(obj)
+        return _by_schema(obj, schema, resource.address)
 
-            marks = [(path, frozenset((SENSITIVE,))) for path in obj.sensitive_paths]
-            return apply_marks(implied_value(obj.attributes), marks)
-        from planner.documents.json_state import object_value
 
-        return object_value(obj, schema, resource.address)
+def _implied(obj: ObjectState) -> Value:
+    from planner.values.json_codec import implied_value
+    from planner.values.paths import apply_marks
+    from planner.values.value import SENSITIVE
+
+    marks = [(path, frozenset((SENSITIVE,))) for path in obj.sensitive_paths]
+    return apply_marks(implied_value(obj.attributes), marks)
+
+
+def _by_schema(obj: ObjectState, schema: ResourceSchema, address: str) -> Value:
+    from planner.documents.json_state import object_value
+
+    return object_value(obj, schema, address)

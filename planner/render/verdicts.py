@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from planner.render.streams import cell
 
 if TYPE_CHECKING:
-    from planner.policy.model import Verdict
+    from planner.policy.model import Finding, Verdict
     from planner.render.terminal import Paint
 
 
@@ -44,16 +44,20 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
         rows = [(f.kind, cell(f.code), cell(f.address or "(plan)"), _line(f.message)) for f in verdict.findings]
         lines += [tabulate(rows, headers=("VERDICT", "CODE", "ADDRESS", "MESSAGE"), disable_numparse=True), ""]
     for finding in verdict.findings if proofs else ():
-        from planner.render.proof import proof_text
-
         title = cell(f"{finding.kind} {finding.code}: {finding.address or 'the plan'} {finding.message}")
         lines.append(paint(title, "bold", "red" if finding.kind in ("deny", "broken") else "yellow"))
         if finding.reason:
             lines.append(f"  overridden: {finding.reason}")
-        lines += [f"  {line}" for line in proof_text(finding.proof, paint, full=True).splitlines()]
+        lines += [f"  {line}" for line in _proof(finding, paint).splitlines()]
         lines.append("")
     lines.append(paint(counted(verdict), "bold"))
     return "\n".join([*lines, *judged(verdict)])
+
+
+def _proof(finding: Finding, paint: Paint) -> str:
+    from planner.render.proof import proof_text
+
+    return proof_text(finding.proof, paint, full=True)
 
 
 def judged(verdict: Verdict) -> list[str]:

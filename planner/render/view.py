@@ -113,10 +113,13 @@ class HumanView(View):
 
     def outputs(self, outputs: Mapping[str, OutputState]) -> None:
         if outputs:
-            from planner.render.value import all_outputs
+            self._outputs(outputs)
 
-            self.terminal.out(f"\n{self.terminal.paint('Outputs:', 'bold', 'green')}\n")
-            self.terminal.out(all_outputs(outputs, self.show_sensitive))
+    def _outputs(self, outputs: Mapping[str, OutputState]) -> None:
+        from planner.render.value import all_outputs
+
+        self.terminal.out(f"\n{self.terminal.paint('Outputs:', 'bold', 'green')}\n")
+        self.terminal.out(all_outputs(outputs, self.show_sensitive))
 
     def log(self, text: str) -> None:
         self.terminal.out(text)

@@ -25,6 +25,12 @@ _STATUSES = ("pass", "fail", "error")
 _CHECK_KINDS = ("resource", "output", "check", "var")
 
 
+def _check_version(version: str) -> None:
+    from planner.config.version_constraints import Version
+
+    Version(version)
+
+
 class StateReader:
     """Reads one document; `where` names the file in messages. Problems are collected; what cannot be read at all raises
     MalformedError."""
@@ -55,10 +61,8 @@ class StateReader:
     def writer(self, version: str) -> str:
         """The version of the program that wrote the file."""
         if version and not version.replace(".", "0").isdecimal():
-            from planner.config.version_constraints import Version
-
             try:
-                Version(version)
+                _check_version(version)
             except ValueError:
                 detail = f'{self.where} says that version "{version}" wrote it, which is no version.'
                 self.problem("state.invalid_version", "Invalid version in state", detail)

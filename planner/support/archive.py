@@ -291,18 +291,30 @@ def _number(package: ZipFile) -> int:
 
 def _stream(archive: Path, kind: str) -> IO[bytes]:
     if kind == "tar.gz":
-        import gzip
-
-        return gzip.open(archive, "rb")  # type: ignore[return-value]
+        return _gzip(archive)
     if kind == "tar.bz2":
-        import bz2
-
-        return bz2.open(archive, "rb")
+        return _bz2(archive)
     if kind == "tar.xz":
-        import lzma
-
-        return lzma.open(archive, "rb")
+        return _xz(archive)
     return open(archive, "rb")
+
+
+def _gzip(archive: Path) -> IO[bytes]:
+    import gzip
+
+    return gzip.open(archive, "rb")  # type: ignore[return-value]
+
+
+def _bz2(archive: Path) -> IO[bytes]:
+    import bz2
+
+    return bz2.open(archive, "rb")
+
+
+def _xz(archive: Path) -> IO[bytes]:
+    import lzma
+
+    return lzma.open(archive, "rb")
 
 
 class _Stream:

@@ -8,7 +8,11 @@ int beyond 64 bits. So the text of a number survives reading and writing, up to 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import re
 
 
 class _NoUtf8(dict[int, int]):
@@ -21,7 +25,6 @@ class _NoUtf8(dict[int, int]):
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _LINES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 _NO_UTF8 = _NoUtf8()
-_WIDE: Any = None
 
 
 class JsonError(ValueError):
@@ -74,12 +77,14 @@ def _no_constant(name: str) -> Any:
 
 def _has_wide_numbers(data: bytes) -> bool:
     """Whether a number may stand in the text that the fast reader would round. Says yes too often, never too seldom."""
-    global _WIDE
-    if _WIDE is None:
-        import re
+    return data[:1] not in (b"{", b"[", b'"') or _wide().search(data) is not None
 
-        _WIDE = re.compile(rb"[:\[,][ \t\r\n]*+-?(?:[0-9][0-9.]{15}|[0-9.]++[eE])")
-    return data[:1] not in (b"{", b"[", b'"') or _WIDE.search(data) is not None
+
+@cache
+def _wide() -> re.Pattern[bytes]:
+    import re
+
+    return re.compile(rb"[:\[,][ \t\r\n]*+-?(?:[0-9][0-9.]{15}|[0-9.]++[eE])")
 
 
 def dumps(value: Any, *, indent: bool = False, escape_html: bool = True) -> bytes:
@@ -124,11 +129,15 @@ def _fragments(value: Any) -> Any:
     if value.__class__ is str:
         return value.translate(_NO_UTF8)
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
-        from planner.support.fast_json import orjson
-
-        return orjson.Fragment(str(Decimal(value)))  # str() of an int has a limit
+        return _fragment(str(Decimal(value)))  # str() of an int has a limit
     if value.__class__ is dict:
         return {_fragments(k): _fragments(v) for k, v in value.items()}
     if value.__class__ in (list, tuple):
         return [_fragments(v) for v in value]
     return value
+
+
+def _fragment(text: str) -> Any:
+    from planner.support.fast_json import orjson
+
+    return orjson.Fragment(text)

@@ -48,13 +48,21 @@ def load_text(data: bytes, display_name: str) -> tuple[Body | None, Source, list
         kept.filename, kept.text = display_name, text
         return body, kept, []
     if json:
-        from planner.syntax.json_body import parse_json
-
-        body, diagnostics = parse_json(source)
+        body, diagnostics = _json_body(source)
     else:
-        from planner.syntax.parse import parse_config
-
-        body, diagnostics = parse_config(source)
+        body, diagnostics = _native_body(source)
     if not diagnostics:
         PARSED.keep(name, [body, source])
     return body, source, diagnostics
+
+
+def _json_body(source: Source) -> tuple[Body | None, list[Diagnostic]]:
+    from planner.syntax.json_body import parse_json
+
+    return parse_json(source)
+
+
+def _native_body(source: Source) -> tuple[Body | None, list[Diagnostic]]:
+    from planner.syntax.parse import parse_config
+
+    return parse_config(source)

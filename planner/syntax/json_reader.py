@@ -31,10 +31,14 @@ def read_json(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
         if _skip(text, at) < len(text):
             raise _NotJsonError
     except _NotJsonError:
-        from planner.syntax.json_mistakes import json_mistakes
-
-        return json_mistakes(source)
+        return _mistakes(source)
     return value, []
+
+
+def _mistakes(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
+    from planner.syntax.json_mistakes import json_mistakes
+
+    return json_mistakes(source)
 
 
 def _skip(text: str, at: int) -> int:

@@ -11,6 +11,7 @@ gmpy2 is imported on first need: most configurations have whole numbers only.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from planner.vocabulary.diagnostic import Failure, error
@@ -24,20 +25,16 @@ HUGE_BITS = 65536
 LONGEST = 20_000_000
 MAX_EXPONENT = 2**31 - 1
 
-_gmpy2: Any = None
-
 
 class TooLong(Failure, OverflowError):
     """A number with too many digits to write them all."""
 
 
+@cache
 def _load() -> Any:
-    global _gmpy2
-    if _gmpy2 is None:
-        import gmpy2
+    import gmpy2
 
-        _gmpy2 = gmpy2
-    return _gmpy2
+    return gmpy2
 
 
 def context(precision: int = PRECISION) -> gmpy2.context:

@@ -89,13 +89,17 @@ def equal(a: Value, b: Value) -> bool | None:
     if not _is_compound(a) or not _is_compound(b):
         if ca is str or ca is bool or cb is str or cb is bool or _is_compound(a) or _is_compound(b):
             return False
-        from planner.values.numbers import same_number
-
-        return same_number(a, b)
+        return _same_number(a, b)
     ta, tb = type_of(a), type_of(b)
     if _has_unknown_type(a) or _has_unknown_type(b):
         return None if conforms(ta, tb) or conforms(tb, ta) else False
     return _equal_parts(a, b) if ta == tb else False
+
+
+def _same_number(a: Value, b: Value) -> bool:
+    from planner.values.numbers import same_number
+
+    return same_number(a, b)
 
 
 def _is_compound(value: Value) -> bool:

@@ -125,17 +125,25 @@ def safe_prefix(text: str) -> str:
     if not text:
         return text
     if _may_change(text[-1]):
-        from unicodedata import combining
-
-        at = len(text) - 1
-        while at > 0 and combining(text[at]):
-            at -= 1
-        return text[:at]
+        return _without_combining(text)
     cut = min((i for i in (text.find("\n"), text.find("\r")) if i >= 0), default=-1)
     if cut >= 0:
         return text[:cut]
     if text[-1] in _ENDS:
         return text
+    return _without_last(text)
+
+
+def _without_combining(text: str) -> str:
+    from unicodedata import combining
+
+    at = len(text) - 1
+    while at > 0 and combining(text[at]):
+        at -= 1
+    return text[:at]
+
+
+def _without_last(text: str) -> str:
     from planner.vocabulary.graphemes import graphemes
 
     return text[: len(text) - len(graphemes(text)[-1])]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
 from planner.vocabulary.diagnostic import Failure
 from planner.walk.machine import Instruction, Machine, Skip, Start, Stopped
 from planner.walk.work import NOTHING, Diagnosed, StopSignal, WalkResult, Work, WorkResult, event_of, in_order
+
+if TYPE_CHECKING:
+    from planner.vocabulary.diagnostic import Diagnostic
 
 
 def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = None) -> WalkResult:
@@ -53,6 +57,10 @@ def run_guarded(work: Work, node: str) -> WorkResult:
     except Failure as failure:
         return WorkResult(tuple(failure.diagnostics))
     except Exception as problem:
-        from planner.vocabulary.defect import defect
+        return WorkResult((_defect(problem, node),))
 
-        return WorkResult((defect(problem, node),))
+
+def _defect(problem: Exception, node: str) -> Diagnostic:
+    from planner.vocabulary.defect import defect
+
+    return defect(problem, node)

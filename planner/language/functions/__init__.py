@@ -50,12 +50,16 @@ def lookup(name: str) -> Function | None:
         family = FAMILY_OF.get(name)
         if family is None:
             return None
-        from importlib import import_module
-
-        module = import_module(f"planner.language.functions.{family}")
-        _loaded.update((f.name, f) for f in module.FUNCTIONS)
+        _load(family)
         function = _loaded[name]
     return function
+
+
+def _load(family: str) -> None:
+    from importlib import import_module
+
+    module = import_module(f"planner.language.functions.{family}")
+    _loaded.update((f.name, f) for f in module.FUNCTIONS)
 
 
 def names() -> list[str]:

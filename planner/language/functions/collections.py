@@ -104,9 +104,7 @@ def length(value: Value) -> Value:
     if value.__class__ is Unknown:
         return mark(_unknown_length(value, what), marks)
     if what == "string":
-        from planner.vocabulary.graphemes import count_graphemes
-
-        return mark(count_graphemes(value), marks)
+        return mark(_characters(value), marks)
     if what == "set" and not length_is_known(value):
         return mark(refined(NUMBER, Refinement(True, lower=(1, True), upper=(len(value), True))), marks)
     return mark(len(value), marks)
@@ -117,13 +115,17 @@ def _unknown_length(value: Unknown, what: str) -> Value:
         t = shape(value)[1]
         return len(t.elements if what == "tuple" else t.attributes)
     if what == "string":
-        from planner.vocabulary.graphemes import count_graphemes
-
         prefix = value.refinement.prefix if value.refinement is not None else ""
-        return refined(NUMBER, Refinement(True, lower=(count_graphemes(prefix), True)))
+        return refined(NUMBER, Refinement(True, lower=(_characters(prefix), True)))
     least, most = length_bounds(value)
     upper = INT64_MAX if most is None else most
     return refined(NUMBER, Refinement(True, lower=(least, True), upper=(upper, True)))
+
+
+def _characters(text: str) -> int:
+    from planner.vocabulary.graphemes import count_graphemes
+
+    return count_graphemes(text)
 
 
 def _length_type(value: Value) -> Type:

@@ -80,11 +80,15 @@ def _formatted(verb: Verb, value: Value) -> str:
     if letter in "sq":
         string: str = _converted(verb, value, STRING)
         if verb.precision > 0:
-            from planner.vocabulary.graphemes import graphemes
-
-            string = "".join(graphemes(string)[: verb.precision])
+            string = _first_characters(string, verb.precision)
         return _padded(verb, string if letter == "s" else _json(verb, text(string)))
     raise FunctionError(f"The format verb {verb.text} is not supported.")
+
+
+def _first_characters(string: str, count: int) -> str:
+    from planner.vocabulary.graphemes import graphemes
+
+    return "".join(graphemes(string)[:count])
 
 
 def _converted(verb: Verb, value: Value, t: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from planner.language.functions.arguments import text
+from planner.values.convert import convert
 from planner.values.types import STRING
 from planner.values.value import NULL, Value, number_from_text
 
@@ -100,8 +101,6 @@ class _Reader:
         value = resolve(tag, event.value, event.style)
         if not tag and not event.implicit[0] and value.__class__ is not str:
             # A block scalar that reads like a number or a bool is a string after all.
-            from planner.values.convert import convert
-
             return convert(value, STRING)
         return value
 
@@ -127,8 +126,6 @@ class _Reader:
             if key == NULL:
                 raise YamlError("a key of a mapping must not be null")
             if key.__class__ is not str:
-                from planner.values.convert import convert
-
                 key = convert(key, STRING)
             entries[key] = self.node(self.loader.get_event())
         return entries
@@ -181,9 +178,7 @@ def _tagged(kind: str, source: str) -> Value:
         if number is not None:
             return number
     elif kind == "binary":
-        from planner.language.functions.encoding import base64_bytes
-
-        if base64_bytes(source) is not None:
+        if _is_base64(source):
             return text(source)
     elif kind == "bool" and (source in _TRUE or source in _FALSE):
         return source in _TRUE
@@ -192,6 +187,12 @@ def _tagged(kind: str, source: str) -> Value:
         if moment is not None:
             return moment
     raise YamlError(f'"{source}" is no {kind}')
+
+
+def _is_base64(source: str) -> bool:
+    from planner.language.functions.encoding import base64_bytes
+
+    return base64_bytes(source) is not None
 
 
 def _number(source: str) -> Value | None:

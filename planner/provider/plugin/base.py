@@ -58,12 +58,15 @@ class PluginBase:
 
     # ---------------------------------------------------------------- process
 
+    def _new_client(self) -> Client:
+        from planner.provider.plugin.client import Client
+
+        return Client(self._command, self.address, self._attachment)
+
     def _start(self) -> Client:
         """The plugin, running. Raises PluginError."""
         if self._client is None:
-            from planner.provider.plugin.client import Client
-
-            self._client = Client(self._command, self.address, self._attachment)
+            self._client = self._new_client()
             self._asked = False
         return self._client
 

@@ -289,13 +289,17 @@ def _complete(fields: dict[str, str], chunks: list[bytes]) -> Answer:
         status = fields.get(":status", "none")
         return Answer(UNKNOWN, f"it answered with the HTTP status {status} and without a status of gRPC", b"")
     if code != "0":
-        from urllib.parse import unquote
-
-        return Answer(int(code), unquote(fields.get("grpc-message", ""), errors="replace"), b"")
+        return Answer(int(code), _unquoted(fields.get("grpc-message", "")), b"")
     data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
     if len(data) < 5 or data[0] or unpack_from(">I", data, 1)[0] != len(data) - 5:
         return Answer(UNKNOWN, "it answered with something else than one plain message", b"")
     return Answer(OK, "", data[5:])
+
+
+def _unquoted(text: str) -> str:
+    from urllib.parse import unquote
+
+    return unquote(text, errors="replace")
 
 
 # ---------------------------------------------------------------- sockets
