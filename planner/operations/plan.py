@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from planner.config.model import Config
     from planner.config.variables import RootVariable
     from planner.model.graph import Graph
+    from planner.model.plan import Plan
     from planner.plan.options import PlanOptions
     from planner.state.model import State
-    from planner.vocabulary.walks import Mode, Plan
+    from planner.vocabulary.walks import Mode
     from planner.walk.hooks import Hooks
 
 Start: TypeAlias = Stored[OperationOptions]
