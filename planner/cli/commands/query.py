@@ -36,8 +36,8 @@ The relations that questions need most:
   vertex(N, Kind, Module, Object)
                                  the vertices
   resource(R, Module, Mode, Type)
-                                 a resource block (also: input_variable, local,
-                                 output_value, child_module)
+                                 a resource block (also: input_variable,
+                                 local, output_value, child_module)
   reference(R, Target, Path)     R mentions Target in its configuration
   requires_provider(R, Module, Provider, Alias)
   in_state(I), state_deposed(I, Key)
