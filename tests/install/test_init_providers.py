@@ -362,7 +362,10 @@ def test_two_at_once(project: Project, world: World) -> None:
     project.write(text + 'module "m" {\n  source  = "mods.example.com/acme/net/any"\n  version = "1.0.0"\n}\n')
     words = [sys.executable, "-m", "planner", "init"]
     environ = {**project.environ, "TF_PLUGIN_CACHE_DIR": str(project.folder / "home")}
-    running = [subprocess.Popen(words, cwd=project.work, env=environ, stdout=subprocess.PIPE) for _ in range(4)]
+    running = [
+        subprocess.Popen(words, cwd=project.work, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for _ in range(4)
+    ]
     for one in running:
         said, _ = one.communicate(timeout=100)
         assert one.returncode == 0, said.decode()

@@ -49,8 +49,8 @@ The relations that questions need most:
   operation(N, Action)           what vertex N does when the plan is applied
   instance_node(N, I)            vertex N is about instance I
 
-A question about action or operation makes a plan, or reads the one of -plan. All
-relations and their columns are documented in the rules: planner rules doc."""
+A question about action or operation makes a plan, or reads the one of -plan.
+All relations and their columns are documented in the rules: planner rules doc."""
 KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
 FLAGS = (
     Flag("type", "string", f"About which graph: {', '.join(KINDS)}.", value="TYPE"),
