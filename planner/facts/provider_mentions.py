@@ -19,13 +19,13 @@ def provider_mentions(facts: FactBuilder, config: Config, state: State | None = 
     sources: set[str] = set()
     for module in config.root.walk():
         path = ".".join(f"module.{name}" for name in module.path)
-        said: set[tuple[str, str]] = set()
+        said: dict[tuple[str, str], Span | None] = {}
         for name, kind, span in _mentions(module):
+            said.setdefault((name, kind), span)
+        for (name, kind), span in said.items():
             source = module.provider_source(name)
-            if (source, kind) not in said:
-                said.add((source, kind))
-                sources.add(source)
-                facts.add("provider_mentioned", source, path, kind, source=span)
+            sources.add(source)
+            facts.add("provider_mentioned", source, path, kind, source=span)
     for resource in state.resources.values() if state is not None else ():
         with suppress(AddressError):  # an odd one is reported by whoever reads the object
             source = parse_provider_configuration(resource.provider).source

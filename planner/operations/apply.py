@@ -61,9 +61,9 @@ def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks
         guard = _guard(made, told)
         with locked(made.loaded.store, made.loaded.options, "OperationTypeApply", told, hooks=hooks):
             applied = _apply(made, hooks, guard, told)
-        if guard is not None and applied.state is not None:
-            outputs = {} if has_errors(told) else applied.state.outputs  # else they may be those of before
-            told += guard.afterwards(outputs)
+            if guard is not None and applied.state is not None:
+                outputs = {} if has_errors(told) else applied.state.outputs  # else they may be those of before
+                told += guard.afterwards(outputs)
     return evolve(applied, diagnostics=tuple(told))
 
 

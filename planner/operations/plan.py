@@ -18,7 +18,7 @@ from planner.operations.validate import validate_loaded
 from planner.support.signals import STOP
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.told import Told
-from planner.vocabulary.walks import Walk
+from planner.vocabulary.walks import Mode, Walk
 
 if TYPE_CHECKING:
     from planner.config.model import Config
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from planner.model.plan import Plan
     from planner.plan.options import PlanOptions
     from planner.state.model import State
-    from planner.vocabulary.walks import Mode
     from planner.walk.hooks import Hooks
 
 Start: TypeAlias = Stored[OperationOptions]

@@ -16,7 +16,6 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 if TYPE_CHECKING:
     from planner.config.variables import RootVariable
     from planner.state.backend import Backend, Store
-    from planner.state.model import State
     from planner.vocabulary.told import Told
     from planner.walk.hooks import Hooks
 

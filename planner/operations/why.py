@@ -36,10 +36,9 @@ def why(
 
     if len(words) == 2 and words[0] in GRAPH_WORDS:
         kind = kind or "plan"  # that is where it was decided, also for a plan in a file
-    kind = kind or ("apply" if plan_file else "plan")
-    if len(words) == 2 and words[0] in GRAPH_WORDS:
         text = vertex_fact(_checked(graph(options, kind, plan_file, True)), *words)
         return _why_fact(options, text, kind, plan_file, negated)
+    kind = kind or ("apply" if plan_file else "plan")
     if len(words) == 2 and words[0] == MOVED:
         return _why_moved(options, words[1], plan_file, negated)
     if len(words) == 2 and words[0] == DRIFT:
@@ -53,7 +52,7 @@ def why(
     if len(words) == 1:
         return why_planned(options, "", words[0], plan_file)
     if len(words) == 2:
-        return _why_fact(options, f"edge({_quoted(words[0])}, {_quoted(words[1])})", kind, plan_file, True)
+        return _why_fact(options, f"edge({quote(words[0])}, {quote(words[1])})", kind, plan_file, True)
     raise Failure(error("why.words", "Nothing to explain", "Name two vertices, one address, or one fact."))
 
 
@@ -71,7 +70,7 @@ def _why_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan
     meant = tuple(words[1] + suffix for suffix in ("", *MEANT))
     found = _checked(graph(options, kind, plan_file, True, meant))
     if all(is_single_instance(found, word) for word in words):
-        return _why_fact(options, f"instance_waits({_quoted(words[0])}, {_quoted(words[1])})", kind, plan_file, False)
+        return _why_fact(options, f"instance_waits({quote(words[0])}, {quote(words[1])})", kind, plan_file, False)
     dependent, dependency = (find_node(found, word) for word in words)
     return prove_wait(found, dependent, dependency)
 
@@ -122,7 +121,7 @@ def _why_moved(options: OperationOptions, what: str, plan_file: str | None, nega
         detail = f"No object of the state moves from or to {what}."
         raise Failure(error("why.not_moved", "Nothing to explain", detail))
     origin, address = row or (what, what)
-    return _proved(ground, f"moved({_quoted(origin)}, {_quoted(address)})", negated)
+    return _proved(ground, f"moved({quote(origin)}, {quote(address)})", negated)
 
 
 def _why_drift(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
@@ -134,7 +133,7 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
         return None, diagnostics
     if not action and not negated:
         raise Failure(error("why.no_drift", "Nothing to explain", f"{what} is as it was last applied."))
-    return _proved(ground, f"drift({_quoted(what)}, {_quoted(action or 'update')})", negated)
+    return _proved(ground, f"drift({quote(what)}, {quote(action or 'update')})", negated)
 
 
 def _first_argument(program: Program, text: str) -> str:
@@ -167,7 +166,3 @@ def _proved(found: Graph, text: str, negated: bool) -> Proved:
         _, reasons = why_not(found, atom.predicate, row)
         return None, [*problems, error("why.fails", "It does not hold", f"{atom} does not hold.\n{reasons}")]
     return proof, problems
-
-
-def _quoted(text: str) -> str:
-    return quote(text)

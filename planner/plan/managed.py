@@ -315,6 +315,3 @@ def _at(value: Value, path: Any) -> Value:
 def _same(a: Value, b: Value) -> bool:
     """Equal for certain, with nulls of different types apart: as parts of two objects they make different types."""
     return a is b or (same_value(a, b) and (a.__class__ is not Null or a.type == b.type))
-
-
-# ---------------------------------------------------------------- configuration of an instance
