@@ -135,13 +135,12 @@ def _rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
 
 def refresh(options: OperationOptions, hooks: Hooks) -> Applied:
     """Plan, and record in the state only what looking at the real objects has shown."""
-    planned = plan(options, hooks, to_apply=True)
+    planned = plan(options, hooks, to_apply=True, remarks=_nothing_to_refresh)
     made = planned.complete
     if made is None:
         return Applied(None, diagnostics=(*planned.diagnostics, *release(planned)))
-    told = [*_nothing_to_refresh(made.loaded.state), *planned.diagnostics]
     state, problems = made.loaded.store.write(made.plan.prior_state)
-    return Applied(state, diagnostics=(*told, *problems, *release(planned)))
+    return Applied(state, diagnostics=(*planned.diagnostics, *problems, *release(planned)))
 
 
 def _nothing_to_refresh(state: State) -> list[Diagnostic]:

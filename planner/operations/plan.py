@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
@@ -33,6 +33,7 @@ Start: TypeAlias = Stored[OperationOptions]
 """what planning starts from, beside the values of variables"""
 Variables: TypeAlias = "dict[str, RootVariable]"
 BuildGraph: TypeAlias = "Callable[[Start, Walk, State], Graph]"
+Remarks: TypeAlias = "Callable[[State], Iterable[Diagnostic]]"
 L = TypeVar("L", bound=Loaded[OperationOptions], covariant=True)
 
 
@@ -62,13 +63,16 @@ class Planned(Generic[L]):
         return None if has_errors(self.diagnostics) else self.made
 
 
-def plan(options: OperationOptions, hooks: Hooks, to_apply: bool = False) -> Planned[Start]:
+def plan(
+    options: OperationOptions, hooks: Hooks, to_apply: bool = False, remarks: Remarks = lambda state: ()
+) -> Planned[Start]:
     """Compare configuration, state and real objects, and decide what to do. The state is locked meanwhile; `to_apply`:
-    when there is a plan, it stays locked until `release`, so that nobody can change it before the plan is applied."""
+    when there is a plan, it stays locked until `release`, so that nobody can change it before the plan is applied.
+    `remarks`: what is to be said first of the state that planning starts from, whether it comes to a plan or not."""
     told = Told()
     made = None
     with told.until_an_error():
-        made = _plan(options, hooks, to_apply, told)
+        made = _plan(options, hooks, to_apply, told, remarks)
     return Planned(made, tuple(told))
 
 
@@ -77,7 +81,7 @@ def release(planned: Planned[Start]) -> list[Diagnostic]:
     return planned.made.loaded.store.unlock() if planned.made is not None else []
 
 
-def _plan(options: OperationOptions, hooks: Hooks, to_apply: bool, told: Told) -> Made[Start]:
+def _plan(options: OperationOptions, hooks: Hooks, to_apply: bool, told: Told, remarks: Remarks) -> Made[Start]:
     from planner.evaluation.variables import UNFIT
 
     if options.generate_config_out:
@@ -94,6 +98,7 @@ def _plan(options: OperationOptions, hooks: Hooks, to_apply: bool, told: Told) -
     operation = "OperationTypeApply" if to_apply else "OperationTypePlan"
     with locked(opened.store, options, operation, told, to_apply, hooks):
         stored = read_state(opened, told)
+        told[:0] = remarks(stored.state)
         variables, problems = load_values(loaded)
         # a value that does not fit is reported by the walk, which plans everything else
         told.check(d for d in problems if d.code not in UNFIT)

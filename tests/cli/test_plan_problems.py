@@ -98,3 +98,9 @@ def test_connections_are_checked_and_referred_from(folder: Path, planner: Run) -
     (folder / "main.tf").write_text(text.replace("EXTRA", 'type = "ssh"'))
     edges = json.loads(planner("graph", "-json").out)["edges"]
     assert ["terraform_data.a (expand)", "terraform_data.k (expand)"] in edges
+
+
+def test_refreshing_nothing_is_said_also_where_it_fails(folder: Path, planner: Run) -> None:
+    (folder / "main.tf").write_text('resource "terraform_data" "a" {\n  input = terraform_data.nope.id\n}\n')
+    ran = planner("refresh", "-json")
+    assert (ran.code, said(ran.out)) == (1, [("warning", None), ("error", 2)])
