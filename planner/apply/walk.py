@@ -41,10 +41,6 @@ from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.walk.hooks import Hooks
 from planner.walk.work import WorkResult
 
-INSTANCE_KINDS = frozenset(
-    ("instance_apply", "instance_destroy", "deposed_destroy", "instance_forget", "deposed_forget")
-)
-
 
 @frozen(eq=False)
 class Outcome:
@@ -83,7 +79,20 @@ class ApplyWalk(ApplyWork):
 
     WORK: ClassVar[Mapping[str, str]] = {
         **ConfigurationWalk.WORK,
-        **{kind: kind for kind in (*sorted(INSTANCE_KINDS), "output", "output_destroy", "resource", "root")},
+        **{
+            kind: kind
+            for kind in (
+                "instance_apply",
+                "instance_destroy",
+                "deposed_destroy",
+                "instance_forget",
+                "deposed_forget",
+                "output",
+                "output_destroy",
+                "resource",
+                "root",
+            )
+        },
     }
 
     _opening: dict[str, Instance]
@@ -147,7 +156,7 @@ class ApplyWalk(ApplyWork):
         if node in self._opening or self.opened.has(node):
             return False
         vertex = self.graph.nodes[node]
-        if vertex.kind in INSTANCE_KINDS and self._has_provisioners(vertex):
+        if node in self.asking and self._has_provisioners(vertex):
             return False
         source = self.provider_of(node)
         try:
@@ -156,9 +165,9 @@ class ApplyWalk(ApplyWork):
             return True
 
     def provider_of(self, node: str) -> str:
-        vertex = self.graph.nodes[node]
-        if vertex.kind not in INSTANCE_KINDS and vertex.kind != "provider":
+        if node not in self.asking:
             return ""
+        vertex = self.graph.nodes[node]
         configuration = vertex.object if vertex.kind == "provider" else self._change(vertex).provider
         try:
             return parse_provider_configuration(configuration).source

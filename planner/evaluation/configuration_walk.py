@@ -66,6 +66,7 @@ class ConfigurationWalk(ValueWalk):
         self.providers = ConfiguredProviders(self.context)
         self.opened = OpenResources(hooks)
         self._unconfigured = {row[0] for row in relation(graph, "needs_no_configuration")}
+        self.asking = {row[0] for row in relation(graph, "asks_provider")}
         self.checks = CheckState(config)
         self._dependencies: ResourceDependencies | None = None
         self._detached: dict[str, ModuleInstance] = {}
@@ -132,7 +133,7 @@ class ConfigurationWalk(ValueWalk):
         return self.providers.configure(node.object)
 
     def provider_close(self, node: Node) -> list[Diagnostic]:
-        self.providers.close(node.object.removesuffix(" (close)"))
+        self.providers.close(node.object)
         return []
 
     def resource_close(self, node: Node) -> list[Diagnostic]:
@@ -237,11 +238,4 @@ def relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
 
 def provider_configurations(graph: Graph) -> dict[str, str]:
     """The provider configuration that each vertex uses."""
-    found: dict[str, str] = dict(sorted(relation(graph, "uses_configuration")))  # type: ignore[arg-type]
-    if not found:
-        for name, node in graph.nodes.items():
-            if node.kind in ("resource", "orphan", "deposed", "plan_destroy"):
-                for other in graph.edges.get(name, ()):
-                    if graph.nodes[other].kind == "provider":
-                        found[name] = graph.nodes[other].object
-    return found
+    return dict(sorted(relation(graph, "uses_configuration")))  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planner.model.graph import Node
     from planner.syntax.node_sets import NodeSet
 
-DRAWN = ("vertex", "edge", "instance", "instance_node", "deposed_node")
+DRAWN = ("vertex", "edge", "instance", "instance_node", "deposed_node", "local_name")
 """the relations that pictures need"""
 ABOUT = ("vertex", "edge", "instance_node", "deposed_node", "operation")
 """the relations that say what vertices are about"""
@@ -54,11 +54,12 @@ def search(
 ) -> tuple[Answers, list[Diagnostic]]:
     """The vertices of an expression; of a verb alone more than the set: `blast` by depth and planned action, `somepath`
     and `allpaths` (the `limit` shortest) step by step. Raises Failure for unknown vertices."""
+    from planner.graph.names import Names
     from planner.graph.verbs import Sets, Waiting
     from planner.syntax.node_sets import Call
 
     waiting = Waiting.of(database)
-    sets = Sets(waiting)
+    sets = Sets(waiting, Names.of(database))
     verb = verb_of(expression)
     edges: set[tuple[str, str]] | None = None
     if isinstance(expression, Call) and verb in ("somepath", "allpaths"):

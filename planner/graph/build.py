@@ -12,6 +12,7 @@ from attrs import evolve
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.engine.program import Program
+from planner.graph.names import SPOKEN, SPOKEN_AT_FIRST
 from planner.graph.read import WANTED, read_graph
 from planner.model.graph import Graph
 from planner.programs.table import Files, load
@@ -59,11 +60,15 @@ def _try_out(program: Program, facts: FactBase, want: Iterable[str] | None, name
     try_out(program, facts, want, name)
 
 
-def build_graph(facts: FactBase, everything: bool = False, own: Files = ()) -> Graph:
-    """The graph that the rules derive from the facts of one walk; with `everything`, all relations of the rules are
-    derived, also those that no walk needs. `own`: rule files of the user's."""
+ASKED = (*SPOKEN, *SPOKEN_AT_FIRST, "waits_for")
+"""the relations that only questions need"""
+
+
+def build_graph(facts: FactBase, everything: bool = False, own: Files = (), more: tuple[str, ...] = ()) -> Graph:
+    """The graph that the rules derive from the facts of one walk, with `more` relations than a walk needs; with
+    `everything`, all of them. `own`: rule files of the user's."""
     program = graph_program(own)
-    want = None if everything else (*WANTED, *(("waits_for",) if facts.relation("asked_about") else ()))
+    want = None if everything else (*WANTED, *more)
     if own:
         _try_out(program, facts, want, ", ".join(name for name, _ in own))
     if len(facts) > _SMALL:
@@ -73,7 +78,7 @@ def build_graph(facts: FactBase, everything: bool = False, own: Files = ()) -> G
 
 def graph_with(program: Program, facts: FactBase, predicate: str) -> Graph:
     """The graph together with a relation that no walk needs."""
-    return read_graph(program, evaluate(program, facts, (*WANTED, predicate)))
+    return read_graph(program, evaluate(program, facts, (*WANTED, *SPOKEN, predicate)))
 
 
 _lately: deque[tuple[tuple[str, ...] | None, Graph]] = deque(maxlen=4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import evolve
@@ -10,7 +10,7 @@ from attrs import evolve
 from planner.datalog.ask.question import Query
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Predicate
-from planner.graph.names import meant_node, nearest_node
+from planner.graph.names import Names
 from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Constant, Literal, Negation, Term, Variable
 from planner.vocabulary.diagnostic import Diagnostic, warning
 from planner.vocabulary.span import Span
@@ -19,19 +19,17 @@ VERTEX = "node"
 """the type of columns of vertices"""
 
 
-def meant_query(
-    nodes: Collection[str], predicates: Mapping[str, Predicate], query: Query
-) -> tuple[Query, list[Diagnostic]]:
+def meant_query(names: Names, predicates: Mapping[str, Predicate], query: Query) -> tuple[Query, list[Diagnostic]]:
     """The question with every address that stands in a column of vertices, or is compared with a variable of one,
     replaced by the vertex it means; and warnings about constants that mean none."""
-    reader = _Reader(nodes, predicates, query)
+    reader = _Reader(names, predicates, query)
     body = tuple(reader.literal(literal) for literal in query.rule.body)
     return evolve(query, rule=evolve(query.rule, body=body)), reader.problems
 
 
 class _Reader:
-    def __init__(self, nodes: Collection[str], predicates: Mapping[str, Predicate], query: Query) -> None:
-        self.nodes, self.predicates, self.source = nodes, predicates, query.rule.span.source
+    def __init__(self, names: Names, predicates: Mapping[str, Predicate], query: Query) -> None:
+        self.names, self.predicates, self.source = names, predicates, query.rule.span.source
         self.problems: list[Diagnostic] = []
         self.vertices = {
             term.name
@@ -72,10 +70,10 @@ class _Reader:
     def meant(self, term: Term) -> Term:
         if not isinstance(term, Constant) or not isinstance(term.value, str):
             return term
-        node = meant_node(self.nodes, term.value)
+        node = self.names.meant.get(term.value)
         if node is not None:
             return Constant(node, term.start, term.end)
-        detail = f'The graph has no vertex "{term.value}".{nearest_node(term.value, self.nodes)}'
+        detail = self.names.unknown(term.value)
         span = Span(self.source, term.start, term.end)
         self.problems.append(warning("query.unknown_node", "No such vertex", detail, span))
         return term

@@ -1,30 +1,35 @@
-"""Names of vertices, as people write them."""
+"""What people mean by names of vertices and by addresses, as the rules say."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 from typing import Any
+
+from attrs import frozen
 
 from planner.vocabulary.nearest import did_you_mean
 
-MEANT = (" (expand)", " (destroy)", " (orphan)", " (expand, reference)", " (expand, input)", " (forget)", " (close)")
-"""what an address stands for when no vertex is called just that, the first that exists"""
+SPOKEN = ("spoken", "may_mean_vertex")
+"""the relations that names are read from"""
+SPOKEN_AT_FIRST = ("spoken_at_first", "may_mean")
+"""the same, also of what is left out of the graph"""
 
 
-def meant_node(nodes: Any, text: str) -> str | None:
-    """The vertex that somebody means by a name or an address: in a plan graph where a resource is expanded, in an apply
-    graph its change, or its destruction if that is all that happens."""
-    if text in nodes:
-        return text
-    return next((text + suffix for suffix in MEANT if text + suffix in nodes), None)
+@frozen(eq=False)
+class Names:
+    """`meant`: the vertex that people mean by each name and address; `texts`: (text, node), all that can be meant."""
 
+    meant: Mapping[str, str]
+    texts: Collection[tuple[str, str]]
 
-def address_part(node: str) -> str:
-    """The name of a vertex without what stands behind it in parentheses: `module.net` of `module.net (close)`."""
-    return node.rpartition(" (")[0] if node.endswith(")") else node
+    @classmethod
+    def of(cls, relations: Mapping[str, Collection[Any]], read_from: tuple[str, str] = SPOKEN) -> Names:
+        """From the relations of rules/graph/names.dl; what has no vertices has no names."""
+        spoken, may_mean = read_from
+        if spoken not in relations:
+            return cls({}, ())
+        return cls(dict(relations[spoken]), [(text, node) for text, _, node in relations[may_mean]])
 
-
-def nearest_node(text: str, nodes: Iterable[str]) -> str:
-    """` Did you mean "x"?` for the vertex or address that a wrong name most likely meant, else an empty text."""
-    names = set(nodes)
-    return did_you_mean(text, sorted(names | set(map(address_part, names))))
+    def unknown(self, text: str) -> str:
+        """That no vertex is called so, and the name that was most likely meant."""
+        return f'The graph has no vertex "{text}".{did_you_mean(text, sorted(self.meant))}'

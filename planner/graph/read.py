@@ -9,8 +9,6 @@ from planner.datalog.engine.program import Program
 from planner.model.graph import Graph, Node, adjacency
 
 _NAME = itemgetter(0)
-_NAMED = {"root_variable", "variable_reference", "module_variable", "local", "output", "output_destroy"}
-"""kinds whose object is told by its bare name"""
 
 WANTED = (
     "vertex",
@@ -19,6 +17,8 @@ WANTED = (
     "in_cycle",
     "instance_node",
     "deposed_node",
+    "local_name",
+    "asks_provider",
     "replacement_first",
     "data_waits",
     "data_waits_for_module",
@@ -57,19 +57,12 @@ def read_nodes(database: Database) -> dict[str, Node]:
     places = {row[0]: row[3] for row in database["instance"]}
     instance_of: dict[str, str] = {row[0]: row[1] for row in database["instance_node"]}
     deposed: dict[str, str] = {row[0]: row[1] for row in database["deposed_node"]}
+    names: dict[str, str] = dict(database["local_name"])
     nodes: dict[str, Node] = {}
-    for name, kind, module, object in sorted(database["vertex"], key=_NAME):
+    for name, kind, module, _ in sorted(database["vertex"], key=_NAME):
         if name in instance_of:
             instance = instance_of[name]
             nodes[name] = Node(name, kind, places[instance], instance, deposed.get(name, ""))
         else:
-            nodes[name] = Node(name, kind, module, _local_name(kind, module, object))
+            nodes[name] = Node(name, kind, module, names[name])
     return nodes
-
-
-def _local_name(kind: str, module: str, object: str) -> str:
-    """What the object is called inside its module; modules and providers are called by their whole address."""
-    if object == module or kind in ("provider", "provider_close"):
-        return object
-    relative = object[len(module) + 1 :] if module else object
-    return relative.split(".", 1)[1] if kind in _NAMED or kind.startswith("check_") else relative

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from planner.graph.names import address_part, meant_node, nearest_node
+from planner.graph.names import Names
 from planner.syntax.node_sets import Call, Combination, Name, NodeSet
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 
@@ -176,8 +176,8 @@ def _closure(waiting: Waiting) -> set[tuple[str, str]]:
 class Sets:
     """The values of set expressions over one graph; `problems` collects warnings about names that match nothing."""
 
-    def __init__(self, waiting: Waiting) -> None:
-        self.waiting = waiting
+    def __init__(self, waiting: Waiting, names: Names) -> None:
+        self.waiting, self.names = waiting, names
         self.problems: list[Diagnostic] = []
 
     def of(self, wanted: NodeSet) -> set[str]:
@@ -210,15 +210,14 @@ class Sets:
         return between(self.waiting, *sets)
 
     def named(self, wanted: Name) -> set[str]:
-        meant = meant_node(self.waiting.nodes, wanted.text)
+        meant = self.names.meant.get(wanted.text)
         if meant is not None:
             return {meant}
         pattern = glob(wanted.text)
         if pattern is None:
-            hint = nearest_node(wanted.text, self.waiting.nodes)
-            detail = f'The graph has no vertex "{wanted.text}".{hint} "planner graph -json" lists all of them.'
+            detail = f'{self.names.unknown(wanted.text)} "planner graph -json" lists all of them.'
             raise Failure(error("graph.unknown_node", "No such vertex", detail, wanted.span))
-        found = {n for n in self.waiting.nodes if pattern.fullmatch(n) or pattern.fullmatch(address_part(n))}
+        found = {node for text, node in self.names.texts if pattern.fullmatch(text)}
         if not found:
             detail = f"No vertex of the graph matches {wanted.text}: this set is empty."
             self.problems.append(warning("query.no_match", "Nothing matches", detail, wanted.span))

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Prover
-from planner.graph.names import meant_node
+from planner.graph.names import SPOKEN, SPOKEN_AT_FIRST, Names
 from planner.model.graph import Graph
 from planner.model.sources import source_json
 from planner.syntax.rule_syntax import quote
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.vocabulary.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from planner.datalog.ask.question import Query
@@ -22,12 +21,11 @@ if TYPE_CHECKING:
 
 def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
     """The vertex that somebody means, with `pruned` also one that is not left in the graph. Raises Failure."""
-    names = {row[0] for row in graph.database["node_base"]} | set(graph.nodes) if pruned else graph.nodes.keys()
-    node = meant_node(names, text)
+    names = Names.of(graph.database, SPOKEN_AT_FIRST if pruned else SPOKEN)
+    node = names.meant.get(text)
     if node is not None:
         return node
-    hint = did_you_mean(text, sorted({name.split(" (")[0] for name in names} | set(names)))
-    detail = f'The graph has no vertex "{text}".{hint} "planner graph -json" lists all of them.'
+    detail = f'{names.unknown(text)} "planner graph -json" lists all of them.'
     raise Failure(error("graph.unknown_node", "No such vertex", detail))
 
 
@@ -114,4 +112,4 @@ def with_nodes(graph: Graph, query: Query) -> Query:
     """The question with every address that stands in a column of vertices replaced by the vertex it means."""
     from planner.graph.meant import meant_query
 
-    return meant_query(graph.nodes, graph.program.predicates, query)[0]
+    return meant_query(Names.of(graph.database), graph.program.predicates, query)[0]

@@ -63,16 +63,16 @@ def vertex_fact(graph: Graph, word: str, what: str) -> str:
 
 def is_single_instance(graph: Graph, what: str) -> bool:
     """Whether an address is of an instance that has no vertex of its own, because one stands for its whole resource."""
-    from planner.graph.names import meant_node
+    from planner.graph.names import SPOKEN_AT_FIRST, Names
 
-    names = {row[0] for row in graph.database["node_base"]}
-    if meant_node(names, what) is not None:
+    meant = Names.of(graph.database, SPOKEN_AT_FIRST).meant
+    if what in meant:
         return False
     try:
         address = parse_address(what)
     except AddressError:
         return False
-    return not isinstance(address, ModuleAddress) and f"{address.config} (expand)" in names
+    return not isinstance(address, ModuleAddress) and str(address.config) in meant
 
 
 def facts_with_instances(facts: FactBase, made: Made[Unstored]) -> FactBase:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from planner.graph.build import build_graph
+from planner.graph.build import ASKED, build_graph
 from planner.graph.problems import graph_problems
 from planner.model.graph import Graph
 from planner.operations import graphs
@@ -25,12 +25,12 @@ def graph(
     kind: str = "plan",
     plan_file: str | None = None,
     as_planned: bool = False,
-    asked_about: tuple[str, ...] = (),
+    asked_about: str | None = None,
 ) -> Graph:
     """The graph of an operation: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: exactly as the
     operation itself builds it, with moves done and import blocks read; otherwise the way it is drawn, from the
-    configuration and the state as they stand. `asked_about`: names that only questions know of as vertices. Problems
-    are in the graph's diagnostics."""
+    configuration and the state as they stand, and only with what a walk needs. `asked_about`: the vertex whose waiting
+    vertices are asked for. Problems are in the graph's diagnostics."""
     if plan_file is not None:
         return _of_plan(options, kind, plan_file, asked_about)
     told = Told()
@@ -47,18 +47,18 @@ def graph(
                 else:
                     state = refreshed
         facts = graphs.graph_facts(walk, start, state, options.limits, (), asked_about, imports=as_planned)
-        built = build_graph(facts, own=start.rules)
+        built = build_graph(facts, own=start.rules, more=ASKED if as_planned else ())
         return evolve(built, diagnostics=(*told, *graph_problems(built)))
     return _none(told)
 
 
-def _of_plan(options: OperationOptions, kind: str, plan_file: str, asked_about: tuple[str, ...]) -> Graph:
+def _of_plan(options: OperationOptions, kind: str, plan_file: str, asked_about: str | None) -> Graph:
     answer = planned(options, plan_file)
     made = answer.complete
     if made is None:
         return _none(answer.diagnostics)
     facts_of = graphs.planning_facts if kind.startswith("plan") else graphs.apply_facts
-    built = build_graph(facts_of(made.plan, made.loaded, asked_about), own=made.loaded.rules)
+    built = build_graph(facts_of(made.plan, made.loaded, asked_about), own=made.loaded.rules, more=ASKED)
     return evolve(built, diagnostics=tuple(graph_problems(built)))
 
 

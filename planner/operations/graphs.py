@@ -25,7 +25,7 @@ def graph_facts(
     state: State,
     limits: Limits = UNLIMITED,
     changes: Iterable[ResourceChange] = (),
-    asked_about: Iterable[str] = (),
+    asked_about: str | None = None,
     imports: bool = True,
 ) -> FactBase:
     """Everything that the graph rules read for one walk. `imports`: import blocks count."""
@@ -42,8 +42,8 @@ def graph_facts(
     targets, excludes = ([parse_target(text) for text in given] for given in (limits.targets, limits.excludes))
     from_command(facts, walk, targets, excludes, _replacements(limits.replace) if limits.replace else ())
     from_changes(facts, changes, state, loaded.config)
-    for node in asked_about:
-        facts.add("asked_about", node, source=CommandLine(node))
+    if asked_about is not None:
+        facts.add("asked_about", asked_about, source=CommandLine(asked_about))
     return facts.build()
 
 
@@ -96,12 +96,12 @@ def walkable(facts: FactBase, loaded: Loaded[Any]) -> Graph:
     return graph
 
 
-def apply_facts(plan: Plan, loaded: Loaded[Any], asked_about: Iterable[str] = ()) -> FactBase:
+def apply_facts(plan: Plan, loaded: Loaded[Any], asked_about: str | None = None) -> FactBase:
     """What the graph rules read to apply a plan; `loaded` is what it was made from."""
     return graph_facts(walk_of("apply", plan.mode), loaded, plan.prior_state, _limits(plan), plan.changes, asked_about)
 
 
-def planning_facts(plan: Plan, loaded: Loaded[Any], asked_about: Iterable[str] = ()) -> FactBase:
+def planning_facts(plan: Plan, loaded: Loaded[Any], asked_about: str | None = None) -> FactBase:
     """What the graph rules read to make a plan again that is there; `loaded` is what it was made from."""
     return graph_facts(walk_of("plan", plan.mode), loaded, plan.prior_state, _limits(plan), (), asked_about)
 

@@ -227,15 +227,15 @@ def _answer(program: Program, facts: FactBase, parsed: Query, draw: bool) -> tup
     from planner.datalog.engine.evaluate import evaluate
     from planner.datalog.front.values import decode
     from planner.graph.meant import meant_query
+    from planner.graph.names import SPOKEN, Names
 
-    want = {"vertex", *parsed.predicates} - {CLOSURE}
+    want = {"vertex", *SPOKEN, *parsed.predicates} - {CLOSURE}
     if draw:
         want.update(DRAWN)
     if CLOSURE in parsed.predicates:
         want.add("edge")
     database = evaluate(program, facts, want)
-    nodes = {row[0] for row in database["vertex"]}
-    parsed, problems = meant_query(nodes, program.predicates, parsed)
+    parsed, problems = meant_query(Names.of(database), program.predicates, parsed)
     if CLOSURE in parsed.predicates:
         database = database.narrowed(CLOSURE, _closure(database, parsed))
     found = ask(program, database, parsed)
@@ -334,8 +334,9 @@ def _ask_graph(
 
     def work() -> tuple[Answers, list[Diagnostic]]:
         from planner.datalog.engine.evaluate import evaluate
+        from planner.graph.names import SPOKEN
 
-        want = {"vertex", "edge", *(DRAWN if asked.draw else ()), *(ABOUT if is_blast else ())}
+        want = {"vertex", "edge", *SPOKEN, *(DRAWN if asked.draw else ()), *(ABOUT if is_blast else ())}
         return search(evaluate(program, facts, want), expression, actions, asked.limit, asked.draw)
 
     answers, found = _limited(work, asked)

@@ -63,12 +63,10 @@ def _checked(found: Graph) -> Graph:
 
 
 def _why_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_file: str | None) -> Proved:
-    from planner.graph.names import MEANT
     from planner.graph.why import find_node, prove_wait
     from planner.operations.explanations import is_single_instance
 
-    meant = tuple(words[1] + suffix for suffix in ("", *MEANT))
-    found = _checked(graph(options, kind, plan_file, True, meant))
+    found = _checked(graph(options, kind, plan_file, True, words[1]))
     if all(is_single_instance(found, word) for word in words):
         return _why_fact(options, f"instance_waits({quote(words[0])}, {quote(words[1])})", kind, plan_file, False)
     dependent, dependency = (find_node(found, word) for word in words)

@@ -134,7 +134,7 @@ class PlanWalk(PlanWork):
 
     def provider_of(self, node: str) -> str:
         task = self.resources.tasks.get(node)
-        if task is None and self.graph.nodes[node].kind not in _ASKS_PROVIDER:
+        if task is None and node not in self.asking:
             return ""
         configuration = task.instance.configuration if task is not None else self.configurations.get(node, node)
         try:
@@ -190,7 +190,3 @@ def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) ->
         else:
             found[name] = given.raw if given.raw is not None else (Null() if decl.default is None else decl.default)
     return found
-
-
-_ASKS_PROVIDER = frozenset(("orphan", "deposed", "plan_destroy", "provider"))
-"""kinds of vertices, apart from resource instances, whose work may ask a provider"""

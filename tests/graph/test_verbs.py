@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.graph import verbs
-from planner.graph.names import address_part
+from planner.graph.names import Names
 from planner.graph.verbs import Sets, Waiting, glob
 from planner.syntax.node_sets import parse_node_set
 from planner.vocabulary.diagnostic import Failure
@@ -26,6 +27,12 @@ acyclic = graphs.map(lambda edges: {(a, b) for a, b in edges if a < b})
 
 def waiting(edges: Edges) -> Waiting:
     return Waiting(NAMES, edges)
+
+
+def own_names(vertices: Iterable[str]) -> Names:
+    """Every vertex is meant by its own name only."""
+    names = {name: name for name in vertices}
+    return Names(names, list(names.items()))
 
 
 def naive(edges: Edges, starts: set[str]) -> dict[str, int]:
@@ -173,7 +180,7 @@ def test_expressions_are_python_sets(edges: Edges, text: str) -> None:
     names: dict[str, Any] = {name: Vertices({name}) for name in NAMES}
     names.update(deps=deps, rdeps=rdeps, blast=rdeps, allpaths=lambda a, b: deps(a) & rdeps(b), every=Vertices(NAMES))
     wanted = eval(text.replace("n*", "every").replace("n?", "every"), names)
-    sets = Sets(waiting(edges))
+    sets = Sets(waiting(edges), own_names(NAMES))
     assert sets.of(parse_node_set(text)) == wanted
     assert not sets.problems
 
@@ -188,6 +195,10 @@ VERTICES = (
     "module.net (expand)",
     'terraform_data.k["a*(b)"] (orphan)',
     'provider["x/y/z"]',
+)
+ADDRESSES = {name.partition(" (")[0]: name for name in VERTICES}
+MEANT = Names(
+    {**own_names(VERTICES).meant, **ADDRESSES}, [*own_names(VERTICES).texts, *((a, n) for a, n in ADDRESSES.items())]
 )
 
 
@@ -211,14 +222,14 @@ VERTICES = (
     ],
 )
 def test_names(text: str, wanted: list[str]) -> None:
-    sets = Sets(Waiting(VERTICES, set()))
+    sets = Sets(Waiting(VERTICES, set()), MEANT)
     assert sorted(sets.of(parse_node_set(text))) == wanted
     assert [p.code for p in sets.problems] == ([] if wanted else ["query.no_match"])
 
 
 def test_a_name_that_no_vertex_has() -> None:
     with pytest.raises(Failure) as failure:
-        Sets(Waiting(VERTICES, set())).of(parse_node_set("deps(terraform_dta.a)"))
+        Sets(Waiting(VERTICES, set()), MEANT).of(parse_node_set("deps(terraform_dta.a)"))
     (problem,) = failure.value.diagnostics
     assert 'Did you mean "terraform_data.a"?' in problem.detail
     assert problem.subject is not None and problem.subject.text == "terraform_dta.a"
@@ -229,5 +240,3 @@ def test_patterns() -> None:
     assert glob('a["*"]') is None
     pattern = glob("a.*[0]")
     assert pattern is not None and pattern.fullmatch("a.b[0]") and not pattern.fullmatch("axb[0]")
-    assert address_part('a["x (y)"]') == 'a["x (y)"]'
-    assert address_part("a (destroy deposed 1)") == "a"
