@@ -108,8 +108,9 @@ def read_query(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
     return query, problems
 
 
-def with_nodes(graph: Graph, query: Query) -> Query:
-    """The question with every address that stands in a column of vertices replaced by the vertex it means."""
+def with_nodes(graph: Graph, query: Query) -> tuple[Query, list[Diagnostic]]:
+    """The question with every address that stands in a column of vertices replaced by the vertex it means, and warnings
+    about those that mean none."""
     from planner.graph.meant import meant_query
 
-    return meant_query(Names.of(graph.database), graph.program.predicates, query)[0]
+    return meant_query(Names.of(graph.database), graph.program.predicates, query)

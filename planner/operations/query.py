@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 
 from planner.graph.answers import ABOUT, DRAWN, Answers, picture_of_rows, search, verb_of
 from planner.operations import graphs
-from planner.operations.explanations import facts_with_instances
+from planner.operations.explanations import facts_of_plan, is_about_changes, plan_of_kind, reads
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made
 from planner.operations.plan_files import Unstored, planned
@@ -24,13 +24,10 @@ from planner.vocabulary.told import Told
 from planner.vocabulary.walks import walk_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from planner.datalog.ask.question import Query
     from planner.datalog.engine.evaluate import Database
     from planner.datalog.engine.fact_base import FactBase
     from planner.datalog.engine.program import Program
-    from planner.datalog.front.model import Predicate
     from planner.graph.answers import Actions
     from planner.syntax.node_sets import NodeSet
 
@@ -86,8 +83,8 @@ def query(
     if expression is not None:
         return _ask_graph(options, program, expression, asked, made)
     parsed, problems = _parsed(program, words[0])
-    instances = _reads(program, parsed.predicates, is_about_instances)
-    ground, more = _ground(options, asked, made, _reads(program, parsed.predicates, _is_about_changes), instances)
+    instances = reads(program, parsed.predicates, is_about_instances)
+    ground, more = _ground(options, asked, made, reads(program, parsed.predicates, is_about_changes), instances)
     if ground is None:
         return Answers(), more
     facts = ground.facts
@@ -145,30 +142,6 @@ def _parsed(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
     return parsed, problems
 
 
-def _is_about_changes(predicate: Predicate) -> bool:
-    """Whether a relation of ours is one of planned changes or of applying them, which only a plan can tell."""
-    return predicate.span.filename.startswith(("apply/", "inputs/changes", "shared/action.", "shared/deposed."))
-
-
-def _reads(program: Program, predicates: frozenset[str], is_wanted: Callable[[Predicate], bool]) -> bool:
-    """Whether a question reads such a relation, itself or through rules of users."""
-    from planner.datalog.front.literals import atoms
-
-    waiting, seen = list(predicates), set(predicates)
-    while waiting:
-        predicate = program.predicates[waiting.pop()]
-        if predicate.is_core:
-            if is_wanted(predicate):
-                return True
-            continue
-        for rule in program.rules_for(predicate.name):
-            for atom, _ in atoms(rule.body):
-                if atom.predicate not in seen:
-                    seen.add(atom.predicate)
-                    waiting.append(atom.predicate)
-    return False
-
-
 # ---------------------------------------------------------------- what it is asked of
 
 
@@ -180,15 +153,12 @@ def _ground(
 
     kind = asked.kind or ("apply" if made or needs_plan else "plan")
     if made is None and (needs_plan or instances or kind == "apply"):
-        mode: Any = {"plan-destroy": "destroy", "plan-refresh-only": "refresh-only"}.get(kind, options.mode)
-        answer = planned(evolve(options, mode=mode))
+        answer = plan_of_kind(options, kind)
         made = answer.complete
         if made is None:
             return None, list(answer.diagnostics)
     if made is not None:
-        facts_of = graphs.apply_facts if kind == "apply" else graphs.planning_facts
-        facts = facts_of(made.plan, made.loaded)
-        return _Ground(facts_with_instances(facts, made) if instances else facts, _actions(made)), []
+        return _Ground(facts_of_plan(made, kind, instances), _actions(made)), []
     told = Told()
     with told.until_an_error():
         start = load_stored(options, told)

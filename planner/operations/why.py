@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from planner.graph.build import graph_program, graph_with
+from planner.graph.build import graph_program, graph_with, user_files
 from planner.operations.graph import graph
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import planned
@@ -38,7 +38,6 @@ def why(
         kind = kind or "plan"  # that is where it was decided, also for a plan in a file
         text = vertex_fact(_checked(graph(options, kind, plan_file, True)), *words)
         return _why_fact(options, text, kind, plan_file, negated)
-    kind = kind or ("apply" if plan_file else "plan")
     if len(words) == 2 and words[0] == MOVED:
         return _why_moved(options, words[1], plan_file, negated)
     if len(words) == 2 and words[0] == DRIFT:
@@ -66,6 +65,7 @@ def _why_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan
     from planner.graph.why import find_node, prove_wait
     from planner.operations.explanations import is_single_instance
 
+    kind = kind or ("apply" if plan_file else "plan")
     found = _checked(graph(options, kind, plan_file, True, words[1]))
     if all(is_single_instance(found, word) for word in words):
         return _why_fact(options, f"instance_waits({quote(words[0])}, {quote(words[1])})", kind, plan_file, False)
@@ -79,7 +79,9 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
         DEPENDENCY,
         decision_ground,
         facts_with_instances,
+        is_about_changes,
         moves_ground,
+        reads,
         relevance_ground,
         with_dependency,
     )
@@ -92,18 +94,32 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
         if name not in graph_program().predicates and name in program().predicates:
             ground, diagnostics = ground_of(options, plan_file)
             return _proved(ground, text, negated) if ground is not None else (None, diagnostics)
-    asked = _checked(graph(options, kind, plan_file, True))
+    if plan_file is None:
+        rules = graph_program(user_files(options.rules))
+        if name in rules.predicates and reads(rules, (name,), is_about_changes):
+            return _proved(_planned_graph(options, rules, name, kind or "apply"), text, negated)
+    asked = _checked(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
     if name == DEPENDENCY:  # an operator's, which has no proof; the rules that say the same do
         return _proved(*with_dependency(asked, text), negated)
-    predicate = asked.program.predicates.get(name)
-    if predicate is not None and is_about_instances(predicate):
+    if name in asked.program.predicates and reads(asked.program, (name,), is_about_instances):
         answer = planned(options, plan_file)
         if answer.made is None:
             raise Failure(answer.diagnostics)
         asked = graph_with(asked.program, facts_with_instances(asked.database.facts, answer.made), name)
-    elif predicate is not None and name not in asked.database:
+    elif name in asked.program.predicates and name not in asked.database:
         asked = graph_with(asked.program, asked.database.facts, name)
     return _proved(asked, text, negated)
+
+
+def _planned_graph(options: OperationOptions, program: Program, name: str, kind: str) -> Graph:
+    """The graph together with a relation that only a plan can tell. Raises Failure."""
+    from planner.explain.instances import is_about_instances
+    from planner.operations.explanations import facts_of_plan, plan_of_kind, reads
+
+    answer = plan_of_kind(options, kind)
+    if answer.complete is None:
+        raise Failure(answer.diagnostics)
+    return graph_with(program, facts_of_plan(answer.complete, kind, reads(program, (name,), is_about_instances)), name)
 
 
 def _why_moved(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
@@ -149,12 +165,15 @@ def _proved(found: Graph, text: str, negated: bool) -> Proved:
     from planner.graph.why import prove, read_query, why_not, with_nodes
 
     query, problems = read_query(found.program, text)
-    body = with_nodes(found, query).rule.body
+    query, unknown = with_nodes(found, query)
+    body = query.rule.body
     if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
         raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
     atom = body[0]
     row = tuple(a.value for a in atom.arguments if isinstance(a, Constant))
     proof = prove(found, atom.predicate, row)
+    if proof is None:
+        problems = [*problems, *unknown]
     if negated:
         if proof is not None:
             return None, [*problems, error("why.holds", "It does hold", f"{atom} holds; ask why without -not.")]

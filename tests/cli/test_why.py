@@ -203,3 +203,29 @@ def test_what_contributed(planner, work: Path):
     assert planner("why", "-not", 'recorded_dependency("terraform_data.a", "terraform_data.c")').code == 0
     ran = planner("query", 'recorded_dependency("terraform_data.c", O)')
     assert ran.out.split()[2:] == ["terraform_data.a", "terraform_data.b"]
+
+
+def test_facts_that_only_a_plan_can_tell(planner, work: Path):
+    for fact in ('action("terraform_data.a", "create")', 'operation("terraform_data.a", "create")'):
+        ran = planner("why", fact)
+        assert ran.code == 0, ran.err
+        assert "main.tf:2" in ran.out or "terraform_data.a" in ran.out
+    wrong = planner("why", 'action("terraform_data.a", "delete")')
+    assert wrong.code == 1 and "It does not hold" in wrong.err
+    rules = work / ".planner" / "rules"
+    rules.mkdir(parents=True)
+    own = """/// made(instance): it is created. Example: made("terraform_data.a")
+.decl made(instance: instance)
+.output made
+@reason("{I} is new")
+made(I) :- action(I, "create"), instance(I, _, _, _, _).
+"""
+    (rules / "own.dl").write_text(own, encoding="utf-8")
+    mine = planner("why", 'made("terraform_data.a")')
+    assert mine.code == 0 and mine.out.startswith("terraform_data.a is new: main.tf:2")
+
+
+def test_a_fact_about_what_is_no_vertex(planner):
+    for words in (('edge("terraform_data.a", "terraform_data.aa")',), ("-not", 'edge("terraform_data.a", "nonsense")')):
+        ran = planner("why", *words)
+        assert "No such vertex" in ran.err, ran.err
