@@ -103,6 +103,13 @@ def reads(program: Program, predicates: Iterable[str], is_wanted: Callable[[Pred
     return False
 
 
+def known_elsewhere(problems: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The problems of a question; what other rules than those of graphs have is said to be theirs."""
+    from planner.operations.rulebook import not_of_graphs
+
+    return [not_of_graphs(problem) for problem in problems]
+
+
 def plan_of_kind(options: OperationOptions, kind: str) -> Planned[Unstored]:
     """The plan that a question about a kind of graph is about, made for the purpose."""
     mode: Any = {"plan-destroy": "destroy", "plan-refresh-only": "refresh-only"}.get(kind, options.mode)

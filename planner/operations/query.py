@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 
 from planner.graph.answers import ABOUT, DRAWN, Answers, picture_of_rows, search, verb_of
 from planner.operations import graphs
-from planner.operations.explanations import facts_of_plan, is_about_changes, plan_of_kind, reads
+from planner.operations.explanations import facts_of_plan, is_about_changes, known_elsewhere, plan_of_kind, reads
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made
 from planner.operations.plan_files import Unstored, planned
@@ -138,7 +138,7 @@ def _parsed(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
 
     parsed, problems = parse_query(program, text)
     if parsed is None:
-        raise Failure(problems)
+        raise Failure(known_elsewhere(problems))
     return parsed, problems
 
 
@@ -197,6 +197,7 @@ def _answer(program: Program, facts: FactBase, parsed: Query, draw: bool) -> tup
     from planner.datalog.engine.evaluate import evaluate
     from planner.datalog.front.values import decode
     from planner.graph.meant import meant_query
+    from planner.graph.mismatches import mismatches
     from planner.graph.names import SPOKEN, Names
 
     want = {"vertex", *SPOKEN, *parsed.predicates} - {CLOSURE}
@@ -209,6 +210,8 @@ def _answer(program: Program, facts: FactBase, parsed: Query, draw: bool) -> tup
     if CLOSURE in parsed.predicates:
         database = database.narrowed(CLOSURE, _closure(database, parsed))
     found = ask(program, database, parsed)
+    if CLOSURE not in parsed.predicates:
+        problems += mismatches(program.predicates, database, parsed, bool(found))
     rows = [tuple(decode(value) for value in row) for row in found.rows]
     picture = picture_of_rows(database, found.columns, rows) if draw else None
     return Answers(found.columns, rows, picture), problems

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from planner.datalog.engine.program import Program
 from planner.datalog.front.model import Predicate, Rule
@@ -81,6 +81,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
 }
 """What is evaluated together, by name. Programs share column types and files; what stands in a file of several is
 listed with the first."""
+_ASKED_BY_WHY = frozenset(("decisions", "causes", "moves", "relevance"))
 
 
 def program(name: str) -> Program:
@@ -170,6 +171,24 @@ def entry_of(name: str) -> Entry:
         if entry.predicate.name == name:
             return entry
     raise Failure(_unknown(name, (e.predicate.name for e in everything)))
+
+
+def not_of_graphs(problem: Diagnostic) -> Diagnostic:
+    """A relation that graphs do not have, but another program has, is not unknown: say whose it is and who asks it."""
+    if problem.code != "rules.unknown_predicate" or problem.subject is None:
+        return problem
+    name = problem.subject.text.removeprefix("not ").partition("(")[0].strip()
+    programs = [p for p in PROGRAMS if name in program(p).predicates]
+    if not programs or "graph" in programs:
+        return problem
+    detail = f"{name} is a relation of the rules of {' and '.join(programs)}, not of graphs."
+    if set(programs) & _ASKED_BY_WHY:
+        detail += f" Whether one of its facts holds is asked with planner why '{name}(...)'."
+    if "policy" in programs:
+        detail += " Policies read it."
+    if "batch" in programs:
+        detail += " It is asked with planner batch query."
+    return evolve(problem, summary="Not a relation of graphs", detail=detail)
 
 
 def _unknown(name: str, known: Iterator[str]) -> Diagnostic:

@@ -163,8 +163,12 @@ def _first_argument(program: Program, text: str) -> str:
 def _proved(found: Graph, text: str, negated: bool) -> Proved:
     """The proof of a fact, or that it does not hold."""
     from planner.graph.why import prove, read_query, why_not, with_nodes
+    from planner.operations.explanations import known_elsewhere
 
-    query, problems = read_query(found.program, text)
+    try:
+        query, problems = read_query(found.program, text)
+    except Failure as failure:
+        raise Failure(known_elsewhere(failure.diagnostics)) from None
     query, unknown = with_nodes(found, query)
     body = query.rule.body
     if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):

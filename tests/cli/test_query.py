@@ -416,3 +416,39 @@ def test_the_help_names_relations_that_exist() -> None:
         assert name in predicates, name
         assert "..." in columns or len(columns.split(",")) == predicates[name].arity, name
     assert "planner rules doc" in HELP
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('action(X, "delete"), edge(X, _)', 'X is a vertex in edge, but in action an instance, such as "module.net'),
+        ('action(X, "delete"), not edge(_, X)', "X is a vertex in edge"),
+        ('action(X, "destroy")', 'No row of action has "destroy" as its action. It has '),
+        ('resource("terraform_data.b[0]", _, Mode, _)', 'Did you mean "terraform_data.b"?'),
+        ('resource("terraform_data.aa", _, Mode, _)', 'Did you mean "terraform_data.a"?'),
+        ('action("terraform_data.b", X)', 'Did you mean "terraform_data.b[0]"?'),
+        ('action(X, "read")', ""),
+        ('operation(X, "delete"), edge(X, Y)', ""),
+        ("order_before(A, B), resource(A, _, _, _)", ""),
+        ('in_state("terraform_data.nothing_like_that")', ""),
+        ("vertex(N, _, _, O), resource(O, _, _, _)", ""),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_right_in_a_question(say: Any, text: str, said: str) -> None:
+    code, _, problems = say("-plan=saved.plan", text, where=".")
+    assert code == 0
+    told = " ".join(problems.split())
+    assert said in told if said else not told
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("reason(X, Y)", "planner why 'reason(...)'"),
+        ("not planned(X, Y, Z)", "Policies read it."),
+        ("unit(X, Y)", "planner batch query"),
+    ],
+)
+def test_relations_of_other_rules(say: Any, text: str, said: str) -> None:
+    code, _, problems = say(text)
+    assert code == 1 and "Not a relation of graphs" in problems and said in " ".join(problems.split())
