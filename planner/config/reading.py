@@ -5,6 +5,7 @@ In JSON syntax a reference or expression that is read for its shape stands in a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -253,9 +254,13 @@ def steps_of(node: nodes.Traversal | nodes.Variable) -> list[Step]:
         if isinstance(step, nodes.GetAttr):
             steps.append(Step(step.name, False, step.start, step.end))
         else:
-            key = step.key if step.key.__class__ in (str, int) else float(step.key)
-            steps.append(Step(key, True, step.start, step.end))
+            steps.append(Step(_key(step.key), True, step.start, step.end))
     return steps
+
+
+def _key(value: Value) -> str | int | float:
+    """A constant as a key. What can be none (a fraction, a truth value, null) is a float."""
+    return value if value.__class__ in (str, int) else math.nan
 
 
 def reference(expr: Piece, problems: Problems, unquote: bool = False) -> Reference | None:

@@ -463,3 +463,12 @@ def test_numbers_longer_than_any_are_refused_and_not_read_for_minutes(tmp_path: 
     done = subprocess.run([sys.executable, "-m", "planner", "output"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1
     assert "is not valid JSON: Exceeds the limit (20000" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("key", ["[null]", "[true]", "[1.5]", ".0.1"])
+@pytest.mark.parametrize(
+    "block", ["moved {\n  from = %s\n  to = a.c\n}", "removed {\n  from = %s\n}", 'import {\n  to = %s\n  id = "x"\n}']
+)
+def test_keys_that_are_none(block: str, key: str) -> None:
+    with folder(**{"main.tf": block.replace("%s", f"terraform_data.b{key}")}):
+        assert judged("validate").code == 1
