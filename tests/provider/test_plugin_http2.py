@@ -55,6 +55,15 @@ def test_headers_that_are_none(data: str) -> None:
         decode_headers(bytes.fromhex(data))
 
 
+@pytest.mark.parametrize(
+    "data", [b"\xff" * 200_000, b"\x00\x7f" + b"\xff" * 200_000, b"\x82" * 200_000, b"\x00" * 900_000]
+)
+def test_what_is_wrong_with_headers_is_said_in_few_words(data: bytes) -> None:
+    with pytest.raises(ValueError, match="header") as problem:
+        decode_headers(data)
+    assert len(str(problem.value)) < 100
+
+
 # ---------------------------------------------------------------- a peer
 
 
@@ -406,4 +415,18 @@ def test_only_the_peer_with_the_certificate_is_talked_to(start: Start, tmp_path:
         return
     connection = start(act, certificate=certificate)
     assert connection.call(HEADERS, b"").body == b"secret"
+    connection.close()
+
+
+def test_headers_that_go_on_for_ever_with_nothing(start: Start) -> None:
+    def act(peer: Peer) -> None:
+        stream, _ = peer.request()
+        peer.send(HEADER, 0, stream, STATUS)
+        with suppress(OSError):
+            while True:
+                peer.send(CONTINUATION, 0, stream, b"")
+
+    connection = start(act)
+    with pytest.raises(ConnectionError, match="go on wrongly"):
+        connection.call(HEADERS, b"")
     connection.close()

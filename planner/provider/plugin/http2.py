@@ -69,14 +69,16 @@ def decode_headers(data: bytes) -> dict[str, str]:
     """The headers in a block, by a peer that was told that its table has no room. Raises ValueError when the bytes are
     no such block."""
     from hpack import Decoder
-    from hpack.exceptions import HPACKError
+    from hpack.exceptions import HPACKError, OversizedHeaderListError
 
     decoder = Decoder(max_header_list_size=_LONGEST_HEADERS)
     decoder.max_allowed_table_size = decoder.header_table_size = 0
     try:
         pairs = decoder.decode(data, raw=True)
-    except HPACKError as problem:
-        raise ValueError(f"its headers cannot be read: {problem}") from None
+    except OversizedHeaderListError:
+        raise ValueError("its headers are longer than allowed") from None
+    except HPACKError:  # whose text may have all the bytes
+        raise ValueError("its headers cannot be read") from None
     return {bytes(name).decode("latin-1"): bytes(value).decode("latin-1") for name, value in pairs}
 
 
@@ -247,11 +249,14 @@ class Connection:
             if len(payload) < 5:
                 raise ValueError("headers that end too early")
             payload = payload[5:]
+        parts, size = [payload], len(payload)
         while not flags & _END_HEADERS:
             kind, flags, stream, more = self._read_frame()
-            payload += more
-            if kind != _CONTINUATION or stream != self._stream or len(payload) > _LONGEST_HEADERS:
+            parts.append(more)
+            size += len(more)
+            if kind != _CONTINUATION or stream != self._stream or size > _LONGEST_HEADERS or len(parts) > _MOST_FIELDS:
                 raise ValueError("headers that go on wrongly")
+        payload = payload if len(parts) == 1 else b"".join(parts)
         return _decoded(payload) if len(payload) < 64 else decode_headers(payload)
 
 
