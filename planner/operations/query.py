@@ -13,10 +13,10 @@ from attrs import evolve, field, frozen
 
 from planner.graph.answers import ABOUT, DRAWN, Answers, picture_of_rows, search, verb_of
 from planner.operations import graphs
-from planner.operations.explanations import facts_of_plan, is_about_changes, known_elsewhere, plan_of_kind, reads
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made
 from planner.operations.plan_files import Unstored, planned
+from planner.operations.questions import facts_of_plan, is_about_changes, known_elsewhere, plan_of_kind, reads
 from planner.operations.storing import load_stored
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors

@@ -79,12 +79,11 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
         DEPENDENCY,
         decision_ground,
         facts_with_instances,
-        is_about_changes,
         moves_ground,
-        reads,
         relevance_ground,
         with_dependency,
     )
+    from planner.operations.questions import is_about_changes, reads
 
     name = text.partition("(")[0].strip()
     if name in cause_program().predicates and name not in graph_program().predicates:
@@ -114,7 +113,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
 def _planned_graph(options: OperationOptions, program: Program, name: str, kind: str) -> Graph:
     """The graph together with a relation that only a plan can tell. Raises Failure."""
     from planner.explain.instances import is_about_instances
-    from planner.operations.explanations import facts_of_plan, plan_of_kind, reads
+    from planner.operations.questions import facts_of_plan, plan_of_kind, reads
 
     answer = plan_of_kind(options, kind)
     if answer.complete is None:
@@ -163,7 +162,7 @@ def _first_argument(program: Program, text: str) -> str:
 def _proved(found: Graph, text: str, negated: bool) -> Proved:
     """The proof of a fact, or that it does not hold."""
     from planner.graph.why import prove, read_query, why_not, with_nodes
-    from planner.operations.explanations import known_elsewhere
+    from planner.operations.questions import known_elsewhere
 
     try:
         query, problems = read_query(found.program, text)
