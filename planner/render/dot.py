@@ -28,7 +28,7 @@ def dot(graph: Graph, draw_cycles: bool = False) -> str:
     """The graph after transitive reduction. Only resources, providers and root variables get lines of their own;
     other nodes appear where an edge touches them. With `draw_cycles` the edges of cycles are red."""
     lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
-    for name in sorted(graph.nodes):
+    for name in sorted(graph.nodes, key=_id):  # as it is written, like the edges: [0] before [\"a\"]
         node = graph.nodes[name]
         shape = _shape(node)
         if shape:

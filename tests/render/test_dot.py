@@ -55,6 +55,13 @@ def test_dot():
     assert dot(GRAPH) == EXPECTED
 
 
+def test_vertices_stand_in_the_order_of_their_lines():
+    keys = ['["a"]', "[0]"]
+    nodes = {name: Node(name, "instance_apply", "", name) for name in (f"terraform_data.a{key}" for key in keys)}
+    written = dot(Graph(nodes, set(), {}))
+    assert written.index("terraform_data.a[0]") < written.index(r"terraform_data.a[\"a\"]")
+
+
 def test_cycles_are_red():
     nodes = {name: Node(name, "local", "", name) for name in "abc"}
     edges = {"a": ("b",), "b": ("a", "c")}
