@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import evolve
@@ -30,7 +31,7 @@ def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -
         taken, rest = _taken(state, source)
         renamed, pairs, problems = _renamed(taken, rest, source, target)
         moved.extend(pairs)
-        return rebuilt(state, rest + renamed), [new for _, new in pairs], problems
+        return rebuilt(state, _freed(rest + renamed, source)), [new for _, new in pairs], problems
 
     _, problems = edit(options, "state-mv", move, dry_run)
     return moved, problems
@@ -55,7 +56,7 @@ def _move_across(
         renamed, pairs, problems = _renamed(taken, list(entries(there)), source, target)
         moved.extend(pairs)
         if not has_errors(problems) and not dry_run:
-            _, problems = _locked_write(store, options, rebuilt(there, list(entries(there)) + renamed))
+            _, problems = _locked_write(store, options, rebuilt(there, _freed(list(entries(there)) + renamed, source)))
         return rebuilt(state, rest), [new for _, new in pairs], problems
 
     _, problems = edit(evolve(options, state_out=None), "state-mv", move, dry_run)
@@ -98,6 +99,23 @@ def _renamed(
             return [], [], [error("state.move_occupied", "Invalid target address", detail)]
         renamed.append((new, resource, evolve(instance, key=new.key)))
     return renamed, [(str(source), str(target))], []
+
+
+def _freed(moved: list[Entry], source: Address) -> list[Entry]:
+    """Objects without their dependencies where these name what has left its address: the next apply tells them anew."""
+    return [
+        (address, resource, evolve(instance, current=evolve(instance.current, dependencies=())))
+        if instance.current is not None and _names(instance.current.dependencies, source)
+        else (address, resource, instance)
+        for address, resource, instance in moved
+    ]
+
+
+def _names(dependencies: Sequence[str], source: Address) -> bool:
+    """Whether one of these resources is what an address stands for, has it as an instance, or is in that module. A
+    module with a key has others beside it, which stay."""
+    within = source.config if isinstance(source, ResourceAddress) else source
+    return any(within.contains(parse(text)) for text in dependencies)
 
 
 def _unfit(taken: list[Entry], source: Address, target: Address) -> str:

@@ -125,6 +125,26 @@ def test_a_module_without_key_means_all_its_instances(planner, here):
     assert planner("state", "rm", "module.m").code == 0
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "left"),
+    [
+        ("terraform_data.a", "terraform_data.z", ["module.m.terraform_data.c"]),
+        ("module.m", "module.n", ["terraform_data.a"]),
+        ("terraform_data.b", "terraform_data.z", ["terraform_data.a", "module.m.terraform_data.c"]),
+    ],
+)
+def test_mv_takes_back_dependencies_on_the_address_that_is_left(planner, here, old, new, left):
+    file = here / "terraform.tfstate"
+    state = json.loads(file.read_text())
+    instances = state["resources"][1]["instances"]
+    for instance, name in zip(instances, ("terraform_data.a", "module.m.terraform_data.c"), strict=True):
+        instance["dependencies"] = [name]
+    file.write_text(json.dumps(state))
+    assert planner("state", "mv", old, new).code == 0
+    resources = json.loads(file.read_text())["resources"]
+    assert [d for r in resources for i in r["instances"] for d in i.get("dependencies", ())] == left
+
+
 def test_mv_dry_run_changes_nothing(planner, here):
     ran = planner("state", "mv", "-dry-run", "terraform_data.a", "terraform_data.z")
     assert 'Would move "terraform_data.a" to "terraform_data.z"' in ran.out
