@@ -81,6 +81,7 @@ def parse_query(program: Program, text: str) -> tuple[Query | None, list[Diagnos
     if not has_errors(diagnostics):
         diagnostics += checks.unsafe([rule])
         diagnostics += column_types([rule], predicates)
+        diagnostics += checks.unknown_words([rule], predicates)
     if has_errors(diagnostics):
         return None, diagnostics
     return Query(text, columns, rule, predicate, frozenset(atom.predicate for atom, _ in atoms(body))), diagnostics

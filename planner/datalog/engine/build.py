@@ -55,6 +55,7 @@ def build_program(
     if has_errors(diagnostics):
         return None, _in_order(diagnostics)
     diagnostics += checks.single_use(rules)
+    diagnostics += checks.unknown_words(rules, predicates)
     diagnostics += checks.unread(rules, predicates)
     diagnostics += checks.unproduced(rules, predicates)
     compiled = compile_program(predicates, rules, strata)

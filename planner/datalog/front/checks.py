@@ -317,6 +317,34 @@ def unread(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic
             yield warning("rules.unread", "Predicate that nothing reads", detail, predicate.span)
 
 
+_LISTED = re.compile(r"[\w-]+(?:(?:, | or |, or )[\w-]+)+")
+_ASIDE = re.compile(r" \([^()]*\)|[:;.].*")
+
+
+def listed_words(predicate: Predicate, column: str) -> list[str]:
+    """The words that the doc comment lists as all that a column can have; none where it lists none."""
+    for line in predicate.doc.split("\n"):
+        name, _, meaning = line.strip().partition("  ")
+        if name == column and line[:1] == " ":
+            text = _ASIDE.sub("", meaning.strip())
+            return re.split(r",? or |, ", text) if _LISTED.fullmatch(text) else []
+    return []
+
+
+def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
+    """A column whose words are all listed is not asked for another one: nothing would ever have it."""
+    for rule in rules:
+        for atom, _ in atoms(rule.body):
+            predicate = predicates[atom.predicate]
+            for term, column in zip(atom.arguments, predicate.columns, strict=True):
+                if not isinstance(term, Constant) or not isinstance(term.value, str):
+                    continue
+                words = listed_words(predicate, column.name)
+                if words and term.value not in words:
+                    detail = f"No row of {predicate.name} has {term} as its {column.name}: that is {', '.join(words)}."
+                    yield warning("rules.unknown_word", "A word that nothing has", detail, at(rule, term))
+
+
 def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
     """A predicate is an input, open, native, or the head of a rule."""
     heads = {rule.head.predicate for rule in rules}
