@@ -15,6 +15,8 @@ from planner.vocabulary.diagnostic import Diagnostic, error
 
 REFERENCES = ("reference", "validation_reference", "import_reference", "destroy_reference")
 """predicates whose facts are what people wrote"""
+ORDER = "order_before"
+"""where a mention comes from that is no text of the configuration, but a rule of the user's"""
 
 
 @frozen(eq=False)
@@ -83,12 +85,15 @@ def _edge(graph: Graph, prover: Prover, dependent: str, dependency: str) -> Cycl
 
 
 def decisive(proof: Proof) -> Proof:
-    """The last step that is still about the same things: above it, steps only pass the relation on."""
+    """The last step that is still about the same things: above it, steps only pass the relation on. Where a rule of
+    the user's orders them, that is the mention, and no reference that anybody wrote."""
     while True:
         further = [x for x in proof.body if isinstance(x, Proof) and x.row == proof.row and x.rule is not None]
         if len(further) != 1:
-            return proof
+            break
         proof = further[0]
+    ordered = (x for x in proof.body if isinstance(x, Proof) and x.predicate == "mentions" and x.row[2] == ORDER)
+    return next(ordered, proof)
 
 
 def _sources(graph: Graph, proof: Proof) -> list[dict[str, Any]]:
@@ -139,6 +144,8 @@ def place(source: dict[str, Any] | None) -> str:
 def removal_text(removal: Removal) -> str:
     """What to remove, in one line."""
     where = "; ".join(place(source) for source in removal.sources)
+    if removal.paths == (ORDER,):
+        return f"the rule of yours that orders {', '.join(removal.targets)} before {removal.object} ({ORDER})"
     return f"what {removal.object} says about {', '.join(removal.targets)}" + (f" ({where})" if where else "")
 
 

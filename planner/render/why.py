@@ -49,7 +49,8 @@ def _step(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
     proofs = proof["proofs"]
     columns = proofs[name]["tuple"][1:]
     decisive = _decisive(proofs, name)
-    step = proofs[decisive]
+    ordered = _ordered(proofs, decisive)
+    step = proofs[ordered[0] if ordered else decisive]
     rule = paint(f"[{step['rule']}]", "grey") if step.get("rule") else ""
     head = (
         f"  {columns[0]}\n    -> {columns[1]}"
@@ -57,6 +58,9 @@ def _step(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
         else f"  {' '.join(map(str, columns))}"
     )
     lines = [head, f"    because {step.get('reason', 'it is given')} {rule}".rstrip()]
+    for further in ordered[-1:]:  # what the rule itself says, and its name
+        own = proofs[further]
+        lines.append(f"    {own.get('reason', '')} {paint('[' + own.get('rule', '') + ']', 'grey')}")
     for place in _places(proofs, decisive):
         lines.append(f"    {paint(place, 'cyan')}")
     return lines
@@ -77,6 +81,19 @@ def _decisive(proofs: dict[str, Any], name: str) -> str:
         if len(further) != 1:
             return name
         name = further[0]
+
+
+def _ordered(proofs: dict[str, Any], name: str) -> list[str]:
+    """The steps from a mention that a rule of the user's makes down to that rule; none for what somebody wrote."""
+
+    def below(at: str, predicate: str) -> list[str]:
+        inner = (entry["proof"] for entry in proofs[at].get("body", ()) if "proof" in entry)
+        return [p for p in inner if proofs[p]["tuple"][0] == predicate][:1]
+
+    steps = [p for p in below(name, "mentions") if proofs[p]["tuple"][3] == "order_before"]
+    for predicate in ("ordered", "order_before"):
+        steps += below(steps[-1], predicate) if steps else []
+    return steps
 
 
 def _places(proofs: dict[str, Any], name: str) -> list[str]:

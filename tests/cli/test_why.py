@@ -229,3 +229,20 @@ def test_a_fact_about_what_is_no_vertex(planner):
     for words in (('edge("terraform_data.a", "terraform_data.aa")',), ("-not", 'edge("terraform_data.a", "nonsense")')):
         ran = planner("why", *words)
         assert "No such vertex" in ran.err, ran.err
+
+
+def test_an_order_of_a_rule_is_no_reference(planner, work: Path):
+    rules = work / ".planner" / "rules"
+    rules.mkdir(parents=True)
+    order = (
+        '@name("house.order") @reason("alone goes first")\norder_before("terraform_data.alone", "terraform_data.a").\n'
+    )
+    (rules / "own.dl").write_text(order, encoding="utf-8")
+    ran = planner("why", "terraform_data.a", "terraform_data.alone")
+    assert ran.code == 0 and "refers to" not in ran.out
+    assert "a rule of yours says that terraform_data.alone comes before terraform_data.a [" in ran.out
+    assert "alone goes first [house.order]" in ran.out
+    (rules / "own.dl").write_text(order.replace("alone", "b"), encoding="utf-8")
+    cycle = " ".join(planner("plan").err.split())
+    assert "a rule of yours says that terraform_data.b comes before terraform_data.a" in cycle
+    assert "remove the rule of yours that orders terraform_data.b before terraform_data.a (order_before)" in cycle
