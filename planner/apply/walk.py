@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from planner.apply.changes import apply_data, apply_managed
 from planner.apply.departures import destroy_current, destroy_deposed, forget_deposed, forget_instance
@@ -27,6 +27,7 @@ from planner.evaluation.imports import import_text
 from planner.evaluation.instance import Instance
 from planner.evaluation.repetition import NO_REPETITION, Repetition, expand
 from planner.evaluation.schemas import Schemas
+from planner.evaluation.value_digests import value_digests
 from planner.evaluation.walking import module_path
 from planner.model.check_results import check_results, groups
 from planner.model.graph import Graph, Node
@@ -54,6 +55,8 @@ class Outcome:
     remove: int = 0
     imports: int = 0
     forget: int = 0
+    values: Mapping[str, str] = field(factory=dict)
+    """digests of the values that the apply was made with, as far as its walk came across them"""
 
 
 def apply_walk(
@@ -148,6 +151,7 @@ class ApplyWalk(ApplyWork):
             counts["delete"],
             sum(change.importing is not None for change in self.plan.changes),
             forgotten,
+            {} if self.options.digester is None else value_digests(self.context, self.options.digester),
         )
 
     # ---------------------------------------------------------------- work on vertices

@@ -22,6 +22,7 @@ from planner.model.plan import Plan, ResourceChange
 from planner.programs.actions import does
 from planner.state.journal import Journal
 from planner.state.model import InstanceKey, State
+from planner.state.value_record import Digester
 from planner.values.value import Value
 from planner.vocabulary.address import ResourceAddress
 from planner.vocabulary.diagnostic import Diagnostic
@@ -46,6 +47,7 @@ class ApplyOptions(WalkOptions):
 
     suppress_forget_errors: bool = False
     journal: Journal | None = None
+    digester: Digester | None = None
     guard: Guard | None = None
     """policies that wait for values"""
 

@@ -26,6 +26,8 @@ STATE = (
     Flag("backup", "string", 'Keep the former state in this file; "-" keeps none.', value="FILE"),
 )
 RULES = Flag("rules", "list", "Read rules of your own from this folder (.planner/rules if there is one).", value="DIR")
+_HOW = (None, True, False, "", "none", "line", "full")
+WHY = Flag("why", "string", "Under each change its cause: none, line or full.", value="HOW")
 OPERATION = (
     Flag("parallelism", "int", "How many operations of providers may run at once (10).", 10, "N"),
     Flag(
@@ -103,6 +105,8 @@ def operation_options(
         raise UsageError("Conflicting options", "A plan is limited either by targets or by exclusions, not by both.")
     if arguments.get("policy-override") and not arguments.get("reason", "").strip():
         raise UsageError("Option -policy-override needs a reason", "Say with -reason=TEXT why the denial may pass.")
+    if arguments.get("why") not in _HOW:
+        raise UsageError("Wrong value for option -why", "Say -why=none, -why=line or -why=full.")
     if arguments.get("parallelism", 10) < 0:
         raise UsageError("Option -parallelism must not be negative")
     return OperationOptions(

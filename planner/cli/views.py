@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from planner.cli.flags import Arguments, UsageError
 from planner.render.streams import Output
-from planner.render.terminal import Terminal
+from planner.render.terminal import Terminal, is_terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
 from planner.vocabulary.diagnostic import Diagnostic, error
 
 if TYPE_CHECKING:
     from planner.operations.plan import L, Made
+    from planner.render.because import Causes
 
 
 def open_view(arguments: Arguments, terminal: Terminal) -> View:
@@ -48,6 +49,29 @@ def _made_view(arguments: Arguments, terminal: Terminal) -> View:
         return JsonView(terminal.stdout)
     view = HumanView(terminal, bool(arguments.get("show-sensitive")))
     return view if stream is None else BothViews(view, JsonView(stream))
+
+
+MOST_EXPLAINED = 200
+"""changes that a plan on a terminal may have, to have their causes told without being asked"""
+
+
+def told_causes(made: Made[Any], arguments: Arguments, terminal: Terminal) -> Causes | None:
+    """The causes that stand under the changes of a plan."""
+    how = arguments.get("why")
+    changes = sum(change.action != "no-op" for change in made.plan.changes)
+    if not how:
+        is_quiet = arguments.get("json") or not is_terminal(terminal.stdout) or changes > MOST_EXPLAINED
+        how = "none" if is_quiet else "line"
+    if how == "none" or made.plan.errored:
+        return None
+    return _causes(made, how)
+
+
+def _causes(made: Made[Any], how: str) -> Causes:
+    from planner.operations.causes import causes, changed_actions
+    from planner.render.because import Causes
+
+    return Causes(causes(made), changed_actions(made), how)
 
 
 def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:

@@ -136,10 +136,8 @@ def _steps(given: Given) -> list[Given] | None:
     if isinstance(node, (Parens, Wrap)):
         return [given._replace(node=node.expr)]
     if isinstance(node, Conditional):
-        taken = given.evaluate(node.condition)
-        branches = (
-            [node.then, node.otherwise] if taken.__class__ is not bool else [node.then if taken else node.otherwise]
-        )
+        taken = _truth(given.evaluate(node.condition))
+        branches = [node.then, node.otherwise] if taken is None else [node.then if taken else node.otherwise]
         return [*(given._replace(node=branch) for branch in branches), given.to(node.condition)]
     if isinstance(node, (Traversal, Variable)):
         return _bound(given, node)
@@ -154,6 +152,8 @@ def _steps(given: Given) -> list[Given] | None:
         return [given._replace(node=node.arguments[0])]
     if not rest:
         return None
+    if isinstance(node, Call) and node.name.removeprefix("core::") == "toset" and len(node.arguments) == 1:
+        return [_of_set(given, node.arguments[0])]
     if isinstance(node, Object):
         return _of_object(given, node)
     if isinstance(node, Tuple):
@@ -230,6 +230,15 @@ def _of_loop(given: Given, node: For) -> list[Given] | None:
             keys = [inside.to(node.key_expr)] if node.key_expr is not None else []
             return [inside.to(node.value_expr, given.rest[1:], given.fresh), *keys]
     return None
+
+
+def _of_set(given: Given, argument: Expression) -> Given:
+    """The element of `toset(...)` that has the key; the argument as a whole, where none has."""
+    elements = given.evaluate(argument)
+    for step, value in parts(elements) if elements.__class__ in (tuple, List) else ():
+        if _text(value) == _text(given.rest[0][1]):
+            return given.to(argument, (step,))
+    return given.to(argument)
 
 
 def _of_merge(given: Given, node: Call) -> list[Given] | None:
@@ -311,6 +320,31 @@ def same_parts(before: Value, after: Value) -> bool:
     return all(same_parts(part, new[1][key][1]) for key, (_, part) in old[1].items())
 
 
+def other_branch(given: Given, before: Value) -> Given | None:
+    """The condition of a conditional expression, if the branch that it does not take gives the value from before, and
+    the one that it takes another: then it was the condition that changed."""
+    node = given.node
+    while isinstance(node, (Parens, Wrap)):
+        node = node.expr
+    if not isinstance(node, Conditional):
+        return None
+    taken = _truth(given.evaluate(node.condition))
+    if taken is None:
+        return None
+    here, other = (node.then, node.otherwise) if taken else (node.otherwise, node.then)
+    was, now = given.evaluate(other), given.evaluate(here)
+    if not is_wholly_known(was) or not same_parts(was, before) or same_parts(now, before):
+        return None
+    return given.to(node.condition)
+
+
+def _truth(condition: Value) -> bool | None:
+    """What a condition says; a text is converted. None where it is not known."""
+    if condition.__class__ is bool:
+        return bool(condition)
+    return {"true": True, "false": False}.get(condition) if condition.__class__ is str else None
+
+
 def is_json(given: Given) -> bool:
     """Whether the expression is `jsonencode(...)`."""
     node = given.node
@@ -334,10 +368,15 @@ def shows_text(node: Expression, before: Value) -> bool:
     if text.__class__ is not str or not isinstance(node, Template):
         return False
     pieces = [(unmark(p.value)[0] if isinstance(p, Literal) else None, p) for p in node.parts]
-    if not all(piece.__class__ is str or isinstance(p, (Traversal, Variable)) for piece, p in pieces):
+    if not all(piece.__class__ is str or _is_mention(p) for piece, p in pieces):
         return False
     pattern = "".join(".*" if piece is None else re.escape(piece) for piece, _ in pieces)
     return re.fullmatch(pattern, text, re.DOTALL) is not None
+
+
+def _is_mention(node: Expression) -> bool:
+    """Whether there is nothing to an expression but what it mentions: a value, or a file."""
+    return isinstance(node, (Traversal, Variable)) or (isinstance(node, Call) and reads_files((node.name,)))
 
 
 def reads_files(names: Iterable[str]) -> bool:

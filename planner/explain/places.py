@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from planner.config.model import Expr
 from planner.config.references import Ref, parse_reference
 from planner.evaluation.context import EvaluationContext, ModuleInstance
-from planner.evaluation.repetition import NO_REPETITION, Repeatable, expand
+from planner.evaluation.repetition import NO_REPETITION, Repeatable, expand, repetition_argument
 from planner.evaluation.scope import ModuleScope
-from planner.explain.origins import Given, Path, origins, path_step
+from planner.explain.origins import Given, Path, origins, other_branch, path_step
 from planner.facts.mentions import in_body
 from planner.language.evaluate import try_evaluate
 from planner.syntax.body import BlockSchema as BlockHeader
@@ -36,7 +36,8 @@ ANY = ("any", None)
 
 class Place(NamedTuple):
     """`kind` says what `name` names in the module instance: a resource instance (with `key`) or all instances of a
-    resource, a local, variable or output, a module call, the for_each of a resource or a call, a provider block.
+    resource, a local, variable or output, a module call, what repeats a resource or a call (count, for_each or
+    enabled), a provider block.
     `fresh`: before or after the plan there is nothing at the path."""
 
     module: ModuleInstance
@@ -68,11 +69,16 @@ class Place(NamedTuple):
             return f"{module}.{name}" if module else f"output.{name}"
         if self.kind in ("resources", "provider"):
             return join(module, name)
-        if self.kind == "each":
-            return f"{join(module, name)}.for_each"
-        if self.kind in ("call", "each_call"):
-            return join(module, f"module.{name}") + (".for_each" if self.kind == "each_call" else "")
+        if self.kind in ("each", "each_call"):
+            return f"{self.repeated}.{repetition(repeatable(self))[0]}"
+        if self.kind == "call":
+            return join(module, f"module.{name}")
         return join(module, f"{self.kind}.{name}")
+
+    @property
+    def repeated(self) -> str:
+        """What the repetition at the place is of."""
+        return join(self.module.text, f"module.{self.name}" if self.kind == "each_call" else self.name)
 
 
 class Places:
@@ -109,20 +115,12 @@ class Places:
 
     def _repetition(self, place: Place) -> Value:
         if place not in self._each:
-            block: Repeatable = self._block(place)
-            expr = block.for_each or block.count
+            expr = repetition(repeatable(place))[1]
             value: Value = None
             if expr is not None:
-                value, _ = try_evaluate(expr.node, self._block_scope(place), expr.source)
+                value, _ = try_evaluate(expr.node, place.module.scope, expr.source)
             self._each[place] = value
         return self._each[place]
-
-    def _block(self, place: Place) -> Any:
-        config = place.module.config
-        return config.calls[place.name] if place.kind == "each_call" else config.resources[place.name]
-
-    def _block_scope(self, place: Place) -> ModuleScope:
-        return place.module.scope
 
     def found(self, place: Place) -> list[tuple[Place, Value]]:
         """The place with the value at it: several for paths with ANY, shorter where something above is not known or a
@@ -158,6 +156,11 @@ class Places:
         base = self._base(place)
         return origins(base) if base is not None else None
 
+    def turned(self, place: Place, before: Value) -> Given | None:
+        """The condition, where the value before is what the other branch of a conditional gives."""
+        base = self._base(place)
+        return other_branch(base, before) if base is not None and not base.rest else None
+
     def _base(self, place: Place) -> Given | None:
         """The argument that gives the value, with the path into it."""
         module, name = place.module, place.name
@@ -171,9 +174,7 @@ class Places:
         elif place.kind == "output":
             expr = config.outputs[name].value
         elif place.kind in ("each", "each_call"):
-            block = self._block(place)
-            expr = block.for_each or block.count
-            scope = self._block_scope(place)
+            expr = repetition(repeatable(place))[1]
         elif place.kind == "var" and module.parent is not None and config.call is not None:
             argument = config.call.inputs.get(name)
             if argument is None:
@@ -377,6 +378,18 @@ class Places:
 
 
 # ---------------------------------------------------------------- helpers
+
+
+def repeatable(place: Place) -> Repeatable:
+    """The block that the repetition at a place is of."""
+    config = place.module.config
+    return config.calls[place.name] if place.kind == "each_call" else config.resources[place.name]
+
+
+def repetition(block: Repeatable) -> tuple[str, Expr | None]:
+    """The argument that says which instances there are, and its expression; for_each where there is none."""
+    name = repetition_argument(block)
+    return ("for_each", None) if name == "none" else (name, getattr(block, name))
 
 
 def _is(steps: list[Step], index: int, name: str) -> bool:

@@ -16,6 +16,7 @@ from planner.config.variables import RootVariable
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.evaluation.context import ModuleInstance
 from planner.evaluation.watched import watched
+from planner.explain.known_values import KnownValues
 from planner.explain.origins import (
     Given,
     Path,
@@ -28,15 +29,17 @@ from planner.explain.origins import (
     within_json,
 )
 from planner.explain.places import ANY, Place, Places, open_parts, select
+from planner.explain.repetition import KnownInstances, Repeated, repeated
 from planner.facts.from_changes import declaration
 from planner.facts.from_config import configuration_address
 from planner.language.functions import lookup
-from planner.model.plan import OutputChange, Plan, ResourceChange
+from planner.language.functions.filesystem import located
+from planner.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.model.sources import CommandLine, StateEntry
 from planner.plan.decision_sources import decision_source, output_source
-from planner.programs.actions import does
+from planner.programs.actions import NO_OP, does
 from planner.syntax.chains import Chain, chains
-from planner.syntax.nodes import GetAttr, GetIndex, Traversal
+from planner.syntax.nodes import Call, GetAttr, GetIndex, Traversal
 from planner.syntax.references import variables
 from planner.values.convert import path_text
 from planner.values.operations import same_value
@@ -49,23 +52,27 @@ from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.vocabulary.span import Span
 
 
-def label(change: ResourceChange) -> str:
-    """What a change is called in explanations: its instance, or the deposed object of it."""
-    return f"{change.address} (deposed {change.deposed})" if change.deposed else change.address
-
-
 class Trace:
     """Gathers facts: `change` and `value` say what an answer is about, `build` gives everything that it may need."""
 
-    def __init__(self, plan: Plan, config: Config, places: Places, variables: Mapping[str, RootVariable]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        config: Config,
+        places: Places,
+        variables: Mapping[str, RootVariable],
+        record: KnownValues | None = None,
+    ) -> None:
+        self.record = record
         self.plan, self.config, self.places, self.variables = plan, config, places, variables
-        self.changes = {label(c): c for c in plan.changes}
+        self.changes = {change_name(c): c for c in plan.changes}
         self._resources: dict[str, list[ResourceChange]] = {}
         for change in plan.changes:
             if not change.deposed:
                 self._resources.setdefault(_without_keys(change), []).append(change)
         self._drift = {c.address: c for c in plan.drift}
         self._outputs = {f"output.{o.name}": o for o in plan.outputs}
+        self._known = KnownInstances.of(plan.prior_state)
         self._facts = FactBuilder()
         self._seen: set[Place] = set()
         self._explained: set[str] = set()
@@ -83,13 +90,14 @@ class Trace:
 
     def change(self, change: ResourceChange) -> None:
         """The facts of a decision, and what they are about."""
-        name = label(change)
+        name = change_name(change)
         if name in self._explained:
             return
         self._explained.add(name)
         for predicate, _, *columns in change.facts:
             source = decision_source(self.plan, self.config, change, predicate, columns)
             self._facts.add(predicate, name, *columns, source=source)
+        self._repetition(change, name)
         module = self.places.context.module(parse_module(change.module))
         key = format_resource("", change.mode, change.type, change.name)
         decl = module.config.resources.get(key) if module is not None else None
@@ -100,9 +108,47 @@ class Trace:
         if change.before.__class__ is not Null or change.mode == "data":
             for text, path in sorted(found.items()):
                 self._attribute(Place(module, "resource", key, change.key, path), name, text)
+        if change.action == NO_OP:
+            self._arguments(change, name, Place(module, "resource", key, change.key))
         self._triggers(change, module, decl)
         for resource in sorted({row[2] for row in change.facts if row[0] in ("change_before", "dependency_pending")}):
             self._pending(name, resource, change.module)
+
+    def _repetition(self, change: ResourceChange, name: str) -> None:
+        """What says that the instance is there, or no longer: count, for_each or enabled, and what it was."""
+        comes, goes = change.before.__class__ is Null, change.after.__class__ is Null
+        if change.deposed or comes == goes or self.plan.mode == "destroy":
+            return
+        at = repeated(change, self.places.context, self._known)
+        if at is not None:
+            place = self._repeats(at, goes)
+            self._facts.add("repeats", name, str(place), place.repeated, source=self._source(place))
+
+    def _repeats(self, at: Repeated, goes: bool) -> Place:
+        """The place that says that an instance is there, or no longer, and what it was."""
+        place, of = at.place, at.place.repeated
+        if at.argument == "for_each":
+            place = place.at((("index", at.key),), True)
+        if place in self._seen:
+            return place
+        self._seen.add(place)
+        text, source, value = str(place), self._source(place), self.places.value(place.whole)
+        if not goes and not at.before:
+            self._facts.add("named_value", text, source=source)
+            self._mentions(place, unknown=False, after=value)
+            return place
+        before: Value = None
+        if at.argument == "count":
+            before, (now, had) = len(at.before), at.counted()
+            said = f"{of} has {now} now and had {had}"
+        elif at.argument == "enabled":
+            before, said = goes, f"enabled of {of} is {'false' if goes else 'true'} now, and was not"
+        else:
+            key = path_text((("index", at.key),))
+            said = f"{of} has no instance {key} any more" if goes else f"{of} has an instance {key} now, and had not"
+        self._facts.add("altered", text, said, source=source)
+        self._mentions(place, unknown=False, before=before, after=value if before is not None else None)
+        return place
 
     def output(self, change: OutputChange) -> None:
         """The facts of the decision about a root output, and what they are about."""
@@ -119,6 +165,14 @@ class Trace:
         for predicate, _, *columns in change.facts:
             source = decision_source(self.plan, self.config, change, predicate, columns)
             self._facts.add(predicate, change.address, *columns, source=source)
+
+    def _arguments(self, change: ResourceChange, name: str, place: Place) -> None:
+        """What the arguments of an object that stays as it is refer to."""
+        for (_, argument), _ in parts(unmark(change.after)[0]):
+            at = place.at((("attr", argument),))
+            if self.places.given(at) is not None:
+                self._facts.add("attribute_place", str(at), name, str(argument), source=self._source(at))
+                self._mentions(at, unknown=False)
 
     def _attribute(self, place: Place, instance: str, text: str) -> None:
         if self.places.given(place) is None and not self.places.in_blocks(place):
@@ -141,14 +195,14 @@ class Trace:
                 for other in self._resources.get(join(str(module.address.config), ref.name), ()):
                     same = other.module == change.module and (ref.key is None or other.key == ref.key)
                     if same and does(other.action, "stirs"):
-                        self._facts.add("watches", label(change), row[2], label(other), source=expr.span)
+                        self._facts.add("watches", change_name(change), row[2], change_name(other), source=expr.span)
                         self.change(other)
 
     def _pending(self, name: str, resource: str, module: str) -> None:
         for other in self._resources.get(resource, ()):
             if other.action != "no-op":
                 source = declaration(self.config, other) or StateEntry(other.address)
-                self._facts.add("waits_on", name, resource, label(other), source=source)
+                self._facts.add("waits_on", name, resource, change_name(other), source=source)
                 self.change(other)
 
     # ---------------------------------------------------------------- values
@@ -257,6 +311,8 @@ class Trace:
                     if change.after.__class__ is Null:
                         self._facts.add("appears", text, change.address, source=declaration(self.config, change))
                         self.change(change)
+        elif place.kind == "call" and self._other_instances(place):
+            pass
         elif place.kind == "call":
             for path, _ in select(value, place.path[len(place.path) :]):
                 for step, _ in parts(unmark(value)[0]):
@@ -264,11 +320,29 @@ class Trace:
                         self._part(place, inner)
         else:
             self._facts.add("named_value", text, source=self._source(place))
+            self._on_record(place, value, self._source(place))
             self._mentions(place, unknown=False, before=self._was.get(text), after=value)
+
+    def _other_instances(self, place: Place) -> bool:
+        """Whether a place is in a module instance that is there only before the plan, or only after it: then it changes
+        with what repeats the module."""
+        key = place.path[0][1] if place.path and place.path[0] != ANY else None
+        now = place.module.calls.get(place.name, {})
+        before = self._known.calls.get((place.module.text, place.name), set())
+        if key is None or (key in now) == (key in before):
+            return False
+        block = Place(place.module, "each_call", place.name)
+        at = self._repeats(Repeated(block, key, frozenset(before), frozenset(now)), goes=key not in now)
+        self._facts.add("named_value", str(place), source=self._source(at))
+        self._facts.add("refers_value", str(place), str(at), source=self._source(at))
+        return True
 
     def _changed_object(self, place: Place, value: Value) -> None:
         change = self.changes.get(place.root_text)
         text = str(place)
+        if place.module.config.resources[place.name].mode == "data" and (change is None or change.action == "no-op"):
+            self._read_value(place, value)
+            return
         if change is None or change.action == "no-op":
             return
         source = self._source(place)
@@ -278,6 +352,8 @@ class Trace:
             return
         before = _at(change.before, place.path)
         if before is not None and same_value(unmark_deep(before)[0], unmark_deep(value)[0]):
+            self._facts.add("value_stays", text, change.address, source=source)
+            self.change(change)
             return
         if not place.path:
             for step, _ in parts(unmark(value)[0]):
@@ -293,6 +369,25 @@ class Trace:
                 old, new = _at(drift.before, place.path), _at(drift.after, place.path)
                 if old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0]):
                     self._facts.add("drifted_value", text, change.address, source=StateEntry(change.address))
+
+    def _read_value(self, place: Place, value: Value) -> None:
+        """The facts about what a data source gave while planning: an argument as it is written, the rest as it was read
+        with the arguments."""
+        text, source = str(place), self._source(place)
+        if place.path and self.places.given(place) is not None:
+            self._facts.add("named_value", text, source=source)
+            self._on_record(place, value, source)
+            self._mentions(place, unknown=False, after=value)
+            return
+        shown = short_text(value, self.places.is_sensitive(place)) if value is not None else "nothing"
+        self._facts.add("read_value", text, shown, source=source)
+        self._on_record(place, value, source)
+        whole = self.places.value(place.whole)
+        for step, _ in parts(unmark(whole)[0]) if whole is not None else ():
+            argument = place.at((step,))
+            if self.places.given(argument) is not None:
+                for at, _ in self.value(argument):
+                    self._facts.add("refers_value", text, str(at), source=self._source(at))
 
     def _is_recorded(self, place: Place) -> bool:
         """Whether a root output has another value than the one that the state has of it."""
@@ -311,6 +406,7 @@ class Trace:
         hidden = secret or self.places.is_sensitive(place)
         texts = [short_text(v, hidden) if v is not None else "nothing" for v in (before, value)]
         self._facts.add("planned_change", text, *texts, source=source)
+        self._facts.add("altered", text, f"{text} changes from {texts[0]} to {texts[1]}", source=source)
         self._mentions(place, unknown=False, before=before, after=value)
         return True
 
@@ -328,6 +424,19 @@ class Trace:
             source = CommandLine(f"-var={place.name}")
         text = short_text(value, hidden) if value is not None else "nothing"
         self._facts.add("root_variable", str(place), text, origin, source=source)
+        self._on_record(place, value, source)
+
+    # ---------------------------------------------------------------- what is on record
+
+    def _on_record(self, place: Place, value: Value, source: Any) -> None:
+        """Whether the value is what it was when it was last applied, where that is known."""
+        if self.record is None or place.kind in ("each", "each_call", "resources", "call", "provider"):
+            return
+        status = self.record.status(str(place), value)
+        if status == "same":
+            self._facts.add("stayed", str(place), source=source)
+        elif status == "other":
+            self._facts.add("changed_since", str(place), source=source)
 
     # ---------------------------------------------------------------- mentions
 
@@ -337,18 +446,22 @@ class Trace:
         found = self.places.origins(place)
         if found is None:
             return self._in_blocks(place, unknown)
+        turned = self.places.turned(place, before) if before is not None and not unknown else None
+        found = [turned] if turned is not None else found
         alone = len(found) == 1
         if alone and before is not None and after is not None and is_json(found[0]):
             found, alone = within_json(found[0], before, after), False
         text, hidden = str(place), self.places.is_sensitive(place)
         some = False
-        own: list[tuple[Given, bool]] = []
+        own: list[Given] = []
         waiting = [(given, alone) for given in reversed(found)]
         while waiting:
             given, direct = waiting.pop()
             mentioned, calls = chains(given.node)
+            if not unknown:
+                some |= self._files(text, given, calls)
             if not unknown and _has_text(given, mentioned) and not (direct and shows_text(given.node, before)):
-                own.append((given, reads_files(call.name for call in calls)))
+                own.append(given)
             for chain in mentioned:
                 name = chain.base.root if isinstance(chain.base, Traversal) else chain.base.name
                 if name in given.bound:
@@ -377,10 +490,29 @@ class Trace:
                     some = True
                     span = self._source(place) if hidden else Span(given.source, call.start, call.end)
                     self._facts.add("impure", text, call.name, source=span)
-        for given, reads in own if some else ():
+        for given in own if some else ():
             span = self._source(place) if hidden else given.span
-            words = f"the text of {text}" + (" or of a file that it reads" if reads else "")
+            words = f"the text of {text}"
             self._facts.add("own_text", text, words, source=span)
+        return some
+
+    def _files(self, text: str, given: Given, calls: Sequence[Call]) -> bool:
+        """Facts about the files that an expression reads, where their names are known; whether there are any."""
+        some = False
+        for call in calls:
+            if not reads_files((call.name,)) or not call.arguments:
+                continue
+            name = given.evaluate(call.arguments[0])
+            if name.__class__ is not str:
+                continue
+            path = located(name, "")
+            file, span = f"file {path}", Span(given.source, call.start, call.end)
+            some = True
+            self._facts.add("refers_value", text, file, source=span)
+            self._facts.add("read_file", file, source=span)
+            status = self.record.file_status(path) if self.record is not None else "unknown"
+            if status != "unknown":
+                self._facts.add("stayed" if status == "same" else "changed_since", file, source=span)
         return some
 
     def _in_blocks(self, place: Place, unknown: bool) -> bool:

@@ -18,9 +18,11 @@ from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Prover
 from planner.datalog.explain.why_not_deep import obstacles, obstacles_text
 from planner.evaluation.context import EvaluationContext
+from planner.explain.because import Because, chains_of
+from planner.explain.known_values import KnownValues
 from planner.explain.places import Place, Places
-from planner.explain.trace import Trace, label
-from planner.model.plan import OutputChange, Plan, ResourceChange
+from planner.explain.trace import Trace
+from planner.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.model.sources import source_json
 from planner.programs.actions import NO_OP, actions, does
 from planner.programs.rule_programs import cause_program
@@ -91,14 +93,19 @@ class Explainer:
     """Proofs about one plan. `context` holds the planned values (planner.evaluation.planned_values)."""
 
     def __init__(
-        self, plan: Plan, config: Config, context: EvaluationContext, variables: Mapping[str, RootVariable]
+        self,
+        plan: Plan,
+        config: Config,
+        context: EvaluationContext,
+        variables: Mapping[str, RootVariable],
+        record: KnownValues | None = None,
     ) -> None:
-        self.plan, self.config, self.variables = plan, config, variables
+        self.plan, self.config, self.variables, self.record = plan, config, variables, record
         self.places = Places(context)
 
     def trace(self) -> Trace:
         """A gatherer of facts for one question."""
-        return Trace(self.plan, self.config, self.places, self.variables)
+        return Trace(self.plan, self.config, self.places, self.variables, self.record)
 
     # ---------------------------------------------------------------- actions
 
@@ -120,6 +127,22 @@ class Explainer:
             raise Failure(error("why.no_facts", "Nothing to explain", detail))
         return proof_json(proof, base, source_json)
 
+    def causes(self) -> dict[str, Because]:
+        """What set off each change and each output that changes, by name (planner.model.plan.change_name)."""
+        trace = self.trace()
+        names = []
+        for change in self.plan.changes:
+            if change.action != NO_OP:
+                trace.change(change)
+                names.append(change_name(change))
+        for output in self.plan.outputs:
+            if output.action != NO_OP:
+                trace.output(output)
+                names.append(f"output.{output.name}")
+        facts = trace.build()
+        relations = evaluate(cause_program(), facts, ("because", "leaf", "guess"))
+        return chains_of(relations, facts, names)
+
     def not_action(self, address: str, verb: str) -> dict[str, Any]:
         """Why the change is none of the actions of a verb. Raises Failure if it is one."""
         asked = self.find(address)
@@ -140,7 +163,9 @@ class Explainer:
 
     def find(self, address: str) -> Asked:
         """What somebody means by an address. Raises Failure."""
-        known = {label(change): Asked(label(change), change.action, (change,)) for change in self.plan.changes}
+        known = {
+            change_name(change): Asked(change_name(change), change.action, (change,)) for change in self.plan.changes
+        }
         known |= {f"output.{o.name}": Asked(f"output.{o.name}", o.action, (o,)) for o in self.plan.outputs}
         known |= {c.address: Asked(c.address, c.action, (c,)) for c in read_now(self.plan)}
         asked = known.get(address)
@@ -165,7 +190,7 @@ class Explainer:
     def about(self, address: str) -> FactBase:
         """Everything that is known about what has this address: an object that only drifted, too. Raises Failure."""
         drifted = any(change.address == address for change in self.plan.drift)
-        known = any(label(change) == address for change in self.plan.changes)
+        known = any(change_name(change) == address for change in self.plan.changes)
         return self.facts(Asked(address, "", ()) if drifted and not known else self.find(address))
 
     # ---------------------------------------------------------------- unknown values

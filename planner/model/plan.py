@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from attrs import field, frozen
@@ -63,6 +63,11 @@ class ResourceChange:
     def resource_address(self) -> str:
         prefix = f"{self.module}." if self.module else ""
         return f"{prefix}{'' if self.mode == 'managed' else self.mode + '.'}{self.type}.{self.name}"
+
+
+def change_name(change: ResourceChange) -> str:
+    """What a change is called in explanations: its instance, or the deposed object of it."""
+    return f"{change.address} (deposed {change.deposed})" if change.deposed else change.address
 
 
 @frozen(eq=False)
@@ -130,6 +135,10 @@ class Plan:
     policy: PolicyRecord | None = None
     offline: bool = False
     """made without asking providers: it shows what may happen and cannot be applied"""
+    values: Mapping[str, str] = field(factory=dict)
+    """digests of the values that are known, for the record of what was applied"""
+    files: tuple[str, ...] = ()
+    """files that functions read"""
 
     @property
     def is_empty(self) -> bool:

@@ -97,6 +97,7 @@ def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Tol
     from planner.apply.walk import apply_walk
     from planner.apply.work import ApplyOptions
     from planner.documents.plan_file import stale
+    from planner.operations.value_record import digester, keep_record
 
     plan, start, store = made.plan, made.loaded, made.loaded.store
     stored, problems = store.read()
@@ -113,18 +114,27 @@ def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Tol
         journal=journal,
         guard=guard,
         provider_limits=limits,
+        digester=digester(),
     )
     outcome = apply_walk(graph, plan, start.config, made.variables, start.schemas, options, hooks)
     start.schemas.close()
     told += outcome.diagnostics
     state, problems = store.write(outcome.state)
     told += problems
+    whole = not (plan.targets or plan.excludes or has_errors(outcome.diagnostics))
+    keep_record(store, plan, stored, state, outcome.values, whole)
     unsaved = b""
     if has_errors(problems):
         more, unsaved = _rescue(store, state)
         told += more
     counts = Counts(outcome.add, outcome.change, outcome.remove, outcome.imports, outcome.forget)
     return Applied(state, counts, unsaved=unsaved)
+
+
+def _carry(made: Made[Start], state: State) -> None:
+    from planner.operations.value_record import carry_record
+
+    carry_record(made.loaded.store, made.loaded.state, state)
 
 
 def _rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
@@ -140,6 +150,7 @@ def refresh(options: OperationOptions, hooks: Hooks) -> Applied:
     if made is None:
         return Applied(None, diagnostics=(*planned.diagnostics, *release(planned)))
     state, problems = made.loaded.store.write(made.plan.prior_state)
+    _carry(made, state)
     return Applied(state, diagnostics=(*planned.diagnostics, *problems, *release(planned)))
 
 

@@ -17,8 +17,11 @@ from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
     from planner.datalog.engine.fact_base import FactBase
+    from planner.explain.known_values import KnownValues
     from planner.explain.why import Explainer
     from planner.model.graph import Graph
+    from planner.model.plan import Plan
+    from planner.state.backend import Store
 
 GRAPH_WORDS = {
     "targeted": "selected",
@@ -183,7 +186,29 @@ def explainer_of(made: Made[Unstored]) -> Explainer:
     plan, loaded = made.plan, made.loaded
     graph = graphs.build("eval", loaded, plan.prior_state)
     context = planned_values(graph, loaded.config, plan, made.variables, loaded.schemas, loaded.workspace)
-    return Explainer(plan, loaded.config, context, made.variables)
+    return Explainer(plan, loaded.config, context, made.variables, known_values(made))
+
+
+def known_values(made: Made[Unstored]) -> KnownValues | None:
+    """What is on record of the values from before a plan; None where nothing is."""
+    from planner.explain.known_values import KnownValues
+    from planner.operations.value_record import digester, recorded
+
+    makes, plan = digester(), made.plan
+    if makes is None:
+        return None
+    store = getattr(made.loaded, "store", None) or _store_of(plan, made.loaded.workspace)
+    record = recorded(store, plan.previous_state) if store is not None else None
+    return KnownValues(record, makes) if record is not None else None
+
+
+def _store_of(plan: Plan, workspace: str) -> Store | None:
+    """The store of the state that a plan in a file was made from."""
+    from planner.state.backend import open_backend
+
+    settings = dict(plan.backend)
+    backend, problems = open_backend(str(settings.pop("type", "local")), settings)
+    return backend.store(workspace) if backend is not None and not problems else None
 
 
 def why_planned(

@@ -89,6 +89,7 @@ def _target(loaded: Loaded[OperationOptions], text: str) -> ResourceAddress:
 
 
 def _record(start: Start, variables: Variables, target: ResourceAddress, id: str) -> list[Diagnostic]:
+    from planner.operations.value_record import carry_record
     from planner.plan.planning import make_plan
     from planner.state.build import StateBuilder
 
@@ -111,7 +112,8 @@ def _record(start: Start, variables: Variables, target: ResourceAddress, id: str
     builder = StateBuilder(start.state)
     resource = str(target.resource)
     builder.put_instance(resource, target.key, made.prior_state.resources[resource])
-    _, problems = start.store.write(builder.snapshot())
+    written, problems = start.store.write(builder.snapshot())
+    carry_record(start.store, start.state, written)
     return problems
 
 

@@ -15,6 +15,7 @@ from planner.operations.options import OperationOptions
 from planner.operations.providers_needed import override_warnings, selection_problems
 from planner.operations.storing import Stored, locked, open_backend, read_state
 from planner.operations.validate import validate_loaded
+from planner.support.files_read import forget_files_read
 from planner.support.signals import STOP
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.told import Told
@@ -84,6 +85,7 @@ def release(planned: Planned[Start]) -> list[Diagnostic]:
 def _plan(options: OperationOptions, hooks: Hooks, to_apply: bool, told: Told, remarks: Remarks) -> Made[Start]:
     from planner.evaluation.variables import UNFIT
 
+    forget_files_read()
     if options.generate_config_out:
         told.check(_check_output(options.generate_config_out, options.mode))
     reading = read_configuration(options)
@@ -232,6 +234,7 @@ def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
 
 def plan_options(start: Start) -> PlanOptions:
     """What was asked, as the plan walk reads it. Raises Failure."""
+    from planner.operations.value_record import digester
     from planner.plan.options import PlanOptions
 
     options = start.options
@@ -246,5 +249,6 @@ def plan_options(start: Start) -> PlanOptions:
         stop=STOP,
         offline=options.offline,
         pending_states=options.pending_states,
+        digester=digester(),
         provider_limits=provider_limits(options, start.config, start.state),
     )

@@ -11,6 +11,7 @@ from attrs import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
 from planner.operations.storing import locked
+from planner.operations.value_record import carry_record
 from planner.state.model import InstanceState, ResourceState, State
 from planner.vocabulary.address import (
     Address,
@@ -55,8 +56,10 @@ def edit(
                 return done, told
             if options.backup is None and old is not None and not usual_backup:
                 store.keep_backup(f"{store.place}.{int(time.time())}.backup")
-            _, problems = store.put(new) if exactly else store.write(new)
+            written, problems = store.put(new) if exactly else store.write(new)
             told += problems
+            if not exactly and old is not None:
+                carry_record(store, old, written)
     return done, told
 
 

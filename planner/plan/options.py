@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from planner.evaluation.walking import WalkOptions
+from planner.state.value_record import Digester
 from planner.vocabulary.walks import Mode, Walk, walk_of
 
 
@@ -31,6 +32,9 @@ class PlanOptions(WalkOptions):
     """no provider is asked, so that nothing is told of refreshing"""
     pending_states: Mapping[str, str] = field(factory=dict)
     """states that something else is about to change (`planner.state.identity`), with what that is"""
+
+    digester: Digester | None = None
+    """what makes digests of the values, for the record of what was applied"""
 
     @property
     def walk(self) -> Walk:

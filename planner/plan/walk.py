@@ -15,6 +15,7 @@ from planner.config.model import Config
 from planner.config.variables import RootVariable
 from planner.evaluation.configuration_walk import ConfigurationWalk
 from planner.evaluation.schemas import Schemas
+from planner.evaluation.value_digests import value_digests
 from planner.evaluation.walking import module_path
 from planner.model.graph import Graph, Node
 from planner.model.plan import Plan, ResourceChange
@@ -26,6 +27,7 @@ from planner.plan.resources import ResourceVertices
 from planner.plan.unmatched import unmatched
 from planner.plan.work import PlanWork
 from planner.support.collector import collector_paused
+from planner.support.files_read import files_read
 from planner.support.later import Later
 from planner.values.value import Null, Value
 from planner.vocabulary.address import AddressError, join
@@ -107,6 +109,8 @@ class PlanWalk(PlanWork):
             timestamp=self.timestamp,
             errored=errored,
             facts=self.record.facts(),
+            values={} if options.digester is None else value_digests(self.context, options.digester),
+            files=files_read(),
         )
 
     def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:

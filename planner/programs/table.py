@@ -37,7 +37,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "graph": (*_CLASSES, *_PLANNED, "shared/edges", "shared/order", "inputs/*", "graph/*", "apply/*"),
     "decisions": _DECISION,
     "moves": _MOVES,
-    "causes": (*_DECISION, "plan/values", "plan/unknowns", "plan/causes"),
+    "causes": (*_DECISION, "plan/values", "plan/unknowns", "plan/causes", "plan/because"),
     "policy": (*_CLASSES, *_PLANNED, "shared/decided", "shared/edges", "shared/verdicts", "policy/*"),
     "batch": ("shared/edges", "shared/order", "shared/verdicts", "batch/*"),
     "limits": (

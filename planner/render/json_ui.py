@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
 from planner import __version__
-from planner.model.plan import Plan, ResourceChange
+from planner.model.plan import Plan, ResourceChange, change_name
 from planner.programs.actions import does
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.json_resource import resource_json
@@ -21,6 +21,7 @@ from planner.walk.hooks import Hooks, ObjectId
 
 if TYPE_CHECKING:
     from planner.model.plan import Importing
+    from planner.render.because import Causes
 
 UI_VERSION = "1.2"
 OUR_OWN = frozenset(("plan.unmatched_address",))
@@ -83,28 +84,31 @@ class JsonLines:
             level, title = ("error", "Error") if d.is_error else ("warn", "Warning")
             self.message(f"{title}: {d.summary}", "diagnostic", level, diagnostic=diagnostic_json(d))
 
-    def plan(self, plan: Plan) -> None:
+    def plan(self, plan: Plan, causes: Causes | None = None) -> None:
         """Drift, planned changes, their summary and the outputs."""
         for change in plan.drift:
             if change.action != "no-op" or plan.mode == "refresh-only":
                 data = change_json(change)
                 self.message(f"{change.address}: Drift detected ({data['action']})", "resource_drift", change=data)
-        self.planned_changes(
+        shown = (
             change
             for change in plan.changes
             if change.action != "no-op" or change.address != change.previous_address or change.importing is not None
         )
+        self.planned_changes(shown, causes)
         counts = Counts.of_plan(plan)
         self.summary(counts.planned, counts, "plan")
         if plan.outputs:
             outputs = {o.name: {"sensitive": o.sensitive, "action": ui_action(o.action)} for o in plan.outputs}
             self.message(f"Outputs: {len(outputs)}", "outputs", outputs=dict(sorted(outputs.items())))
 
-    def planned_changes(self, changes: Iterable[ResourceChange]) -> None:
+    def planned_changes(self, changes: Iterable[ResourceChange], causes: Causes | None = None) -> None:
         """What is planned, one line for each; that data is no longer read is not worth one."""
         for change in changes:
             if change.mode == "managed" or not does(change.action, "ends"):
                 data = change_json(change)
+                if causes is not None:
+                    data |= causes.json(change_name(change))
                 self.message(f"{change.address}: Plan to {data['action']}", "planned_change", change=data)
 
     def summary(self, text: str, counts: Counts, operation: str) -> None:

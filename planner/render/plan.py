@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner.model.plan import OutputChange, Plan, ResourceChange
+from planner.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.programs.actions import does, steps
 from planner.render.diff import diff_dynamic, null_is_missing
 from planner.render.diff_block import diff_object
@@ -22,6 +22,7 @@ from planner.values.value import SENSITIVE, mark
 
 if TYPE_CHECKING:
     from planner.provider.interface import ResourceSchema
+    from planner.render.because import Causes
 
 SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
 """(provider configuration address, mode, type) -> the schema of that object, if it is known"""
@@ -41,13 +42,21 @@ _FIRST = ("create", "update", "delete", "delete-then-create", "create-then-delet
 class PlanText:
     """Prints one plan."""
 
-    def __init__(self, plan: Plan, schema_of: SchemaOf, terminal: Terminal, show_sensitive: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        schema_of: SchemaOf,
+        terminal: Terminal,
+        show_sensitive: bool = False,
+        causes: Causes | None = None,
+    ) -> None:
         self.plan = plan
         self.schema_of = schema_of
         self.terminal = terminal
         self.paint = terminal.paint
         self.text = DiffText(terminal.paint)
         self.style = Style(secrets=show_sensitive)
+        self.causes = causes
 
     def show(self) -> None:
         """Everything, in the order: drift, actions, summary, outputs."""
@@ -98,7 +107,10 @@ class PlanText:
         keyword = "resource" if change.mode == "managed" else change.mode
         header = f'{keyword} "{change.type}" "{change.name}"'
         symbol = self.text.symbol(change.action)
-        comment = "\n".join(change_comment(change, drift, self.paint))
+        comments = change_comment(change, drift, self.paint)
+        if self.causes is not None and not drift:
+            comments += [f"  # {line}" for line in self.causes.lines(change_name(change))]
+        comment = "\n".join(comments)
         return f"{comment}\n{symbol} {header} {self.text.render(diff, 0, style)}"
 
     def difference(self, change: ResourceChange, drift: bool = False) -> Diff:

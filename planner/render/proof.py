@@ -10,6 +10,8 @@ from typing import Any
 
 from planner.render.terminal import Paint
 
+_FOLLOWED = ("changes", "explained", "unknown", "reads_staying")
+"""what an explained action is followed to"""
 LONGEST = 500
 """steps of a proof of which everything that tells nothing new can be left out"""
 
@@ -134,10 +136,19 @@ def _parts(document: dict[str, Any], start: str) -> list[_Part]:
         for place in (source_text(proofs[name].get("source")) for name in inner if proofs[name].get("input")):
             if place and place not in part.places:
                 part.places.append(place)
-        below = [_Part(name) for name in telling([name for name in inner if not proofs[name].get("input")])]
+        further = [name for name in inner if not proofs[name].get("input")]
+        below = [_Part(name) for name in telling(_causes(proofs, step, further))]
         part.below = below
         stack += reversed(below)
     return parts
+
+
+def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> list[str]:
+    """Of what an explained action rests on only what it was followed to, where there is such a thing: the decision
+    itself is in the sentence."""
+    if step["tuple"][0] != "explained":
+        return steps
+    return [name for name in steps if proofs[name]["tuple"][0] in _FOLLOWED] or steps
 
 
 class _Telling:

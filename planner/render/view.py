@@ -14,6 +14,7 @@ from planner.walk.hooks import HookGroup, Hooks
 if TYPE_CHECKING:
     from planner.model.plan import Plan
     from planner.policy.model import Verdict
+    from planner.render.because import Causes
     from planner.render.plan import SchemaOf
     from planner.state.model import OutputState
 
@@ -26,8 +27,8 @@ class View:
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Problems, in the order of the run."""
 
-    def plan(self, plan: Plan, schema_of: SchemaOf) -> None:
-        """The finished plan."""
+    def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:
+        """The finished plan, with what set off its changes."""
 
     def saved_plan(self, plan: Plan) -> None:
         """The plan of a file, which is applied without asking."""
@@ -80,10 +81,10 @@ class HumanView(View):
 
         show(list(dict.fromkeys(diagnostics)), self.terminal)
 
-    def plan(self, plan: Plan, schema_of: SchemaOf) -> None:
+    def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:
         from planner.render.plan import PlanText
 
-        PlanText(plan, schema_of, self.terminal, self.show_sensitive).show()
+        PlanText(plan, schema_of, self.terminal, self.show_sensitive, causes).show()
 
     def next_steps(self, path: str, generated: str) -> None:
         terminal = self.terminal
@@ -155,8 +156,8 @@ class JsonView(View):
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.lines.diagnostics(diagnostics)
 
-    def plan(self, plan: Plan, schema_of: SchemaOf) -> None:
-        self.lines.plan(plan)
+    def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:
+        self.lines.plan(plan, causes)
 
     def saved_plan(self, plan: Plan) -> None:
         self.lines.planned_changes(change for change in plan.changes if change.action != "no-op")
@@ -210,9 +211,9 @@ class BothViews(View):
         for view in self.views:
             view.diagnostics(problems)
 
-    def plan(self, plan: Plan, schema_of: SchemaOf) -> None:
+    def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:
         for view in self.views:
-            view.plan(plan, schema_of)
+            view.plan(plan, schema_of, causes)
 
     def saved_plan(self, plan: Plan) -> None:
         for view in self.views:

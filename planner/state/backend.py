@@ -56,6 +56,12 @@ class Store(Protocol):
     def keep_backup(self, path: str) -> None:
         """Keep what was there before the first write in this file from now on."""
 
+    def beside(self, name: str) -> bytes | None:
+        """A document of ours that is kept beside the state; None where there is none, or it cannot be read."""
+
+    def put_beside(self, name: str, data: bytes) -> None:
+        """Keep such a document. Where that is not possible nothing happens: nobody relies on it."""
+
     def verify(self) -> tuple[list[Checked], list[Diagnostic]]:
         """What is kept of the state and whether it can be relied on. Nothing is changed."""
 

@@ -14,8 +14,8 @@ from plan.test_recorded_plans import META, PLANNED, work_copy
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.front.values import decode
 from planner.explain.places import Place, open_parts
-from planner.explain.trace import label
 from planner.explain.why import Explainer
+from planner.model.plan import change_name
 from planner.programs.rule_programs import cause_program
 from planner.values.value import Unknown, unmark
 from planner.vocabulary.address import format_resource, parse_module
@@ -44,7 +44,7 @@ def test_every_action_and_unknown_value_has_a_proof(name: str, tmp_path: Path, m
         return [[decode(v) for v in row] for row in database[predicate]]
 
     for change in explained.plan.changes:
-        accept(explained.action(label(change)), ["explained", label(change), change.action], holds)
+        accept(explained.action(change_name(change)), ["explained", change_name(change), change.action], holds)
     for place in places:
         accept(explained.unknown(str(place)), ["unknown", str(place)], holds)
 

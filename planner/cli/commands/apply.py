@@ -17,10 +17,11 @@ from planner.cli.options import (
     SHOW_SENSITIVE,
     STATE,
     VARIABLES,
+    WHY,
     may_ask,
     operation_options,
 )
-from planner.cli.views import judge, open_view, usage_error_lines
+from planner.cli.views import judge, open_view, told_causes, usage_error_lines
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal
 from planner.render.view import View
@@ -39,6 +40,7 @@ APPLY_FLAGS = (
     Flag("suppress-forget-errors", "bool", "Destroying may leave forgotten objects behind without an error."),
     INPUT,
     SHOW_SENSITIVE,
+    WHY,
     *POLICY,
     *OPERATION,
     *STATE,
@@ -94,7 +96,7 @@ def _approve_and_carry_out(
 
     made, problems = planned.made, list(dict.fromkeys(planned.diagnostics))
     if made is not None and (made.plan.changes or made.plan.outputs or planned.complete is not None):
-        view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema)
+        view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told_causes(made, arguments, terminal))
     if settings.judges and planned.complete is not None:
         made, said = judge(planned.complete, view)
         problems += said

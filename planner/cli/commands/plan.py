@@ -13,10 +13,11 @@ from planner.cli.options import (
     SHOW_SENSITIVE,
     STATE,
     VARIABLES,
+    WHY,
     may_ask,
     operation_options,
 )
-from planner.cli.views import judge, open_view, usage_error_lines
+from planner.cli.views import judge, open_view, told_causes, usage_error_lines
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -39,6 +40,7 @@ FLAGS = (
     DESTROY,
     INPUT,
     SHOW_SENSITIVE,
+    WHY,
     *POLICY,
     *OPERATION,
     *STATE,
@@ -60,7 +62,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     planned = plan(settings, view.hooks)
     made, problems = planned.made, list(planned.diagnostics)
     if made is not None:
-        view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema)
+        view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told_causes(made, arguments, terminal))
     may_save = True
     if settings.judges and planned.complete is not None:
         made, said = judge(planned.complete, view)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, load_options, operation_options
+from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, WHY, load_options, operation_options
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ FLAGS = (
     Flag("config", "bool", "Show the configuration. Needs -json."),
     Flag("module", "string", "Show the module in this directory alone. Needs -json.", value="DIR"),
     SHOW_SENSITIVE,
+    WHY,
     *VARIABLES,
     *JSON_DOCUMENT,
 )
@@ -72,11 +73,13 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
 
 
 def _show_plan(shown: Made[Unstored], arguments: Arguments, terminal: Terminal) -> None:
+    from planner.cli.views import told_causes
     from planner.render.plan import PlanText
     from planner.render.schema_lookup import SchemaLookup
 
     lookup = SchemaLookup(shown.loaded.schemas)
-    PlanText(shown.plan, lookup.resource_schema, terminal, arguments["show-sensitive"]).show()
+    told = told_causes(shown, arguments, terminal)
+    PlanText(shown.plan, lookup.resource_schema, terminal, arguments["show-sensitive"], told).show()
 
 
 def _show_state(state: State, schemas: Schemas, arguments: Arguments, terminal: Terminal) -> None:

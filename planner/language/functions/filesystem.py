@@ -11,6 +11,7 @@ from planner.language.functions.crypto import base64, hexadecimal
 from planner.language.functions.encoding import base64_text
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function
 from planner.support.disk import read_whole
+from planner.support.files_read import note_file_read
 from planner.values.sets import make_set
 from planner.values.types import BOOL, STRING, SetType
 from planner.values.value import Value, mark, unmark
@@ -44,7 +45,10 @@ def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | N
     """The content of a file. Raises FunctionError about the argument; `hidden`: the name must not be told."""
     name = "The file" if hidden else f'"{path}"'
     try:
-        return read_whole(located(path, base_dir))
+        at = located(path, base_dir)
+        data = read_whole(at)
+        note_file_read(at)
+        return data
     except FileNotFoundError:
         raise FunctionError(
             f"{name} does not exist. Functions read only files that are there before the plan is made: for a file that "

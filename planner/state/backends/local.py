@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -82,6 +83,20 @@ class StateStore:
         from planner.state.verify import verify
 
         return verify(self)
+
+    def beside(self, name: str) -> bytes | None:
+        try:
+            return read_whole(self._beside(name))
+        except (OSError, ValueError):
+            return None
+
+    def put_beside(self, name: str, data: bytes) -> None:
+        with suppress(OSError):
+            replace_file(self._beside(name), data, mode=0o600, durable=False)
+
+    def _beside(self, name: str) -> str:
+        folder, file = os.path.split(os.path.realpath(self.path))
+        return os.path.join(folder, f".{file}.{name}.json")
 
     def keep_backup(self, path: str) -> None:
         self.backup_path = path

@@ -1,0 +1,158 @@
+"""The causes of all changes of a plan at once: for each the chain of steps to what set it off, and all root causes.
+
+`chains_of` reads the relations of rules/plan/because.dl. Of several chains the one without guesses comes first, then
+the shortest, then the first by name.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from planner.datalog.engine.fact_base import FactBase
+from planner.model.sources import source_json
+
+_NOTED = ("default", "environment", "input", "plan")
+
+
+@frozen
+class Step:
+    """One step of a chain: an instance, an output or a value, what kind of thing it is (rules: leaf; "" within a chain)
+    and where it stands."""
+
+    what: str
+    kind: str = ""
+    source: Any = None
+    note: str = ""
+    """who gave a variable its value, where the place does not tell: default, environment, input, plan"""
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """As documents have it: `what`, `kind`, and the place as in proofs."""
+        place = {"source": source_json(self.source)} if self.source is not None else {}
+        extra = {name: text for name, text in (("kind", self.kind), ("origin", self.note)) if text}
+        return {"what": self.what, **extra, **place}
+
+
+@frozen
+class Because:
+    """`steps`: from the root cause to what stands before the change. `roots`: all root causes, that of the chain first.
+    `is_guess`: what values were is not on record, so that the roots are candidates."""
+
+    steps: tuple[Step, ...]
+    roots: tuple[Step, ...]
+    is_guess: bool = False
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """As documents have it."""
+        return {
+            "because": [step.json for step in self.steps],
+            "root_causes": [root.json for root in self.roots],
+            "because_is_certain": not self.is_guess,
+        }
+
+
+def chains_of(relations: Mapping[str, Collection[Any]], facts: FactBase, names: Iterable[str]) -> dict[str, Because]:
+    """The causes by name of the change or output."""
+    ways = _Ways(relations)
+    places = _Places(facts)
+    notes = {row[0]: row[2] for row in facts.relation("root_variable") if row[2] in _NOTED}
+    answers: dict[str, Because] = {}
+    for name in names:
+        roots = ways.roots(name)
+        if not roots:
+            continue
+        first, *others = (Step(root, ways.leaves[root], places.of(root), notes.get(root, "")) for root in roots)
+        between = ways.chain(name)
+        steps = [first, *(Step(what, "", places.of(what)) for what in reversed(between) if what != first.what)]
+        answers[name] = Because(tuple(steps), (first, *others), ways.is_guess(name))
+    return answers
+
+
+class _Ways:
+    """The next step towards the nearest leaf, for everything that has one."""
+
+    def __init__(self, relations: Mapping[str, Collection[Any]]) -> None:
+        self.leaves: dict[str, str] = {}
+        for what, kind in sorted(relations["leaf"], reverse=True):
+            self.leaves[what] = kind
+        self._next: dict[str, str] = {}
+        self._guesses: set[str] = set()
+        self._further: dict[str, list[str]] = {}
+        backwards: dict[str, list[str]] = {}
+        for what, whence in sorted(relations["because"]):
+            self._further.setdefault(what, []).append(whence)
+            backwards.setdefault(whence, []).append(what)
+        guessed = {row[0] for row in relations["guess"]}
+        self._spread(sorted(self.leaves), backwards, guessed)
+        reached = sorted({*self.leaves, *self._next})
+        self._guesses = {*backwards, *self._further} - set(reached)
+        self._spread(reached, backwards, set())
+        self._roots: dict[str, frozenset[str]] = {}
+
+    def _spread(self, starts: Sequence[str], backwards: Mapping[str, list[str]], closed: Collection[str]) -> None:
+        waiting = deque(starts)
+        seen = {*starts, *self._next}
+        while waiting:
+            at = waiting.popleft()
+            for what in backwards.get(at, ()):
+                if what not in seen and what not in closed:
+                    seen.add(what)
+                    self._next[what] = at
+                    waiting.append(what)
+
+    def is_guess(self, name: str) -> bool:
+        """Whether every chain has a step that is only a candidate."""
+        return name in self._guesses
+
+    def chain(self, name: str) -> list[str]:
+        """What stands between a change and its nearest root, from the change on, the root included."""
+        steps = []
+        while name in self._next:
+            name = self._next[name]
+            steps.append(name)
+        return steps
+
+    def roots(self, name: str) -> list[str]:
+        """All leaves behind a name, that of its chain first; none where it is one itself, but for itself."""
+        nearest = self.chain(name)
+        if not nearest:
+            return [name] if name in self.leaves else []
+        seen, waiting, leaves = {name}, [name], []
+        while waiting:
+            at = waiting.pop()
+            if at in self.leaves and at != name:
+                leaves.append(at)
+            for further in self._further.get(at, ()):
+                if further not in seen:
+                    seen.add(further)
+                    waiting.append(further)
+        first = nearest[-1]
+        return [first, *sorted(leaf for leaf in leaves if leaf != first)]
+
+
+class _Places:
+    """Where the things that facts are about stand: the source of the first fact whose first column names them."""
+
+    _TELLING = ("root_variable", "read_file", "own_text", "named_value", "altered", "read_value", "unknown_value")
+
+    def __init__(self, facts: FactBase) -> None:
+        self._sources: dict[str, Any] = {}
+        for predicate in facts.predicates:
+            rank = predicate in self._TELLING
+            column = 1 if predicate == "own_text" else 0
+            for row in facts.relation(predicate):
+                if len(row) <= column or row[column].__class__ is not str:
+                    continue
+                if rank or row[column] not in self._sources:
+                    source = facts.source(predicate, row)
+                    if source is not None:
+                        self._sources[row[column]] = source
+
+    def of(self, what: str) -> Any:
+        """The place, None when nothing tells."""
+        return self._sources.get(what)

@@ -1,0 +1,32 @@
+"""What values were when they were last applied, as the record beside the state tells."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from planner.state.value_record import Digester, Status, ValueRecord, status
+from planner.support.disk import read_whole
+from planner.values.value import Value
+
+
+@frozen(eq=False)
+class KnownValues:
+    """The record that counts for the state of a plan, and what makes digests to compare with."""
+
+    record: ValueRecord
+    digester: Digester
+
+    def status(self, place: str, value: Value) -> Status:
+        """Whether the value at a place is what it was; None stands for nothing there."""
+        digest = self.digester.of(value) if value is not None else None
+        if digest is None and value is not None:
+            return "unknown"
+        return status(self.record.values, place, digest)
+
+    def file_status(self, path: str) -> Status:
+        """Whether a file is what it was."""
+        try:
+            data = read_whole(path)
+        except (OSError, ValueError):
+            return "unknown"
+        return status(self.record.files, path, self.digester.of_bytes(data))

@@ -1,0 +1,90 @@
+"""The record of what values were when they were last applied: written after an apply, read by explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from planner.state.value_record import (
+    MOST_BYTES,
+    NAME,
+    Digester,
+    ValueRecord,
+    merged,
+    read_record,
+    record_bytes,
+)
+from planner.support.disk import read_whole
+from planner.support.store import seal
+
+if TYPE_CHECKING:
+    from planner.model.plan import Plan
+    from planner.state.backend import Store
+    from planner.state.model import State
+
+
+def digester() -> Digester | None:
+    """What makes digests with the user's key; None where there is no key."""
+    key = seal(NAME, "", b"")
+    return None if key is None else Digester(key)
+
+
+def recorded(store: Store, state: State) -> ValueRecord | None:
+    """The record that counts for a state; None where there is none."""
+    makes = digester()
+    data = store.beside(NAME) if makes is not None else None
+    record = read_record(data) if data is not None else None
+    return record if record is not None and makes is not None and record.counts_for(state, makes.key_name) else None
+
+
+def keep_record(
+    store: Store, plan: Plan, before: State | None, after: State, values: Mapping[str, str], whole: bool
+) -> None:
+    """Write down what values an apply was made with. `values`: digests that only the apply could make; `whole`: it did
+    everything that was planned, and the plan left nothing out."""
+    makes = digester()
+    if makes is None:
+        return
+    known = recorded(store, before) if before is not None else None
+    now = {**plan.values, **values}
+    files = _file_digests(plan.files, makes)
+    if whole:
+        new = ValueRecord(after.lineage, after.serial, makes.key_name, _single(now), _single(files))
+    elif known is None:
+        return
+    else:
+        new = ValueRecord(
+            after.lineage, after.serial, makes.key_name, merged(known.values, now), merged(known.files, files)
+        )
+    _write(store, new)
+
+
+def carry_record(store: Store, before: State, after: State) -> None:
+    """An operation that applied nothing has written the state: the record counts for that one now."""
+    if (before.lineage, before.serial) == (after.lineage, after.serial):
+        return
+    known = recorded(store, before)
+    if known is not None:
+        _write(store, evolve(known, lineage=after.lineage, serial=after.serial))
+
+
+def _write(store: Store, record: ValueRecord) -> None:
+    data = record_bytes(record)
+    if len(data) <= MOST_BYTES:
+        store.put_beside(NAME, data)
+
+
+def _single(digests: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    return {name: (digest,) for name, digest in digests.items()}
+
+
+def _file_digests(paths: tuple[str, ...], makes: Digester) -> dict[str, str]:
+    digests: dict[str, str] = {}
+    for path in paths:
+        try:
+            digests[path] = makes.of_bytes(read_whole(path, MOST_BYTES))
+        except (OSError, ValueError):
+            continue
+    return digests

@@ -1,0 +1,137 @@
+"""The cause of a change in one line: `because var.b (-var) -> local.x (main.tf:12)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import frozen
+
+from planner.explain.because import Because, Step
+from planner.model.sources import CommandLine, StateEntry
+from planner.programs.actions import does
+from planner.vocabulary.span import Span
+
+MOST_STEPS = 5
+"""steps that a line shows; of longer chains the ends"""
+_NEW = "because it is declared{place} and does not exist yet"
+_KINDS = {
+    "drift": "what was changed outside",
+    "read": "as it was read",
+    "function": "a function of the time of the apply",
+    "ephemeral": "opened when it is needed",
+    "left-out": "left out of this plan",
+    "replace_because_tainted": "tainted",
+    "replace_by_request": "-replace",
+    "delete_because_no_resource_config": "no longer declared",
+    "delete_because_no_module": "its module is no longer declared",
+    "delete_because_no_move_target": "moved to where nothing is declared",
+}
+
+
+@frozen(eq=False)
+class Causes:
+    """What is told of causes: `chains` by name of the change, `actions` of all changes, and `how`: line or full."""
+
+    chains: Mapping[str, Because]
+    actions: Mapping[str, str]
+    how: str = "line"
+
+    def lines(self, name: str) -> list[str]:
+        """What stands under the headline of a change."""
+        because = self.chains.get(name)
+        if because is None:
+            return []
+        if self.how == "full":
+            return because_lines(because, name, self.actions)
+        line = because_line(because, name, self.actions)
+        return [line] if line else []
+
+    def json(self, name: str) -> dict[str, Any]:
+        """The same for programs: `because` (steps from the root cause on), `root_causes`, `because_is_certain`."""
+        because = self.chains.get(name)
+        return {} if because is None else because.json
+
+
+def because_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
+    """Every step, from the change to its root, and the other roots."""
+    root = because.steps[0]
+    if root.what == address:
+        return [line for line in [because_line(because, address, actions)] if line]
+    lines = ["because:", *(f"  {_words(step, actions)}" for step in reversed(because.steps))]
+    others = because.roots[1:]
+    if others:
+        word = "any of these may be the cause, too" if because.is_guess else "more causes"
+        lines.append(f"  {word}: {', '.join(_words(step, actions) for step in others)}")
+    return lines
+
+
+def because_line(because: Because, address: str, actions: Mapping[str, str]) -> str:
+    """The sentence; empty where the headline of the change has said it. `actions`: of all changes, by name."""
+    root = because.steps[0]
+    if root.what == address:
+        return _NEW.format(place=_place(root.source)) if root.kind == "create" else ""
+    shown = [step for step in because.steps if not _is_own(step, address)] or [because.steps[-1]]
+    kept = [step for at, step in enumerate(shown) if at + 1 == len(shown) or not _is_part(step, shown[at + 1])]
+    words = [_words(step, actions) for step in kept]
+    if len(words) > MOST_STEPS:
+        hidden = len(words) - MOST_STEPS + 1
+        words = [*words[: MOST_STEPS - 2], f"... {hidden} more ...", words[-1]]
+    others = len(because.roots) - 1
+    if because.is_guess and others:
+        names = ", ".join(_words(step, actions) for step in because.roots[:3])
+        more = f" and {others - 2} more" if others > 2 else ""
+        return f"because one of these may have changed: {names}{more}"
+    more = f", and {others} more cause{'s' if others > 1 else ''}" if others else ""
+    return f"because {' -> '.join(words)}{more}"
+
+
+def _is_own(step: Step, address: str) -> bool:
+    """Whether a step is in the changed object itself, and no cause of its own."""
+    return not step.kind and step.what.startswith((f"{address}.", f"{address}["))
+
+
+def _is_part(step: Step, following: Step) -> bool:
+    """Whether the next step only names the whole of what this one is a part of."""
+    return not step.kind and following.what.startswith((f"{step.what}.", f"{step.what}["))
+
+
+def _words(step: Step, actions: Mapping[str, str]) -> str:
+    what = step.what.removeprefix("the text of ") if step.kind == "text" else step.what
+    if step.kind == "variable":
+        return f"{what} ({_origin(step)})"
+    action = actions.get(what, "")
+    said = _KINDS.get(step.kind, _done(action) if action else "")
+    place = _place(step.source)
+    if said:
+        return f"{what}{place[:-1]}, {said})" if place else f"{what} ({said})"
+    return f"{what}{place}"
+
+
+def _done(action: str) -> str:
+    if does(action, "replaces"):
+        return "replaced"
+    return {"create": "created", "update": "updated", "delete": "destroyed", "forget": "forgotten", "read": "read"}.get(
+        action, ""
+    )
+
+
+def _origin(step: Step) -> str:
+    source = step.source
+    if isinstance(source, CommandLine):
+        return source.argument.partition("=")[0]
+    place = _at(source)
+    return f"{step.note}, {place}" if step.note else place
+
+
+def _place(source: Any) -> str:
+    place = _at(source)
+    return f" ({place})" if place else ""
+
+
+def _at(source: Any) -> str:
+    if isinstance(source, Span):
+        return f"{source.filename}:{source.start_position.line}"
+    if isinstance(source, CommandLine):
+        return source.argument
+    return "state" if isinstance(source, StateEntry) else ""

@@ -1,0 +1,192 @@
+"""The line under a change: the chain of steps from the root cause, with and without a record of what values were."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+CONFIGURATION = """
+variable "drop" { default = false }
+variable "b" { default = "1" }
+variable "names" {
+  type    = list(string)
+  default = ["a", "b"]
+}
+locals { x = "v-${var.b}" }
+module "m" {
+  source = "./m"
+  count  = var.drop ? 1 : 2
+  b      = local.x
+}
+resource "terraform_data" "all" { input = [for m in module.m : m.y] }
+resource "terraform_data" "some" {
+  count = length(var.names)
+  input = "fixed"
+}
+resource "terraform_data" "set" {
+  for_each = toset(var.names)
+  input    = "fixed"
+}
+resource "terraform_data" "file" { input = "${file("${path.module}/data.txt")}-${var.drop}" }
+resource "terraform_data" "stays" { input = terraform_data.file.id }
+"""
+MODULE = """
+variable "b" {}
+resource "terraform_data" "x" { input = var.b }
+output "y" { value = terraform_data.x.input }
+"""
+
+
+@pytest.fixture
+def applied(tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m").mkdir()
+    (tmp_path / "main.tf").write_text(CONFIGURATION)
+    (tmp_path / "m/main.tf").write_text(MODULE)
+    (tmp_path / "data.txt").write_text("one")
+    assert planner("init").code == 0
+    assert planner("apply", "-auto-approve").code == 0
+    return tmp_path
+
+
+def lines(planner: Run, *options: str) -> dict[str, str]:
+    """address -> the line under its headline."""
+    text = planner("plan", "-no-color", "-why=line", *options).out
+    told, address = {}, ""
+    for line in text.splitlines():
+        if line.startswith("  # because "):
+            told[address] = line.removeprefix("  # because ")
+        elif line.startswith("  # ") and not line.startswith("  # ("):
+            address = line.removeprefix("  # ").split(" ")[0]
+    return told
+
+
+def test_repetition_of_a_module(applied: Path, planner: Run) -> None:
+    assert lines(planner, "-var=drop=true") == {
+        "module.m[1].terraform_data.x": "var.drop (-var) -> module.m.count (main.tf:11)",
+        "terraform_data.all": "var.drop (-var) -> module.m.count (main.tf:11) -> module.m[1] (main.tf:11)",
+        "terraform_data.file": "var.drop (-var)",
+    }
+
+
+def test_repetition_of_resources(applied: Path, planner: Run) -> None:
+    assert lines(planner, '-var=names=["a"]') == {
+        "terraform_data.some[1]": "var.names (-var) -> terraform_data.some.count (main.tf:16)",
+        'terraform_data.set["b"]': 'var.names (-var) -> terraform_data.set.for_each["b"] (main.tf:20)',
+    }
+    assert lines(planner, '-var=names=["a", "b", "c"]') == {
+        "terraform_data.some[2]": "var.names (-var) -> terraform_data.some.count (main.tf:16)",
+        'terraform_data.set["c"]': 'var.names[2] (-var) -> terraform_data.set.for_each["c"] (main.tf:20)',
+    }
+
+
+def test_through_modules_and_files_of_values(applied: Path, planner: Run) -> None:
+    (applied / "terraform.tfvars").write_text('\nb = "2"\n')
+    assert lines(planner) == {
+        address: "var.b (terraform.tfvars:2) -> local.x (main.tf:8) -> module.m[%d].var.b (main.tf:12)" % n
+        for n, address in enumerate(["module.m[0].terraform_data.x", "module.m[1].terraform_data.x"])
+    } | {
+        "terraform_data.all": "var.b (terraform.tfvars:2) -> local.x (main.tf:8) -> module.m[0].var.b (main.tf:12)"
+        " -> module.m[0].terraform_data.x.input (m/main.tf:3) -> module.m[0].y (m/main.tf:4)"
+    }
+
+
+def test_a_file(applied: Path, planner: Run) -> None:
+    (applied / "data.txt").write_text("two")
+    assert lines(planner) == {"terraform_data.file": "file data.txt (main.tf:23)"}
+
+
+def test_without_a_record_candidates_are_candidates(applied: Path, planner: Run) -> None:
+    (applied / ".terraform.tfstate.applied.json").unlink()
+    (applied / "data.txt").write_text("two")
+    line = lines(planner)["terraform_data.file"]
+    assert line.startswith("one of these may have changed: file data.txt (main.tf:23), ")
+    assert "var.drop (default, main.tf:2)" in line
+
+
+@pytest.mark.parametrize("spoiled", [b"", b"[]", b'{"format_version": "1.0"}', b"\xff", b'{"format_version": "2.0"}'])
+def test_a_spoiled_record_is_no_record(applied: Path, planner: Run, spoiled: bytes) -> None:
+    (applied / ".terraform.tfstate.applied.json").write_bytes(spoiled)
+    (applied / "data.txt").write_text("two")
+    assert "may have changed" in lines(planner)["terraform_data.file"]
+
+
+def test_a_record_of_another_state_does_not_count(applied: Path, planner: Run) -> None:
+    state = json.loads((applied / "terraform.tfstate").read_text())
+    state["serial"] += 1
+    (applied / "terraform.tfstate").write_text(json.dumps(state))
+    (applied / "data.txt").write_text("two")
+    assert "may have changed" in lines(planner)["terraform_data.file"]
+
+
+def test_an_edit_of_the_state_keeps_the_record(applied: Path, planner: Run) -> None:
+    assert planner("state", "rm", "terraform_data.some[1]").code == 0
+    (applied / "data.txt").write_text("two")
+    assert lines(planner)["terraform_data.file"] == "file data.txt (main.tf:23)"
+
+
+def test_a_part_of_a_plan_leaves_both(applied: Path, planner: Run) -> None:
+    """After an apply with -target a variable may have been either value: then it is a candidate again."""
+    options = ("-var=drop=true", "-target=terraform_data.file")
+    assert planner("apply", "-auto-approve", *options).code == 0
+    said = planner("why", "terraform_data.file").out
+    assert "var.drop is false now (default): main.tf:2" in said and "was another" not in said
+    assert lines(planner, "-var=drop=false")["terraform_data.file"] == "var.drop (-var)"
+
+
+def test_secrets_are_nowhere_on_record(applied: Path, planner: Run) -> None:
+    (applied / "main.tf").write_text('variable "s" {\n  sensitive = true\n  default   = "hunter2"\n}\n')
+    assert planner("apply", "-auto-approve").code == 0
+    record = applied / ".terraform.tfstate.applied.json"
+    assert "hunter2" not in record.read_text()
+    assert record.stat().st_mode & 0o077 == 0
+
+
+def test_an_object_that_stays(applied: Path, planner: Run) -> None:
+    (applied / "data.txt").write_text("two")
+    said = planner("why", "terraform_data.stays").out
+    assert said.startswith(
+        "the planned action of terraform_data.stays is no-op: terraform_data.file.id, which terraform_data.stays.input "
+        "is made of, stays as it is, though the planned action of terraform_data.file is update"
+    )
+
+
+def test_json_lines_have_the_steps(applied: Path, planner: Run) -> None:
+    text = planner("plan", "-json", "-why=line", "-var=drop=true").out
+    changes = [json.loads(line)["change"] for line in text.splitlines() if '"planned_change"' in line]
+    by_address = {change["resource"]["addr"]: change for change in changes}
+    change = by_address["module.m[1].terraform_data.x"]
+    assert [step["what"] for step in change["because"]] == ["var.drop", "module.m.count"]
+    assert change["because"][0] == {
+        "what": "var.drop", "kind": "variable", "source": {"command_line": "-var=drop"}
+    }  # fmt: skip
+    assert change["because"][1]["source"]["line"] == 11
+    assert change["because_is_certain"] is True
+    assert [root["what"] for root in change["root_causes"]] == ["var.drop"]
+
+
+def test_nothing_is_told_unasked_but_on_a_terminal(applied: Path, planner: Run) -> None:
+    assert "# because" not in planner("plan", "-var=drop=true").out
+    assert '"because"' not in planner("plan", "-json", "-var=drop=true").out
+    assert planner("plan", "-why=nothing").code == 1
+
+
+def test_in_full(applied: Path, planner: Run) -> None:
+    text = planner("plan", "-no-color", "-why=full", "-var=drop=true").out
+    assert (
+        "  # because:\n"
+        "  #   module.m.count (main.tf:11)\n"
+        "  #   var.drop (-var)\n" in text
+    )  # fmt: skip
+
+
+def test_a_saved_plan_tells_its_causes(applied: Path, planner: Run) -> None:
+    assert planner("plan", "-out=saved", "-var=drop=true").code == 0
+    text = planner("show", "-no-color", "-why=line", "saved").out
+    assert "  # because var.drop" in text
