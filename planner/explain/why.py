@@ -170,7 +170,9 @@ class Explainer:
         known |= {c.address: Asked(c.address, c.action, (c,)) for c in read_now(self.plan)}
         asked = known.get(address)
         if asked is None:
-            detail = f'The plan has no change for "{address}".{did_you_mean(address, known)}'
+            instance = next((name for name in known if name.startswith(f"{address}[")), "")
+            hint = f" Name one of its instances, as {instance}." if instance else did_you_mean(address, known)
+            detail = f'The plan has no change for "{address}".{hint}'
             raise Failure(error("why.no_change", "Nothing to explain", detail))
         return asked
 
