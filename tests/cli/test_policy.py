@@ -498,7 +498,7 @@ def test_junit(folder: Path, planner: Run) -> None:
 
 
 def test_a_word_that_nothing_has_is_told_where_a_policy_would_never_deny(folder: Path, planner: Run) -> None:
-    for condition in ('action(A, "remove")', 'change(A, _, _, _, _, "manged")'):
+    for condition in ('acts(A, "destroy")', 'action(A, "remove")', 'change(A, _, _, _, _, "manged")'):
         (folder / "word.dl").write_text(f'deny("word", A, "no") :- {condition}.\n')
         ran = planner("policy", "check", "-policy=word.dl")
         assert ran.code == 0 and "A word that nothing has" in ran.err, condition
