@@ -24,6 +24,7 @@ COMMANDS = {
     "batch why": "Explain why one unit waits for another",
     "console": "Evaluate expressions interactively",
     "cut": "Show cycles, and what to remove so that there are none",
+    "explore": "Write a page about a plan, to look at in a browser",
     "fmt": "Rewrite configuration files in the standard layout",
     "force-unlock": "Remove a stuck lock of the state",
     "get": "Install or upgrade modules",

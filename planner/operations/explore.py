@@ -1,0 +1,65 @@
+"""`explore`: a plan with its graphs and what they stand on, for a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from planner.explain.causes import Cause, causes
+from planner.graph.build import build_graph
+from planner.graph.grounds import RELATIONS
+from planner.operations import graphs
+from planner.operations.explanations import explainer_of
+from planner.operations.options import OperationOptions
+from planner.operations.plan_files import Unstored, planned
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
+
+if TYPE_CHECKING:
+    from planner.model.graph import Graph
+    from planner.model.plan import Plan
+    from planner.operations.plan import Made
+    from planner.walk.hooks import Hooks
+
+
+@frozen(eq=False)
+class Explored:
+    """A plan; the graph that it was made by and, if there is something to do, the one of applying it, both built with
+    what edges stand on; the cause of each change."""
+
+    plan: Plan
+    graphs: tuple[tuple[str, Graph], ...]
+    causes: dict[str, Cause]
+
+
+def explore(
+    options: OperationOptions, plan_file: str | None, kinds: tuple[str, ...], hooks: Hooks
+) -> tuple[Explored | None, list[Diagnostic]]:
+    """What there is to explore about the plan in a file, or about one made for it; `kinds` of graphs: plan, apply.
+    Policies that the options name, and those on record, have judged it. None without a plan."""
+    answer = planned(options, plan_file, hooks)
+    made = answer.complete
+    if made is None:
+        return None, list(answer.diagnostics)
+    problems = list(answer.diagnostics)
+    if options.judges or made.plan.policy is not None:
+        made, more = _judged(made)
+        problems += more
+        if has_errors(more):
+            return None, problems
+    built = tuple((kind, _graph(made, kind)) for kind in kinds if kind == "plan" or made.plan.can_apply)
+    known = made
+    return Explored(made.plan, built, causes(made.plan, lambda: explainer_of(known))), problems
+
+
+def _judged(made: Made[Unstored]) -> tuple[Made[Unstored], list[Diagnostic]]:
+    """The plan with what policies say of it; a denial is no problem here, as it is to be looked at."""
+    from planner.operations.policies import judged
+
+    judged_plan, _, problems = judged(made)
+    return judged_plan, problems
+
+
+def _graph(made: Made[Unstored], kind: str) -> Graph:
+    facts_of = graphs.planning_facts if kind == "plan" else graphs.apply_facts
+    return build_graph(facts_of(made.plan, made.loaded), own=made.loaded.rules, more=RELATIONS)

@@ -1,0 +1,355 @@
+// Everything around the drawing: search, lists, details, and the keys. Texts are only ever set as text.
+"use strict";
+const $ = id => document.getElementById(id);
+const FIRST = 100;
+const noun = data.noun;
+let scene = new Scene(data.views[0]);
+const scenes = new Map([[0, scene]]);
+const drawing = new Drawing(scene);
+let group = null, start = null, listed = FIRST;
+
+/** An element with properties and children; children are elements or text. */
+function el(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties))
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name === "class") made.className = value;
+    else made.setAttribute(name, value);
+  made.append(...children.filter(child => child !== null));
+  return made;
+}
+const button = (text, onclick, properties = {}) => el("button", { type: "button", onclick, ...properties }, text);
+const say = text => { $("said").textContent = text; };
+const several = (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;
+
+function swatch(colour) {
+  const made = el("span", { class: "swatch", "aria-hidden": "true" });
+  made.style.background = `var(--${colour})`;
+  return made;
+}
+function stroke(layer) {
+  const made = el("span", { class: "stroke", "aria-hidden": "true" });
+  made.style.color = `var(--${layer})`;
+  return made;
+}
+
+// ---------------------------------------------------------------- choosing
+
+/** What a screen reader is told about a thing. */
+function spoken(thing) {
+  if (thing < 0) {
+    const b = -1 - thing, box = scene.boxes[b];
+    const changed = box.changed ? `, ${several(box.changed, "change")}` : "";
+    return `${box.name}, module with ${several(box.size, noun)}${changed}, ${scene.folded[b] ? "folded" : "open"}`;
+  }
+  const action = scene.action[thing] ? `, ${scene.action[thing]}` : "";
+  return `${scene.name(thing)}, ${scene.kind(thing).replaceAll("_", " ")}${action}; waits for ${scene.out[thing].length}, ` +
+    `${scene.in[thing].length} ${scene.in[thing].length === 1 ? "waits" : "wait"} for it`;
+}
+function choose(thing, { look = true, mark = true } = {}) {
+  if (thing >= 0 && scene.reveal(thing)) syncControls();
+  drawing.chosen = thing;
+  if (mark) drawing.marked = thing >= 0 ? around(thing) : null;
+  if (look) drawing.look(thing); else drawing.redraw();
+  say(spoken(thing));
+  if (thing >= 0) showNode(thing); else showBox(-1 - thing);
+}
+/** A node with its edges. */
+function around(node) {
+  const edges = new Set([...scene.out[node], ...scene.in[node]]);
+  return marks([node, ...scene.out[node].map(e => scene.to[e]), ...scene.in[node].map(e => scene.from[e])], edges);
+}
+function marks(nodes, edges) {
+  const set = new Set(nodes), boxes = new Set();
+  for (const node of set) for (let b = scene.view.nodes.box[node]; b > 0; b = scene.boxes[b].parent) boxes.add(b);
+  return { nodes: set, boxes, edges };
+}
+function chooseEdge(edge) {
+  drawing.chosen = scene.stands[scene.from[edge]];
+  drawing.marked = marks([scene.from[edge], scene.to[edge]], new Set([edge]));
+  drawing.redraw();
+  showEdge(edge);
+  say(`${scene.name(scene.from[edge])} waits for ${scene.name(scene.to[edge])}`);
+}
+function toggle(b) {
+  scene.folded[b] = !scene.folded[b];
+  const before = scene.area(-1 - b).slice(0, 2);
+  scene.arrange();
+  const after = scene.area(-1 - b);
+  drawing.eye.x += after[0] - before[0]; drawing.eye.y += after[1] - before[1];
+  drawing.chosen = -1 - b;
+  drawing.redraw(true);
+  say(spoken(-1 - b));
+  showBox(b);
+}
+function clearMarks() {
+  drawing.chosen = null; drawing.marked = null; start = null; group = null;
+  drawing.redraw();
+  showOverview(); fillList(); syncControls();
+  say("Nothing is marked.");
+}
+
+// ---------------------------------------------------------------- details
+
+function details(...children) { $("details").replaceChildren(...children.flat().filter(child => child)); $("details").scrollTop = 0; }
+const nodeButton = node => button(scene.name(node), () => choose(node), { class: "name" });
+
+function placeLines(places) {
+  return places.map(([where, line]) => el("div", {}, el("code", {}, where), el("pre", {}, line)));
+}
+function reasonLines(edge) {
+  return scene.reasons(edge).map(({ rule, reason, places }) =>
+    el("div", { class: "why" }, reason, " ", el("code", {}, `[${rule}]`), ...placeLines(places)));
+}
+/** The edges of a node with what is at their other end, some at first. */
+function edgeList(title, pairs) {
+  if (!pairs.length) return [];
+  const list = el("ul", { class: "plain" });
+  const item = ([edge, other]) => el("li", {}, nodeButton(other), " ",
+    button("why", () => chooseEdge(edge), { "aria-label": `why the edge to ${scene.name(other)}` }));
+  list.append(...pairs.slice(0, 30).map(item));
+  if (pairs.length > 30) list.append(el("li", {}, button(`Show all ${pairs.length}`, () => list.replaceChildren(...pairs.map(item)))));
+  return [el("h3", {}, `${title} (${pairs.length})`), list];
+}
+function changeParts(node) {
+  return scene.changes(node).slice(0, 50).flatMap(([address, action, , cause, lines]) => [
+    el("h3", {}, swatch(colourOf.get(action) || "none"), `${address}: ${action}`),
+    cause ? el("p", { class: "why" }, "Cause: ", button(cause, () => chooseGroup(cause), { class: "name" })) : null,
+    lines.length ? el("pre", {}, lines.join("\n")) : null,
+    ...data.verdicts.filter(v => v[2] === address).map(verdictLine),
+  ]);
+}
+const verdictLine = ([kind, code, address, message]) => el("p", {}, el("strong", {}, kind), ` ${code}: ${address} ${message}`);
+
+function showNode(node) {
+  const place = scene.placeOf(node), facts = scene.view.nodes.facts[node] || [], text = scene.view.nodes.texts[node];
+  details(
+    el("h2", {}, scene.name(node)),
+    el("p", { class: "why" }, scene.kind(node).replaceAll("_", " ")),
+    ...facts.map(([word, value]) => el("p", {}, el("strong", {}, `${word}: `), value)),
+    ...changeParts(node),
+    place ? el("h3", {}, "Declared") : null, ...(place ? placeLines([place]) : []),
+    el("p", {},
+      button("Blast radius", () => showBlast(node)), " ",
+      button("Path from here", () => { start = node; say(`Path from ${scene.name(node)}: choose where it leads.`); showNode(node); },
+        { "aria-pressed": String(start === node) }), " ",
+      start !== null && start !== node ? button("Path to here", () => showPath(start, node)) : null),
+    ...edgeList("Waits for", scene.out[node].map(e => [e, scene.to[e]])),
+    ...edgeList("Waited for by", scene.in[node].map(e => [e, scene.from[e]])),
+    text ? el("pre", {}, text) : null,
+  );
+}
+function showBox(b) {
+  const box = scene.boxes[b];
+  details(el("h2", {}, box.name), el("p", {}, `A module with ${several(box.size, noun)}, ${several(box.changed, "change")}.`),
+    el("p", {}, button(scene.folded[b] ? "Unfold" : "Fold", () => toggle(b))));
+}
+function showEdge(edge) {
+  const from = scene.from[edge], to = scene.to[edge];
+  details(el("h2", {}, "Edge"), el("p", {}, nodeButton(from), " waits for ", nodeButton(to)),
+    el("p", { class: "why" }, scene.layerNames(edge).map(name => `${name}: ${meaning(name)}`).join(" ")),
+    ...reasonLines(edge), proofCommand(from, to));
+}
+const meaning = name => data.layers.find(([layer]) => layer === name)[1];
+function proofCommand(from, to) {
+  if (noun !== "node") return null;
+  const word = text => `'${text.replaceAll("'", "'\\''")}'`;
+  return el("p", { class: "why" }, "The complete proof: ", el("code", {}, `planner why -full ${scene.view.name === "apply" ? "-type=apply " : ""}${word(scene.name(from))} ${word(scene.name(to))}`));
+}
+function showBlast(node) {
+  const found = scene.blast(node), byDepth = [];
+  for (const [other, depth] of found) (byDepth[depth] ||= []).push(other);
+  const edges = new Set();
+  for (const other of found.keys()) for (const e of scene.in[other]) edges.add(e);
+  drawing.chosen = scene.stands[node]; drawing.marked = marks(found.keys(), edges);
+  drawing.redraw();
+  say(`A change of ${scene.name(node)} reaches ${several(found.size - 1, noun)}.`);
+  const list = (nodes, some) => { const ul = el("ul", { class: "plain" }); const rows = n => el("li", {}, nodeButton(n), scene.action[n] ? ` ${scene.action[n]}` : "");
+    ul.append(...nodes.slice(0, some).map(rows));
+    if (nodes.length > some) ul.append(el("li", {}, button(`Show all ${nodes.length}`, () => ul.replaceChildren(...nodes.map(rows)))));
+    return ul; };
+  details(el("h2", {}, "Blast radius"), el("p", {}, nodeButton(node), ` reaches ${several(found.size - 1, noun)}.`),
+    ...byDepth.slice(1).flatMap((nodes, at) => [el("h3", {}, `${several(at + 1, "step")} (${nodes.length})`), list(nodes.sort((a, b) => a - b), 20)]));
+}
+function showPath(from, to) {
+  let edges = scene.path(from, to), note = "";
+  if (!edges) {
+    edges = scene.path(to, from);
+    if (edges) { [from, to] = [to, from]; note = "The other way round: "; }
+  }
+  start = null;
+  if (!edges) {
+    say("There is no path between the two.");
+    details(el("h2", {}, "Path"), el("p", {}, "Neither waits for the other: ", nodeButton(from), ", ", nodeButton(to), "."));
+    return;
+  }
+  let was = false;
+  for (const e of edges) was = scene.reveal(scene.from[e]) || scene.reveal(scene.to[e]) || was;
+  drawing.marked = marks([from, ...edges.map(e => scene.to[e])], new Set(edges));
+  drawing.chosen = from;
+  drawing.redraw(was);
+  say(`${note}${scene.name(from)} waits for ${scene.name(to)}, ${several(edges.length, "edge")}.`);
+  details(el("h2", {}, "Path"), el("p", {}, note, nodeButton(from), " waits for ", nodeButton(to), `, ${several(edges.length, "edge")}:`),
+    ...edges.flatMap(e => [el("h3", {}, nodeButton(scene.from[e]), " \u2192 ", nodeButton(scene.to[e])), ...reasonLines(e)]));
+}
+function showOverview() {
+  const counts = new Map();
+  for (const change of data.changes) counts.set(change[1], (counts.get(change[1]) || 0) + 1);
+  details(el("h2", {}, scene.view.title),
+    el("p", {}, `${several(scene.count, noun)}, ${several(scene.from.length, "edge")}.`),
+    scene.view.is_reduced ? el("p", { class: "why" }, "Edges that others imply are left out, as there are very many.") : null,
+    ...[...counts].filter(([action]) => action !== "no-op").map(([action, number]) => el("p", {}, swatch(colourOf.get(action) || "none"), `${number} ${action}`)),
+    el("p", { class: "why" }, `Choose a ${noun} or an edge to see what it stands on.`));
+}
+
+// ---------------------------------------------------------------- lists
+
+function matching() {
+  const word = $("search").value.trim().toLowerCase(), nodes = [];
+  for (let n = 0; n < scene.count; n++) {
+    if ($("changed").checked && !scene.action[n]) continue;
+    if (group !== null && !scene.changes(n).some(change => change[3] === group)) continue;
+    if (word && !scene.name(n).toLowerCase().includes(word)) continue;
+    nodes.push(n);
+  }
+  return nodes;
+}
+function fillList() {
+  const nodes = matching();
+  $("listtitle").textContent = `${noun === "node" ? "Nodes" : "Units"} (${nodes.length})`;
+  $("list").replaceChildren(...nodes.slice(0, listed).map(n => el("li", {}, swatch(colourOf.get(scene.action[n]) || "none"), nodeButton(n))));
+  $("more").hidden = nodes.length <= listed;
+  return nodes;
+}
+function chooseGroup(name) {
+  group = group === name ? null : name;
+  const nodes = fillList();
+  drawing.marked = group === null ? null : marks(nodes, new Set());
+  drawing.redraw();
+  syncControls();
+  say(group === null ? "All causes." : `${group}: ${several(nodes.length, noun)}.`);
+}
+function fillSide() {
+  $("layers").replaceChildren(
+    ...data.layers.map(([name, meant], n) => layerBox(name, meant, n)),
+    el("label", { title: "edges that follow from others" }, implied, " implied by others"));
+  $("legend").replaceChildren(...data.actions.map(([action, colour]) => el("li", {}, swatch(colour), action)), el("li", {}, swatch("none"), "no change"));
+  const groups = new Map();
+  for (const change of data.changes) if (change[3]) groups.set(change[3], (groups.get(change[3]) || 0) + 1);
+  $("groupsection").hidden = !groups.size;
+  $("groups").replaceChildren(...[...groups].sort((a, b) => b[1] - a[1]).map(([name, number]) =>
+    el("li", {}, button(`${name} (${number})`, () => chooseGroup(name), { "data-group": name, "aria-pressed": "false" }))));
+  $("verdictsection").hidden = !data.verdicts.length;
+  $("verdicts").replaceChildren(...data.verdicts.map(verdict => {
+    const node = Array.from({ length: scene.count }, (_, n) => n).find(n => scene.changes(n).some(c => c[0] === verdict[2]));
+    return el("li", {}, verdictLine(verdict), node === undefined ? null : nodeButton(node));
+  }));
+  $("views").hidden = data.views.length < 2;
+  $("view").replaceChildren(...data.views.map((view, n) => el("option", { value: n }, view.title)));
+}
+const implied = el("input", { type: "checkbox", onchange: () => { scene.implied = implied.checked; scene.connect(); drawing.redraw(); } });
+function layerBox(name, meant, n) {
+  const box = el("input", { type: "checkbox", "data-layer": name, onchange: () => {
+    scene.visible ^= 1 << n; scene.connect(); drawing.redraw();
+    say(`${name} edges are ${box.checked ? "shown" : "hidden"}.`);
+  } });
+  box.checked = true;
+  return el("label", { title: meant }, box, " ", stroke(name), name);
+}
+function syncControls() {
+  $("changed").checked = scene.onlyChanged;
+  for (const one of $("groups").querySelectorAll("button")) one.setAttribute("aria-pressed", String(one.dataset.group === group));
+  const hasBoxes = scene.boxes.length > 1;
+  $("fold").hidden = $("unfold").hidden = !hasBoxes;
+}
+function foldAll(folded) { scene.foldAll(folded); scene.arrange(); drawing.fit(); say(folded ? "All modules are folded." : "All modules are open."); }
+function chooseView(n) {
+  if (!scenes.has(n)) scenes.set(n, new Scene(data.views[n]));
+  const { visible, implied: shown, onlyChanged } = scene;
+  scene = scenes.get(n);
+  Object.assign(scene, { visible, implied: shown, onlyChanged });
+  scene.arrange();
+  start = null;
+  drawing.show(scene);
+  fillList(); syncControls(); showOverview();
+  say(`${scene.view.title}: ${several(scene.count, noun)}.`);
+}
+
+// ---------------------------------------------------------------- the drawing by keys and pointer
+
+/** The next thing from the chosen one: dx -1 what it waits for, 1 what waits for it, dy within its column. */
+function step(dx, dy) {
+  const first = scene.order.find(column => column.length);
+  if (drawing.chosen === null || !scene.where.has(drawing.chosen)) { if (first) choose(first[0]); return; }
+  const at = drawing.chosen, [column, row] = scene.where.get(at);
+  if (dy) {
+    const next = scene.order[column][row + dy];
+    if (next === undefined) say(dy > 0 ? "The lowest of its column." : "The topmost of its column."); else choose(next);
+    return;
+  }
+  const things = new Set();
+  for (const e of scene.lines) {
+    const a = scene.stands[scene.from[e]], b = scene.stands[scene.to[e]];
+    if (dx < 0 && a === at) things.add(b); else if (dx > 0 && b === at) things.add(a);
+  }
+  const height = scene.area(at)[1];
+  const near = [...things].sort((a, b) => Math.abs(scene.area(a)[1] - height) - Math.abs(scene.area(b)[1] - height));
+  if (near.length) choose(near[0]); else say(dx < 0 ? "It waits for nothing that is shown." : "Nothing that is shown waits for it.");
+}
+const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+canvas.addEventListener("keydown", event => {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  const way = KEYS[event.key];
+  if (way && event.shiftKey) drawing.move(-80 * way[0], -80 * way[1]);
+  else if (way) step(...way);
+  else if (event.key === "Enter" || event.key === " ") {
+    if (drawing.chosen === null) return;
+    if (drawing.chosen < 0) toggle(-1 - drawing.chosen); else $("details").focus();
+  } else if (event.key === "+" || event.key === "=") drawing.zoom(1.3);
+  else if (event.key === "-") drawing.zoom(1 / 1.3);
+  else if (event.key === "0") drawing.fit();
+  else return;
+  event.preventDefault();
+});
+document.addEventListener("keydown", event => {
+  const isTyping = event.target.matches("input[type=search], select");
+  if (event.key === "/" && !isTyping) { event.preventDefault(); $("search").focus(); }
+  else if (event.key === "Escape") { if (isTyping) canvas.focus(); else clearMarks(); }
+});
+let held = null;
+canvas.addEventListener("pointerdown", event => { held = { x: event.clientX, y: event.clientY, moved: false }; canvas.setPointerCapture(event.pointerId); });
+canvas.addEventListener("pointermove", event => {
+  if (!held) return;
+  const dx = event.clientX - held.x, dy = event.clientY - held.y;
+  if (!held.moved && Math.hypot(dx, dy) < 4) return;
+  Object.assign(held, { x: event.clientX, y: event.clientY, moved: true });
+  drawing.move(dx, dy);
+});
+canvas.addEventListener("pointerup", event => {
+  const was = held;
+  held = null;
+  if (!was || was.moved) return;
+  const [x, y] = drawing.point(event), thing = scene.at(x, y);
+  if (thing !== null) { if (thing < 0) toggle(-1 - thing); else choose(thing, { look: false }); return; }
+  const edge = drawing.edgeAt(x, y);
+  if (edge !== null) chooseEdge(edge);
+});
+canvas.addEventListener("wheel", event => {
+  event.preventDefault();
+  const box = canvas.getBoundingClientRect();
+  drawing.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), event.clientX - box.left, event.clientY - box.top);
+}, { passive: false });
+
+$("search").addEventListener("input", () => { listed = FIRST; const nodes = fillList(); say(`${several(nodes.length, noun)} found.`); });
+$("search").addEventListener("keydown", event => { if (event.key === "Enter") { const [first] = matching(); if (first !== undefined) choose(first); } });
+$("changed").addEventListener("change", () => { scene.onlyChanged = $("changed").checked; scene.arrange(); drawing.fit(); fillList(); });
+$("more").addEventListener("click", () => { listed += 500; fillList(); });
+$("view").addEventListener("change", () => chooseView(+$("view").value));
+$("in").addEventListener("click", () => drawing.zoom(1.4));
+$("out").addEventListener("click", () => drawing.zoom(1 / 1.4));
+$("fit").addEventListener("click", () => drawing.fit());
+$("fold").addEventListener("click", () => foldAll(true));
+$("unfold").addEventListener("click", () => foldAll(false));
+$("clear").addEventListener("click", clearMarks);
+
+fillSide(); fillList(); syncControls(); showOverview();

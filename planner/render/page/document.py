@@ -1,0 +1,267 @@
+"""The data of a page to explore, format 1.0: what the page's script reads, and programs may.
+
+    {"format_version": "1.0", "title", "summary": [text...], "noun": "node" or "unit",
+     "layers": [[name, meaning]...], "actions": [[action, name of its colour]...],
+     "changes": [[address, action, reason, group, [line...]]...],
+     "verdicts": [[kind, code, address, message]...],
+     "views": [{"name", "title", "is_reduced",
+                "strings": [text...], "places": [[where, line of text]...],
+                "boxes": [[name, label, parent box, [column...]]...],
+                "nodes": {"name": [string...], "label": [string...], "kind": [string...], "about": [string...],
+                          "box": [box...], "place": [place or -1...], "changes": {node: [change...]},
+                          "facts": {node: [[word, text]...]}, "texts": {node: text}},
+                "grounds": [[rule, reason, [place...]]...],
+                "edges": {"from": [node...], "to": [node...], "layers": [bits...], "grounds": [ground or list...]}}...]}
+
+`from` waits for `to`. The bits of `layers` are those of the list of layers; the bit above them says that other edges
+imply the edge. A column holds nodes, and child boxes as -1 minus their number. Box 0 is the whole. In the reason of a
+ground, the characters \\x01 and \\x02 stand for the two nodes, \\x03 and \\x04 for what they are about. A place is a
+file with its line, or a state entry. A view `is_reduced` when it has so many edges that those which others imply are
+left out. `about` is an address. Everything is sorted: the same input gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import field, frozen
+
+from planner.render.page.layout import columns
+
+FORMAT_VERSION = "1.0"
+MOST_EDGES = 60_000
+"""edges of a view from which on those that others imply are left out"""
+CLIPPED = 200
+"""characters of a line of a file that are shown"""
+
+Place = tuple[str, str]
+"""where something stands, and the line"""
+
+
+@frozen
+class Reason:
+    """Why an edge is there. `text` may name the nodes as they are."""
+
+    rule: str
+    text: str
+    places: tuple[Place, ...] = ()
+
+
+@frozen
+class Arrow:
+    """An edge: `dependent` waits for `dependency`. `layers` are names of the page's layers."""
+
+    dependent: str
+    dependency: str
+    layers: tuple[str, ...]
+    is_implied: bool = False
+    reasons: tuple[Reason, ...] = ()
+
+
+@frozen
+class Item:
+    """A node. `box` is a module, or another group that can be folded; `about` what it stands for (an address); `facts`
+    are words and texts that are shown of it, `text` is shown as it is."""
+
+    name: str
+    kind: str
+    label: str
+    box: str = ""
+    about: str = ""
+    place: Place | None = None
+    changes: tuple[int, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+
+
+@frozen
+class View:
+    """A graph to look at. `boxes`: the parent of each box but the whole, and what it is called there."""
+
+    name: str
+    title: str
+    items: tuple[Item, ...]
+    arrows: tuple[Arrow, ...]
+    boxes: Mapping[str, tuple[str, str]] = field(factory=dict)
+    is_reduced: bool = False
+    """without the edges that others imply, because there are more than MOST_EDGES with them"""
+
+
+@frozen
+class Change:
+    """What is planned for an object, and what people are told about it."""
+
+    address: str
+    action: str
+    reason: str
+    group: str
+    lines: tuple[str, ...] = ()
+
+
+@frozen
+class Page:
+    """Everything that a page shows. `actions`: each with the name of its colour, for the legend; `verdicts` as (kind,
+    code, address, message)."""
+
+    title: str
+    summary: tuple[str, ...]
+    views: tuple[View, ...]
+    layers: tuple[tuple[str, str], ...]
+    actions: tuple[tuple[str, str], ...]
+    changes: tuple[Change, ...] = ()
+    verdicts: tuple[tuple[str, str, str, str], ...] = ()
+    noun: str = "node"
+
+
+def page_json(page: Page) -> dict[str, Any]:
+    """The page as plain data."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "title": page.title,
+        "summary": list(page.summary),
+        "noun": page.noun,
+        "layers": [list(layer) for layer in page.layers],
+        "actions": [list(action) for action in page.actions],
+        "changes": [[c.address, c.action, c.reason, c.group, list(c.lines)] for c in page.changes],
+        "verdicts": [list(verdict) for verdict in page.verdicts],
+        "views": [_View(view, [name for name, _ in page.layers]).json() for view in page.views],
+    }
+
+
+class _Table:
+    """Values, each once, by number."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+
+    def of(self, value: Any) -> int:
+        return self.numbers.setdefault(value, len(self.numbers))
+
+
+class _View:
+    def __init__(self, view: View, layers: Sequence[str]) -> None:
+        self.view, self.bits = view, {name: 1 << n for n, name in enumerate(layers)}
+        self.implied = 1 << len(layers)
+        self.strings, self.places, self.grounds = _Table(), _Table(), _Table()
+        self.items = sorted(view.items, key=lambda item: item.name)
+        self.number = {item.name: n for n, item in enumerate(self.items)}
+        self.arrows = sorted(view.arrows, key=lambda a: (a.dependent, a.dependency))
+        self.box_names = ["", *sorted(view.boxes)]
+        self.box = {name: n for n, name in enumerate(self.box_names)}
+
+    def json(self) -> dict[str, Any]:
+        nodes = self._nodes()
+        edges = self._edges()
+        grounds = [[rule, reason, list(places)] for rule, reason, places in self.grounds.numbers]
+        return {
+            "name": self.view.name,
+            "title": self.view.title,
+            "is_reduced": self.view.is_reduced,
+            "boxes": self._boxes(),
+            "nodes": nodes,
+            "edges": edges,
+            "grounds": grounds,
+            "strings": list(self.strings.numbers),
+            "places": [list(place) for place in self.places.numbers],
+        }
+
+    def _nodes(self) -> dict[str, Any]:
+        items, text = self.items, self.strings.of
+        return {
+            "name": [text(item.name) for item in items],
+            "label": [text(item.label) for item in items],
+            "kind": [text(item.kind) for item in items],
+            "about": [text(item.about) for item in items],
+            "box": [self.box[item.box] for item in items],
+            "place": [-1 if item.place is None else self._place(item.place) for item in items],
+            "changes": {str(n): list(item.changes) for n, item in enumerate(items) if item.changes},
+            "facts": {str(n): [list(f) for f in item.facts] for n, item in enumerate(items) if item.facts},
+            "texts": {str(n): item.text for n, item in enumerate(items) if item.text},
+        }
+
+    def _edges(self) -> dict[str, Any]:
+        made: dict[str, list[Any]] = {"from": [], "to": [], "layers": [], "grounds": []}
+        for arrow in self.arrows:
+            made["from"].append(self.number[arrow.dependent])
+            made["to"].append(self.number[arrow.dependency])
+            made["layers"].append(sum(self.bits[x] for x in arrow.layers) + self.implied * arrow.is_implied)
+            grounds = [self._ground(arrow, reason) for reason in arrow.reasons]
+            made["grounds"].append(grounds[0] if len(grounds) == 1 else grounds)
+        return made
+
+    def _ground(self, arrow: Arrow, reason: Reason) -> int:
+        """The reasons of many edges differ in names only, so those are taken out."""
+        text = reason.text
+        one, other = self.items[self.number[arrow.dependent]], self.items[self.number[arrow.dependency]]
+        names = [(one.name, "\1"), (other.name, "\2"), (one.about, "\3"), (other.about, "\4")]
+        for name, mark in sorted(names, key=lambda pair: -len(pair[0])):
+            if len(name) > 2:
+                text = text.replace(name, mark)
+        places = tuple(self._place(place) for place in reason.places)
+        return self.grounds.of((self.strings.of(reason.rule), self.strings.of(text), places))
+
+    def _place(self, place: Place) -> int:
+        where, line = place
+        line = line.strip()
+        return self.places.of((where, line if len(line) <= CLIPPED else line[: CLIPPED - 3] + "..."))
+
+    # ---------------------------------------------------------------- boxes
+
+    def _boxes(self) -> list[list[Any]]:
+        parents = [-1, *(self.box[self.view.boxes[name][0]] for name in self.box_names[1:])]
+        labels = ["", *(self.view.boxes[name][1] for name in self.box_names[1:])]
+        contents: list[list[int]] = [[] for _ in parents]
+        for number, item in enumerate(self.items):
+            contents[self.box[item.box]].append(number)
+        for number in range(1, len(parents)):
+            contents[parents[number]].append(-1 - number)
+        edges = self._lifted(parents)
+        made = []
+        for number, inside in enumerate(contents):
+            at = {thing: n for n, thing in enumerate(inside)}
+            drawn = columns(len(inside), ((at[a], at[b]) for a, b in edges[number]))
+            made.append(
+                [self.box_names[number], labels[number], parents[number], [[inside[n] for n in c] for c in drawn]]
+            )
+        return made
+
+    def _lifted(self, parents: list[int]) -> list[set[tuple[int, int]]]:
+        """Of each box, the edges between the things in it: of two nodes, those of the lowest box that both are in."""
+        ways = [self._way(box, parents) for box in range(len(parents))]
+        lifted: list[set[tuple[int, int]]] = [set() for _ in parents]
+        for arrow in self.arrows:
+            if arrow.is_implied:
+                continue
+            a, b = self.number[arrow.dependent], self.number[arrow.dependency]
+            way_a, way_b = ways[self.box[self.items[a].box]], ways[self.box[self.items[b].box]]
+            depth = 0
+            for x, y in zip(way_a, way_b, strict=False):
+                if x != y:
+                    break
+                depth += 1
+            one = -1 - way_a[depth] if depth < len(way_a) else a
+            other = -1 - way_b[depth] if depth < len(way_b) else b
+            lifted[way_a[depth - 1]].add((one, other))
+        return lifted
+
+    @staticmethod
+    def _way(box: int, parents: list[int]) -> list[int]:
+        way = [box]
+        while parents[way[-1]] >= 0:
+            way.append(parents[way[-1]])
+        return way[::-1]
+
+
+def place_of(source: Mapping[str, Any]) -> Place | None:
+    """A source in the format of proofs as a place."""
+    if "file" in source:
+        return f"{source['file']}:{source['line']}", str(source.get("snippet", ""))
+    if "state" in source:
+        return "state", str(source["state"])
+    return None
+
+
+def places_of(sources: Iterable[Mapping[str, Any]]) -> tuple[Place, ...]:
+    """Those of several sources that there are."""
+    return tuple(place for place in map(place_of, sources) if place is not None)

@@ -1,0 +1,148 @@
+"""A plan and its graphs as a page."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from planner.explain.trace import label
+from planner.graph.grounds import LAYERS, declarations, grounds
+from planner.programs.actions import NO_OP, actions, does
+from planner.render.page.document import MOST_EDGES, Arrow, Change, Item, Page, Reason, View, place_of, places_of
+from planner.vocabulary.address import AddressError, ModuleAddress, parse_module, parse_resource_instance
+
+if TYPE_CHECKING:
+    from planner.model.graph import Graph
+    from planner.model.plan import Plan
+    from planner.operations.explore import Explored
+
+TITLES = {"plan": "What is declared", "apply": "What will be done, in its order"}
+MEANINGS = {
+    "reference": "a value is read",
+    "order": "it only has to come first",
+    "provider": "a provider is configured before, and closes after",
+    "module": "a module begins before its contents and ends after them",
+    "destroy": "the order follows from what is destroyed",
+}
+
+
+def page_of_plan(explored: Explored, title: str) -> Page:
+    """The page about a plan."""
+    plan = explored.plan
+    changes = tuple(
+        Change(
+            label(change),
+            change.action,
+            change.reason.replace("_", " "),
+            cause.group if (cause := explored.causes.get(label(change))) is not None else "",
+            cause.lines if cause is not None else (),
+        )
+        for change in sorted(plan.changes, key=label)
+    )
+    done = {change.action for change in changes} - {NO_OP}
+    verdicts = plan.policy.verdicts if plan.policy is not None else ()
+    return Page(
+        title,
+        tuple(_summary(plan)),
+        tuple(_view(name, graph, plan, changes) for name, graph in explored.graphs),
+        tuple((layer, MEANINGS[layer]) for layer in LAYERS),
+        tuple((action, colour(action)) for action in actions() if action in done),
+        changes,
+        tuple(sorted(verdicts)),
+    )
+
+
+def colour(action: str) -> str:
+    """The name of the colour that an action has."""
+    if does(action, "replaces"):
+        return "replace"
+    for kind, name in (("creates", "create"), ("destroys", "delete"), ("forgets", "forget")):
+        if does(action, kind):
+            return name
+    return action if action in ("update", "read") else "none"
+
+
+def _summary(plan: Plan) -> list[str]:
+    done = [change.action for change in plan.changes]
+    numbers = [sum(does(action, kind) for action in done) for kind in ("creates", "destroys")]
+    line = f"{numbers[0]} to add, {done.count('update')} to change, {numbers[1]} to destroy."
+    return [line] if plan.mode == "normal" else [line, f"Mode: {plan.mode}."]
+
+
+def _view(name: str, graph: Graph, plan: Plan, changes: tuple[Change, ...]) -> View:
+    by_object: dict[str, list[int]] = defaultdict(list)
+    number = {change.address: n for n, change in enumerate(changes)}
+    for change in plan.changes:
+        here = number[label(change)]
+        resource = str(parse_resource_instance(change.address).config)
+        for object in {resource, label(change), change.address}:
+            by_object[object].append(here)
+    about = {row[0]: row[3] for row in graph.database["vertex"]}
+    instances: dict[str, str] = dict(graph.database["instance_node"])
+    declared = declarations(graph)
+    items = []
+    for node in graph.nodes.values():
+        object = instances.get(node.name, about[node.name])
+        found = by_object.get(f"{object} (deposed {node.extra})" if node.extra else object, ())
+        source = declared.get(node.name)
+        items.append(
+            Item(
+                node.name,
+                node.kind,
+                _short(node.name, node.module),
+                node.module,
+                about[node.name],
+                place_of(source) if source is not None else None,
+                tuple(sorted(set(found))),
+            )
+        )
+    reduced = {(a, b) for a, bs in graph.reduced.items() for b in bs}
+    wanted = reduced if len(graph.edge_rows) > MOST_EDGES else set(graph.edge_rows)
+    because = grounds(graph, wanted)
+    arrows = tuple(
+        Arrow(
+            a,
+            b,
+            ground.layers,
+            (a, b) not in reduced,
+            tuple(
+                Reason(maker.rule, maker.reason, places_of(ground.sources) if not n else ())
+                for n, maker in enumerate(ground.makers)
+            ),
+        )
+        for (a, b), ground in because.items()
+    )
+    is_reduced = len(graph.edge_rows) > MOST_EDGES
+    return View(name, TITLES[name], tuple(items), arrows, _boxes({item.box for item in items}), is_reduced)
+
+
+def _short(name: str, module: str) -> str:
+    """The name without the module that the node is drawn in, and without what most names end with."""
+    return (name.removeprefix(f"{module}.") if module else name).removesuffix(" (expand)")
+
+
+def _boxes(modules: set[str]) -> Mapping[str, tuple[str, str]]:
+    """The parent of each module, and what it is called there. An instance of a repeated module is in the module."""
+    found: dict[str, tuple[str, str]] = {}
+    waiting = sorted(modules - {""})
+    while waiting:
+        module = waiting.pop()
+        if module in found:
+            continue
+        parent = _parent(module)
+        found[module] = (parent, module.removeprefix(f"{parent}.") if parent else module)
+        if parent:
+            waiting.append(parent)
+    return found
+
+
+def _parent(module: str) -> str:
+    try:
+        address = parse_module(module)
+    except AddressError:
+        return ""
+    if address.key is None:
+        return str(address.parent)
+    *steps, (name, _) = address.steps
+    return str(ModuleAddress((*steps, (name, None))))

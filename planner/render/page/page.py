@@ -1,0 +1,57 @@
+"""The page as one HTML file. It asks for nothing, and its policy forbids it to: whatever a name contains is text."""
+
+from __future__ import annotations
+
+import base64
+import re
+from functools import cache
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from planner.render.page.document import Page, page_json
+from planner.support.exact_json import dumps
+
+_FOLDER = Path(__file__).with_name("assets")
+STYLES = ("page.css",)
+_MARKS = re.compile(r"@(?:policy|title|summary|noun|below|data)@|/\*(?:style|script)\*/")
+SCRIPTS = ("scene.js", "canvas.js", "panels.js")
+
+
+def page_html(page: Page, below: str = "") -> str:
+    """The file. `below`: HTML that stands under the page, for those who read without a script, too."""
+    style, script = _joined(STYLES), _joined(SCRIPTS)
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+    )
+    summary = "".join(f"<p>{escape(line)}</p>" for line in page.summary)
+    parts = {
+        "@policy@": escape(policy),
+        "@title@": escape(page.title),
+        "@summary@": summary,
+        "@noun@": escape(page.noun),
+        "/*style*/": style,
+        "/*script*/": script,
+        "@below@": below,
+        "@data@": json_in_html(page_json(page)),
+    }
+    return _MARKS.sub(lambda mark: parts[mark[0]], _asset("page.html"))
+
+
+def json_in_html(document: Any) -> str:
+    """JSON that can stand in a script element: no character in it means anything to HTML."""
+    return dumps(document, escape_html=True).decode("utf-8").strip()
+
+
+@cache
+def _asset(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    return "\n" + "".join(_asset(name) for name in names)
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(sha256(text.encode('utf-8')).digest()).decode('ascii')}'"

@@ -1,0 +1,42 @@
+"""What edges stand on: each of every recorded graph has a kind, and rules that its proof goes through, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from graph.recorded import CASES, RecordedCase, cases
+
+from planner.datalog.explain.search import Proof, Prover
+from planner.graph.build import build_graph, graph_program
+from planner.graph.grounds import LAYERS, RELATIONS, declarations, grounds
+
+
+def rules_of(proof: Proof, row: tuple[str, str]) -> list[str]:
+    """The rules on the way down, as long as they are about the same two vertices."""
+    found = [] if proof.rule is None else [proof.rule.name]
+    for entry in proof.body:
+        if isinstance(entry, Proof) and entry.row == row:
+            found += rules_of(entry, row)
+    return found
+
+
+@pytest.mark.parametrize("phase", ["plan", "apply"])
+@pytest.mark.parametrize("folder", sorted({c.folder.name for p in ("plan", "apply") for c in cases(p)}))
+def test_every_edge_has_its_ground(folder: str, phase: str, tmp_path: Path) -> None:
+    case = RecordedCase(CASES / folder)
+    if case.walk(phase) is None:
+        pytest.skip("nothing was recorded of this phase")
+    graph = build_graph(case.facts(phase, tmp_path), more=RELATIONS)
+    prover = Prover(graph_program(), graph.database)
+    found = grounds(graph, graph.edge_rows)
+    assert set(found) == set(graph.edge_rows)
+    for edge, ground in found.items():
+        assert ground.layers and set(ground.layers) <= set(LAYERS), edge
+        proof = prover.why("edge", edge)
+        assert proof is not None and ground.makers, edge
+        assert {maker.rule for maker in ground.makers} & set(rules_of(proof, edge)), edge
+        assert "{" not in "".join(maker.reason for maker in ground.makers).replace('["', ""), edge
+    assert set(declarations(graph)) <= set(graph.nodes)
+    few = dict(list(found.items())[:3])
+    assert grounds(graph, few) == few

@@ -1,0 +1,154 @@
+"""`planner explore`: what the page says, and how it is used in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import Ran
+from render.page.browser import needs_browser, opened
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "01_first_plan" / "main.tf"
+HOSTILE = "</script><script>throw 1</script><!-- & \u2028 ' \" `${1}`"
+
+MAIN = """
+variable "secret" {
+  default   = "hunter2"
+  sensitive = true
+}
+resource "terraform_data" "a" { input = var.secret }
+module "m" {
+  source = "./m"
+  given  = terraform_data.a.id
+}
+resource "terraform_data" "z" {
+  for_each   = toset([%s])
+  input      = module.m.out
+  depends_on = [terraform_data.a]
+}
+"""
+INNER = """
+variable "given" {}
+resource "terraform_data" "b" {
+  count = 2
+  input = var.given
+}
+output "out" { value = terraform_data.b[0].id }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]) -> Path:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "main.tf").write_text(MAIN % json.dumps(HOSTILE, ensure_ascii=False).replace("${", "$${"), "utf-8")
+    (tmp_path / "m" / "main.tf").write_text(INNER)
+    monkeypatch.chdir(tmp_path)
+    assert planner("get").code == 0
+    return tmp_path
+
+
+def document(text: str) -> Any:
+    found = re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def explored(planner: Callable[..., Ran], folder: Path, *words: str) -> tuple[str, Any]:
+    ran = planner("explore", *words, f"-out={folder}/page.html")
+    assert (ran.code, ran.err) == (0, ""), ran.err
+    assert ran.out == f"The page is in {folder}/page.html.\n"
+    text = (folder / "page.html").read_text("utf-8")
+    return text, document(text)
+
+
+def test_the_document(folder: Path, planner: Callable[..., Ran]) -> None:
+    text, page = explored(planner, folder)
+    from planner.render.page import document as documented
+
+    words = set(re.findall(r'"([a-z_]+)"', documented.__doc__ or ""))
+    assert set(page) | set(page["views"][0]) | set(page["views"][0]["nodes"]) | set(page["views"][0]["edges"]) <= words
+    assert [view["name"] for view in page["views"]] == ["plan", "apply"]
+    assert [change[:2] for change in page["changes"]][:2] == [
+        ["module.m.terraform_data.b[0]", "create"], ["module.m.terraform_data.b[1]", "create"],
+    ]  # fmt: skip
+    plan = page["views"][0]
+    names = [plan["strings"][n] for n in plan["nodes"]["name"]]
+    assert names == sorted(names) and "module.m.terraform_data.b (expand)" in names
+    pairs = list(zip(plan["edges"]["from"], plan["edges"]["to"], plan["edges"]["layers"], strict=True))
+    kinds = {(names[a], names[b]): bits for a, b, bits in pairs}
+    layers = [name for name, _ in page["layers"]]
+    asked = kinds["terraform_data.z (expand)", "terraform_data.a (expand)"]
+    assert asked & 1 << layers.index("order") and not asked & 1 << layers.index("reference")
+    assert kinds["module.m.var.given (expand, reference)", "module.m.var.given (expand, input)"] & 1
+    assert explored(planner, folder)[0] == text
+
+
+def test_nothing_hostile_and_nothing_secret(folder: Path, planner: Callable[..., Ran]) -> None:
+    text, page = explored(planner, folder)
+    assert "hunter2" not in text
+    assert [address for address, *_ in page["changes"] if "</script><script>throw 1" in address]
+    assert text.count("<script") == 2 and "\u2028" not in text
+    assert (
+        not re.search(r"<(script|link|img)[^>]*(src|href)=", text) and "http://" not in text and "https://" not in text
+    )
+
+
+def test_a_plan_file_and_its_policies(folder: Path, planner: Callable[..., Ran]) -> None:
+    (folder / "p").mkdir()
+    (folder / "p" / "a.dl").write_text('deny("two", A, "is new") :- acts(A, "create"), ends_with(A, "b[1]").\n')
+    page = explored(planner, folder, "-policy=p")[1]
+    assert page["verdicts"] == [["deny", "two", "module.m.terraform_data.b[1]", "is new"]]
+    assert planner("plan", "-out=x.plan").code == 0
+    page = explored(planner, folder, "-plan=x.plan", "-type=apply")[1]
+    assert [view["name"] for view in page["views"]] == ["apply"] and page["verdicts"] == []
+
+
+def test_what_cannot_be(folder: Path, planner: Callable[..., Ran]) -> None:
+    assert "Option -out is needed" in planner("explore").err
+    assert "Cannot write the page" in planner("explore", "-out=nowhere/x.html").err
+    assert "There is no graph of type x" in planner("explore", "-out=x.html", "-type=x").err
+    (folder / "main.tf").write_text("resource {}")
+    assert planner("explore", "-out=x.html").code == 1 and not (folder / "x.html").exists()
+
+
+@needs_browser
+def test_search_and_proof(folder: Path, planner: Callable[..., Ran]) -> None:
+    explored(planner, folder)
+    with opened(folder / "page.html") as tab:
+        tab.get_by_label("Search").fill("given")
+        assert "2 nodes found" in tab.get_by_role("status").inner_text()
+        tab.get_by_role("button", name="module.m.var.given (expand, input)").first.click()
+        details = tab.get_by_role("complementary", name="Details")
+        assert details.get_by_role("heading").first.inner_text() == "module.m.var.given (expand, input)"
+        details.get_by_role("button", name="why the edge to terraform_data.a (expand)").click()
+        said = details.inner_text()
+        assert (
+            "[graph/references.by-reference]" in said and "given  = terraform_data.a.id" in said and "main.tf:9" in said
+        )
+        details.get_by_role("button", name="terraform_data.a (expand)").click()
+        details.get_by_role("button", name="Blast radius").click()
+        assert "terraform_data.z (expand)" in details.inner_text()
+
+
+@needs_browser
+def test_by_keyboard_alone(folder: Path, planner: Callable[..., Ran]) -> None:
+    explored(planner, folder)
+    with opened(folder / "page.html") as tab:
+        tab.keyboard.press("/")
+        tab.keyboard.type("data.z")
+        tab.keyboard.press("Enter")
+        status = tab.get_by_role("status")
+        assert status.inner_text().startswith("terraform_data.z (expand), resource, create; waits for")
+        tab.keyboard.press("Escape")
+        assert tab.evaluate("document.activeElement.id") == "graph"
+        tab.keyboard.press("ArrowLeft")
+        assert not status.inner_text().startswith("terraform_data.z (expand), resource")
+        tab.keyboard.press("Enter")
+        assert tab.evaluate("document.activeElement.id") == "details"
+        for key in ("+", "-", "0", "Escape"):
+            tab.keyboard.press(key)
+        assert status.inner_text() == "Nothing is marked."
