@@ -88,12 +88,12 @@ def test_repetition_of_resources(applied: Path, planner: Run) -> None:
 
 def test_through_modules_and_files_of_values(applied: Path, planner: Run) -> None:
     (applied / "terraform.tfvars").write_text('\nb = "2"\n')
+    chain = "var.b (terraform.tfvars:2) -> local.x (main.tf:8) -> module.m[{}].var.b (main.tf:12)"
     assert lines(planner) == {
-        address: "var.b (terraform.tfvars:2) -> local.x (main.tf:8) -> module.m[%d].var.b (main.tf:12)" % n
-        for n, address in enumerate(["module.m[0].terraform_data.x", "module.m[1].terraform_data.x"])
-    } | {
-        "terraform_data.all": "var.b (terraform.tfvars:2) -> local.x (main.tf:8) -> module.m[0].var.b (main.tf:12)"
-        " -> module.m[0].terraform_data.x.input (m/main.tf:3) -> module.m[0].y (m/main.tf:4)"
+        "module.m[0].terraform_data.x": chain.format(0),
+        "module.m[1].terraform_data.x": chain.format(1),
+        "terraform_data.all": chain.format(0)
+        + " -> module.m[0].terraform_data.x.input (m/main.tf:3) -> module.m[0].y (m/main.tf:4)",
     }
 
 
