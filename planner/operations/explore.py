@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from planner.explain.causes import Cause, causes
 from planner.graph.build import build_graph
 from planner.graph.grounds import RELATIONS
 from planner.operations import graphs
-from planner.operations.explanations import explainer_of
+from planner.operations.causes import causes, changed_actions
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import Unstored, planned
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
+    from planner.explain.because import Because
     from planner.model.graph import Graph
     from planner.model.plan import Plan
     from planner.operations.plan import Made
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
 @frozen(eq=False)
 class Explored:
     """A plan; the graph that it was made by and, if there is something to do, the one of applying it, both built with
-    what edges stand on; the cause of each change."""
+    what edges stand on; the cause of each change, by name."""
 
     plan: Plan
     graphs: tuple[tuple[str, Graph], ...]
-    causes: dict[str, Cause]
+    causes: Mapping[str, Because]
+    actions: dict[str, str]
+    """of everything that changes, by name"""
 
 
 def explore(
@@ -48,8 +51,7 @@ def explore(
         if has_errors(more):
             return None, problems
     built = tuple((kind, _graph(made, kind)) for kind in kinds if kind == "plan" or made.plan.can_apply)
-    known = made
-    return Explored(made.plan, built, causes(made.plan, lambda: explainer_of(known))), problems
+    return Explored(made.plan, built, causes(made), changed_actions(made)), problems
 
 
 def _judged(made: Made[Unstored]) -> tuple[Made[Unstored], list[Diagnostic]]:

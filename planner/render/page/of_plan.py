@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from planner.explain.trace import label
 from planner.graph.grounds import LAYERS, declarations, grounds
+from planner.model.plan import change_name
 from planner.programs.actions import NO_OP, actions, does
+from planner.render.because import Causes
 from planner.render.page.document import MOST_EDGES, Arrow, Change, Item, Page, Reason, View, place_of, places_of
 from planner.vocabulary.address import AddressError, ModuleAddress, parse_module, parse_resource_instance
 
@@ -30,15 +31,16 @@ MEANINGS = {
 def page_of_plan(explored: Explored, title: str) -> Page:
     """The page about a plan."""
     plan = explored.plan
+    told = Causes(explored.causes, explored.actions, "full")
     changes = tuple(
         Change(
-            label(change),
+            change_name(change),
             change.action,
             change.reason.replace("_", " "),
-            cause.group if (cause := explored.causes.get(label(change))) is not None else "",
-            cause.lines if cause is not None else (),
+            _group(explored, change_name(change), change.reason),
+            tuple(told.lines(change_name(change))),
         )
-        for change in sorted(plan.changes, key=label)
+        for change in sorted(plan.changes, key=change_name)
     )
     done = {change.action for change in changes} - {NO_OP}
     verdicts = plan.policy.verdicts if plan.policy is not None else ()
@@ -51,6 +53,15 @@ def page_of_plan(explored: Explored, title: str) -> Page:
         changes,
         tuple(sorted(verdicts)),
     )
+
+
+def _group(explored: Explored, name: str, reason: str) -> str:
+    """What the change has in common with others of the same cause: where its chain of causes begins."""
+    action = explored.actions.get(name, "")
+    because = explored.causes.get(name)
+    if because is None or because.steps[0].what == name:
+        return f"{action}: {reason.replace('_', ' ')}" if reason else action
+    return because.steps[0].what
 
 
 def colour(action: str) -> str:
@@ -74,9 +85,9 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[Change, ...]) -> V
     by_object: dict[str, list[int]] = defaultdict(list)
     number = {change.address: n for n, change in enumerate(changes)}
     for change in plan.changes:
-        here = number[label(change)]
+        here = number[change_name(change)]
         resource = str(parse_resource_instance(change.address).config)
-        for object in {resource, label(change), change.address}:
+        for object in {resource, change_name(change), change.address}:
             by_object[object].append(here)
     about = {row[0]: row[3] for row in graph.database["vertex"]}
     instances: dict[str, str] = dict(graph.database["instance_node"])
