@@ -4,13 +4,12 @@
      "layers": [[name, meaning]...], "actions": [[action, name of its colour]...],
      "changes": [[address, action, reason, group, [line...]]...],
      "verdicts": [[kind, code, address, message]...],
+     "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
      "views": [{"name", "title", "is_reduced",
-                "strings": [text...], "places": [[where, line of text]...],
                 "boxes": [[name, label, parent box, [column...]]...],
                 "nodes": {"name": [string...], "label": [string...], "kind": [string...], "about": [string...],
                           "box": [box...], "place": [place or -1...], "changes": {node: [change...]},
                           "facts": {node: [[word, text]...]}, "texts": {node: text}},
-                "grounds": [[rule, reason, [place...]]...],
                 "edges": {"from": [node...], "to": [node...], "layers": [bits...], "grounds": [ground or list...]}}...]}
 
 `from` waits for `to`. The bits of `layers` are those of the list of layers; the bit above them says that other edges
@@ -116,6 +115,8 @@ class Page:
 
 def page_json(page: Page) -> dict[str, Any]:
     """The page as plain data."""
+    tables = _Tables()
+    views = [_View(view, [name for name, _ in page.layers], tables).json() for view in page.views]
     return {
         "format_version": FORMAT_VERSION,
         "title": page.title,
@@ -125,7 +126,10 @@ def page_json(page: Page) -> dict[str, Any]:
         "actions": [list(action) for action in page.actions],
         "changes": [[c.address, c.action, c.reason, c.group, list(c.lines)] for c in page.changes],
         "verdicts": [list(verdict) for verdict in page.verdicts],
-        "views": [_View(view, [name for name, _ in page.layers]).json() for view in page.views],
+        "strings": list(tables.strings.numbers),
+        "places": [list(place) for place in tables.places.numbers],
+        "grounds": [[rule, reason, list(places)] for rule, reason, places in tables.grounds.numbers],
+        "views": views,
     }
 
 
@@ -139,11 +143,18 @@ class _Table:
         return self.numbers.setdefault(value, len(self.numbers))
 
 
+class _Tables:
+    """What views share."""
+
+    def __init__(self) -> None:
+        self.strings, self.places, self.grounds = _Table(), _Table(), _Table()
+
+
 class _View:
-    def __init__(self, view: View, layers: Sequence[str]) -> None:
+    def __init__(self, view: View, layers: Sequence[str], tables: _Tables) -> None:
         self.view, self.bits = view, {name: 1 << n for n, name in enumerate(layers)}
         self.implied = 1 << len(layers)
-        self.strings, self.places, self.grounds = _Table(), _Table(), _Table()
+        self.strings, self.places, self.grounds = tables.strings, tables.places, tables.grounds
         self.items = sorted(view.items, key=lambda item: item.name)
         self.number = {item.name: n for n, item in enumerate(self.items)}
         self.arrows = sorted(view.arrows, key=lambda a: (a.dependent, a.dependency))
@@ -151,19 +162,13 @@ class _View:
         self.box = {name: n for n, name in enumerate(self.box_names)}
 
     def json(self) -> dict[str, Any]:
-        nodes = self._nodes()
-        edges = self._edges()
-        grounds = [[rule, reason, list(places)] for rule, reason, places in self.grounds.numbers]
         return {
             "name": self.view.name,
             "title": self.view.title,
             "is_reduced": self.view.is_reduced,
             "boxes": self._boxes(),
-            "nodes": nodes,
-            "edges": edges,
-            "grounds": grounds,
-            "strings": list(self.strings.numbers),
-            "places": [list(place) for place in self.places.numbers],
+            "nodes": self._nodes(),
+            "edges": self._edges(),
         }
 
     def _nodes(self) -> dict[str, Any]:

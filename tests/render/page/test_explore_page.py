@@ -76,7 +76,7 @@ def test_the_document(folder: Path, planner: Callable[..., Ran]) -> None:
         ["module.m.terraform_data.b[0]", "create"], ["module.m.terraform_data.b[1]", "create"],
     ]  # fmt: skip
     plan = page["views"][0]
-    names = [plan["strings"][n] for n in plan["nodes"]["name"]]
+    names = [page["strings"][n] for n in plan["nodes"]["name"]]
     assert names == sorted(names) and "module.m.terraform_data.b (expand)" in names
     pairs = list(zip(plan["edges"]["from"], plan["edges"]["to"], plan["edges"]["layers"], strict=True))
     kinds = {(names[a], names[b]): bits for a, b, bits in pairs}

@@ -142,9 +142,9 @@ class Drawing {
       for (let at = 0; at < curves.length; at += 150) {
         context.beginPath();
         for (let n = at; n < Math.min(at + 150, curves.length); n++) {
-          const [x1, y1, x2, y2] = curves[n], bend = Math.max(25, Math.abs(x2 - x1) * 0.4);
+          const [x1, y1, x2, y2, dx, dy] = curves[n];
           context.moveTo(x1, y1);
-          context.bezierCurveTo(x1 - bend, y1, x2 + bend, y2, x2, y2);
+          context.bezierCurveTo(x1 - dx, y1 - dy, x2 + dx, y2 + dy, x2, y2);
         }
         context.stroke();
         yield;
@@ -156,11 +156,12 @@ class Drawing {
       yield* stroke(runs[n], colours[data.layers[n][0]], Math.max(1, 0.7 / k), marked ? 0.12 : many ? 0.35 : 0.75);
     yield* stroke(strong.map(([, curve]) => curve), colours.mark, Math.max(2.2, 1.4 / k), 1);
   }
-  /** From the left of what waits to the right of what it waits for. */
+  /** From the left, or the top, of what waits to the right, or the foot, of what it waits for: both ends and the bend. */
   curve(e) {
-    const { scene } = this, [ax, ay, , ah] = scene.area(scene.stands[scene.from[e]]);
-    const [bx, by, bw, bh] = scene.area(scene.stands[scene.to[e]]);
-    return [ax, ay + ah / 2, bx + bw, by + bh / 2];
+    const { scene } = this, one = scene.stands[scene.from[e]], other = scene.stands[scene.to[e]];
+    const [ax, ay, aw, ah] = scene.area(one), [bx, by, bw, bh] = scene.area(other);
+    if (ay >= by + bh && (scene.down(one) && scene.down(other) || ax < bx + bw)) return [ax + aw / 2, ay, bx + bw / 2, by + bh, 0, Math.max(12, (ay - by - bh) * 0.4)];
+    return [ax, ay + ah / 2, bx + bw, by + bh / 2, Math.max(25, Math.abs(bx + bw - ax) * 0.4), 0];
   }
   thing(context, thing, x, y, w, h, k) {
     const { scene, colours, marked } = this;
@@ -196,12 +197,12 @@ class Drawing {
   edgeAt(x, y) {
     let best = null, least = 7 / this.eye.k;
     for (const e of this.scene.lines) {
-      const [x1, y1, x2, y2] = this.curve(e), bend = Math.max(25, Math.abs(x2 - x1) * 0.4);
-      if (x < Math.min(x1, x2) - bend || x > Math.max(x1, x2) + bend) continue;
-      if (y < Math.min(y1, y2) - least || y > Math.max(y1, y2) + least) continue;
+      const [x1, y1, x2, y2, dx, dy] = this.curve(e);
+      if (x < Math.min(x1, x2) - dx - least || x > Math.max(x1, x2) + dx + least) continue;
+      if (y < Math.min(y1, y2) - dy - least || y > Math.max(y1, y2) + dy + least) continue;
       for (let t = 0; t <= 1; t += 1 / 40) {
         const u = 1 - t, a = u * u * u, b = 3 * u * u * t, c = 3 * u * t * t, d = t * t * t;
-        const far = Math.hypot(a * x1 + b * (x1 - bend) + c * (x2 + bend) + d * x2 - x, (a + b) * y1 + (c + d) * y2 - y);
+        const far = Math.hypot(a * x1 + b * (x1 - dx) + c * (x2 + dx) + d * x2 - x, a * y1 + b * (y1 - dy) + c * (y2 + dy) + d * y2 - y);
         if (far < least) { least = far; best = e; }
       }
     }

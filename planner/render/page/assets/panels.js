@@ -253,7 +253,7 @@ function layerBox(name, meant, n) {
     scene.visible ^= 1 << n; scene.connect(); drawing.redraw();
     say(`${name} edges are ${box.checked ? "shown" : "hidden"}.`);
   } });
-  box.checked = true;
+  box.checked = scene.visible >> n & 1;
   return el("label", { title: meant }, box, " ", stroke(name), name);
 }
 function syncControls() {
@@ -277,24 +277,24 @@ function chooseView(n) {
 
 // ---------------------------------------------------------------- the drawing by keys and pointer
 
-/** The next thing from the chosen one: dx -1 what it waits for, 1 what waits for it, dy within its column. */
+/** The next thing from the chosen one: along the edges, against their flow or with it, or a neighbour beside it. */
 function step(dx, dy) {
-  const first = scene.order.find(column => column.length);
-  if (drawing.chosen === null || !scene.where.has(drawing.chosen)) { if (first) choose(first[0]); return; }
-  const at = drawing.chosen, [column, row] = scene.where.get(at);
-  if (dy) {
-    const next = scene.order[column][row + dy];
-    if (next === undefined) say(dy > 0 ? "The lowest of its column." : "The topmost of its column."); else choose(next);
+  if (drawing.chosen === null || !scene.where.has(drawing.chosen)) { if (scene.order.length) choose(scene.order[0][0]); return; }
+  const chosen = drawing.chosen, { band, at, isDown } = scene.where.get(chosen);
+  const along = isDown ? dy : dx, beside = isDown ? dx : dy;
+  if (beside) {
+    const next = scene.order[band][at + beside];
+    if (next === undefined) say("There is nothing further beside it."); else choose(next);
     return;
   }
   const things = new Set();
   for (const e of scene.lines) {
     const a = scene.stands[scene.from[e]], b = scene.stands[scene.to[e]];
-    if (dx < 0 && a === at) things.add(b); else if (dx > 0 && b === at) things.add(a);
+    if (along < 0 && a === chosen) things.add(b); else if (along > 0 && b === chosen) things.add(a);
   }
-  const height = scene.area(at)[1];
-  const near = [...things].sort((a, b) => Math.abs(scene.area(a)[1] - height) - Math.abs(scene.area(b)[1] - height));
-  if (near.length) choose(near[0]); else say(dx < 0 ? "It waits for nothing that is shown." : "Nothing that is shown waits for it.");
+  const [x, y] = scene.area(chosen), far = thing => Math.hypot(scene.area(thing)[0] - x, scene.area(thing)[1] - y);
+  const near = [...things].sort((a, b) => far(a) - far(b));
+  if (near.length) choose(near[0]); else say(along < 0 ? "It waits for nothing that is shown." : "Nothing that is shown waits for it.");
 }
 const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 canvas.addEventListener("keydown", event => {

@@ -2,7 +2,9 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const IMPLIED = 1 << data.layers.length;
-const NODE = 24, GAP = 10, BETWEEN = 70, PAD = 14, HEAD = 26, LETTER = 6.7, WIDEST = 300;
+const NODE = 24, GAP = 10, BETWEEN = 70, BELOW = 44, PAD = 14, HEAD = 26, LETTER = 6.7, WIDEST = 300;
+const SHAPE = 1.6; // the width of a drawing by its height that is liked best
+const QUIET_FROM = 60; // nodes from which on edges that all have are hidden at first
 const FOLDS_FROM = 400; // nodes from which on a page begins with its modules folded
 
 /** The nodes and edges of a view, by number. A thing is a node, or a box as -1 minus its number. */
@@ -19,6 +21,7 @@ class Scene {
     this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0 }));
     this.folded = new Uint8Array(boxes.length);
     this.x = new Float64Array(this.count); this.y = new Float64Array(this.count); this.w = new Float64Array(this.count);
+    this.runsDown = new Uint8Array(this.count); this.boxRunsDown = new Uint8Array(boxes.length);
     this.rect = boxes.map(() => ({ x: 0, y: 0, w: 0, h: 0, shown: false }));
     this.hidden = new Uint8Array(this.count);
     this.stands = new Int32Array(this.count); // the thing that is drawn for a node
@@ -28,19 +31,20 @@ class Scene {
         this.boxes[b].size++;
         if (this.action[n]) this.boxes[b].changed++;
       }
-    this.visible = (1 << data.layers.length) - 1;
+    const quiet = this.count > QUIET_FROM ? ["provider", "module"] : [];
+    this.visible = data.layers.reduce((bits, [name], n) => quiet.includes(name) ? bits : bits | 1 << n, 0);
     this.implied = false;
     this.onlyChanged = false;
     if (this.count > FOLDS_FROM) this.foldAll(true);
     this.arrange();
   }
-  text(number) { return this.view.strings[number]; }
+  text(number) { return data.strings[number]; }
   name(node) { return this.text(this.view.nodes.name[node]); }
   label(node) { return this.text(this.view.nodes.label[node]); }
   kind(node) { return this.text(this.view.nodes.kind[node]); }
   about(node) { return this.text(this.view.nodes.about[node]); }
   changes(node) { return (this.view.nodes.changes[node] || []).map(n => data.changes[n]); }
-  placeOf(node) { return this.view.places[this.view.nodes.place[node]]; }
+  placeOf(node) { return data.places[this.view.nodes.place[node]]; }
   title(thing) { return thing >= 0 ? this.name(thing) : this.boxes[-1 - thing].name; }
 
   /** Why an edge is there: [{rule, reason, places}]. */
@@ -48,8 +52,8 @@ class Scene {
     const a = this.from[edge], b = this.to[edge];
     const names = { "\x01": this.name(a), "\x02": this.name(b), "\x03": this.about(a), "\x04": this.about(b) };
     return [this.view.edges.grounds[edge]].flat().map(number => {
-      const [rule, reason, places] = this.view.grounds[number];
-      return { rule: this.text(rule), places: places.map(n => this.view.places[n]),
+      const [rule, reason, places] = data.grounds[number];
+      return { rule: this.text(rule), places: places.map(n => data.places[n]),
         reason: this.text(reason).replace(/[\x01-\x04]/g, mark => names[mark]) };
     });
   }
@@ -68,7 +72,7 @@ class Scene {
   /** Place everything anew: after folding, and when other nodes or edges are to be seen. */
   arrange() {
     for (let n = 0; n < this.count; n++) this.hidden[n] = this.onlyChanged && !this.action[n];
-    this.order = []; // the columns that are drawn, for those who walk through them
+    this.order = []; // the columns and rows that are drawn, for those who walk through them
     this.where = new Map();
     for (const rect of this.rect) rect.shown = false;
     this.measure(0);
@@ -80,10 +84,9 @@ class Scene {
     const box = this.boxes[b], rect = this.rect[b];
     if (this.onlyChanged && !box.changed && b) { rect.w = rect.h = 0; return; }
     if (b && this.folded[b]) { rect.w = Math.min(WIDEST, 40 + LETTER * (this.boxTitle(b).length)); rect.h = 30; return; }
-    box.drawn = [];
-    rect.w = PAD; rect.h = 0;
+    box.bands = [];
     for (const column of box.columns) {
-      const drawn = { things: [], w: 0, h: -GAP };
+      const band = { things: [], tall: -GAP, wide: -GAP, w: 0, h: 0 };
       for (const thing of column) {
         let w, h = NODE;
         if (thing >= 0) {
@@ -94,33 +97,41 @@ class Scene {
           ({ w, h } = this.rect[-1 - thing]);
           if (!h) continue;
         }
-        drawn.things.push(thing);
-        drawn.w = Math.max(drawn.w, w);
-        drawn.h += h + GAP;
+        band.things.push(thing);
+        band.tall += h + GAP; band.wide += w + GAP;
+        band.w = Math.max(band.w, w); band.h = Math.max(band.h, h);
       }
-      if (!drawn.things.length) continue;
-      box.drawn.push(drawn);
-      rect.w += drawn.w + BETWEEN;
-      rect.h = Math.max(rect.h, drawn.h);
+      if (band.things.length) box.bands.push(band);
     }
-    rect.w = Math.max(rect.w - BETWEEN + PAD, b ? 40 + LETTER * this.boxTitle(b).length : 0);
-    rect.h += HEAD + PAD;
+    const sum = (name, between) => box.bands.reduce((all, band) => all + band[name] + between, -between);
+    const most = name => box.bands.reduce((all, band) => Math.max(all, band[name]), 0);
+    const across = [sum("w", BETWEEN), most("tall")], down = [most("wide"), sum("h", BELOW)];
+    const odd = ([w, h]) => Math.abs(Math.log(Math.max(w, 1) / Math.max(h, 1) / SHAPE));
+    box.isDown = odd(down) + 0.5 < odd(across);
+    const [w, h] = box.isDown ? down : across;
+    rect.w = Math.max(w + 2 * PAD, b ? 40 + LETTER * this.boxTitle(b).length : 0);
+    rect.h = h + HEAD + PAD;
   }
   boxTitle(b) { return `${this.boxes[b].label} (${this.boxes[b].size})`; }
   put(b, x, y) {
     const box = this.boxes[b], rect = this.rect[b];
     rect.x = x; rect.y = y; rect.shown = true;
     if (b && this.folded[b]) { this.standIn(b, -1 - b); return; }
-    let left = x + PAD;
-    for (const column of box.drawn) {
-      let top = y + HEAD + (rect.h - HEAD - PAD - column.h) / 2;
-      this.order.push(column.things);
-      column.things.forEach((thing, at) => {
-        this.where.set(thing, [this.order.length - 1, at]);
-        if (thing >= 0) { this.x[thing] = left; this.y[thing] = top; this.stands[thing] = thing; top += NODE + GAP; }
-        else { this.put(-1 - thing, left, top); top += this.rect[-1 - thing].h + GAP; }
+    let left = x + PAD, top = y + HEAD;
+    for (const band of box.bands) {
+      let across = left, down = top;
+      if (box.isDown) across = x + (rect.w - band.wide) / 2;
+      else down = y + HEAD + (rect.h - HEAD - PAD - band.tall) / 2;
+      this.order.push(band.things);
+      band.things.forEach((thing, at) => {
+        this.where.set(thing, { band: this.order.length - 1, at, isDown: box.isDown });
+        (thing >= 0 ? this.runsDown : this.boxRunsDown)[thing >= 0 ? thing : -1 - thing] = box.isDown;
+        if (thing >= 0) { this.x[thing] = across; this.y[thing] = down; this.stands[thing] = thing; }
+        else this.put(-1 - thing, across, down);
+        const [, , w, h] = this.area(thing);
+        if (box.isDown) across += w + GAP; else down += h + GAP;
       });
-      left += column.w + BETWEEN;
+      if (box.isDown) top += band.h + BELOW; else left += band.w + BETWEEN;
     }
   }
   /** A folded box is drawn for all that is in it. */
@@ -154,6 +165,8 @@ class Scene {
     const { x, y, w, h } = this.rect[-1 - thing];
     return [x, y, w, h];
   }
+  /** Whether the drawing around a thing runs downwards. */
+  down(thing) { return thing >= 0 ? this.runsDown[thing] : this.boxRunsDown[-1 - thing]; }
   /** The thing at a point of the drawing; null where nothing is, or an open box. */
   at(x, y) {
     const inside = ([left, top, w, h]) => x >= left && x <= left + w && y >= top && y <= top + h;
