@@ -192,7 +192,7 @@ def begin(
     started = time.monotonic()
     batch = Batch(options, command, keeps_pool=True)
     batch.hold()
-    analysis = batch.analysis(asks=bool(facts))
+    analysis = batch.analysis(asks=bool(facts) or options.text)  # pages with texts say why edges are there
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
     report = Report(command, analysis, diagnostics=problems, seconds=time.monotonic() - started)
     if has_errors(problems):

@@ -229,7 +229,9 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
         path = arguments.get(kind)
         if not path:
             continue
-        text = getattr(import_module(f"planner.batch.reports.{kind}"), kind)(document, texts(report))
+        write = getattr(import_module(f"planner.batch.reports.{kind}"), kind)
+        more = (edge_grounds(report),) if kind == "html" else ()
+        text = write(document, texts(report), *more)
         try:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -244,3 +246,10 @@ def texts(report: Any) -> dict[str, str]:
     return {
         unit: done.result.text for unit, done in report.done.items() if done.result is not None and done.result.text
     }
+
+
+def edge_grounds(report: Any) -> dict[Any, Any]:
+    """What the edges between units stand on."""
+    from planner.batch.grounds import grounds
+
+    return grounds(report.analysis) if report.analysis is not None else {}

@@ -15,6 +15,7 @@ COMMANDS = {
     "batch": "Plan and apply many root modules as one graph",
     "batch apply": "Apply a fleet until nothing is left to do",
     "batch destroy": "Destroy what a fleet manages",
+    "batch explore": "Write a page about the plans of a fleet, to look at in a browser",
     "batch graph": "Draw which unit waits for which",
     "batch plan": "Show what applying a fleet would do",
     "batch policy": "Judge the plans of a fleet together",

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from batch.fleets import Ran, batch, chain, unit, write
-
-from planner.batch.reports.layout import layout
-
-CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
+from render.page.browser import needs_browser, opened
 
 
 @pytest.fixture
@@ -74,75 +69,75 @@ def test_a_report_that_cannot_be_written(fleet: Path) -> None:
     assert ran.code == 1 and "Cannot write the report" in ran.errors
 
 
-def test_layout_has_no_overlaps_and_leads_to_the_right() -> None:
-    waves = {f"unit{i}": i // 5 for i in range(20)}
-    edges = [(f"unit{i}", f"unit{(i * 7) % 5 + (i // 5 - 1) * 5}") for i in range(5, 20)]
-    found = layout(waves, edges)
-    boxes = list(found.boxes.values())
-    for i, one in enumerate(boxes):
-        assert one.x >= 0 and one.x + one.width <= found.width and one.y + one.height <= found.height
-        for other in boxes[i + 1 :]:
-            apart = one.x + one.width <= other.x or other.x + other.width <= one.x
-            assert apart or one.y + one.height <= other.y or other.y + other.height <= one.y
-    for dependent, dependency in edges:
-        assert found.boxes[dependent].x > found.boxes[dependency].x + found.boxes[dependency].width
-    assert layout(waves, edges[::-1]) == found
-
-
-PROBE = """<script>
-addEventListener('load', () => {
-  const g = [...document.querySelectorAll('svg g')].find(e => e.dataset.unit === 'b');
-  g.dispatchEvent(new MouseEvent('click'));
-  const filter = document.getElementById('filter');
-  const open = [...document.querySelectorAll('details')].filter(e => e.open).map(e => e.dataset.unit);
-  filter.value = 'worse'; filter.dispatchEvent(new Event('input'));
-  document.title = JSON.stringify({
-    units: [...document.querySelectorAll('svg g')].map(e => e.dataset.unit), open,
-    near: [...document.querySelectorAll('svg path.near')].map(e => e.dataset.from + ' ' + e.dataset.to),
-    shown: [...document.querySelectorAll('details')].filter(e => !e.hidden).map(e => e.dataset.unit),
-    width: g.getBBox().width,
-    requests: performance.getEntriesByType('resource').length,
-  });
-});
-</script>"""
-
-
-def in_browser(page: Path, folder: Path) -> Any:
-    """What a script in the page finds, in headless Chromium without a network."""
-    assert CHROMIUM is not None
-    done = subprocess.run(
-        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-         "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder}", "--virtual-time-budget=5000",
-         "--dump-dom", page.as_uri()],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    title = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)
-    assert title is not None
-    return json.loads(title[1].replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed here")
-def test_the_page_works_in_a_browser_without_a_network(fleet: Path, tmp_path: Path) -> None:
+def test_a_page_says_what_edges_stand_on(fleet: Path) -> None:
     reports(fleet)
-    text = (fleet / "r.html").read_text()
-    page = fleet / "probe.html"
-    page.write_text(text.replace("</body>", f"{PROBE}</body>"))
-    found = in_browser(page, tmp_path / "profile")
-    assert sorted(found["units"]) == ["a", "b", "bad", "c", "worse", "x&<y>|z"]
-    assert found["open"] == ["b"]
-    assert sorted(found["near"]) == ["b a", "c b"]
-    assert found["shown"] == ["worse"]
-    assert found["width"] > 20
-    assert found["requests"] == 0
+    page = document(fleet / "r.html")
+    (view,) = page["views"]
+    names = [page["strings"][n] for n in view["nodes"]["name"]]
+    assert names == ["a", "b", "bad", "c", "worse", "x&<y>|z"]
+    edges = list(zip(view["edges"]["from"], view["edges"]["to"], view["edges"]["grounds"], strict=True))
+    rules = {(names[a], names[b]): page["strings"][page["grounds"][ground][0]] for a, b, ground in edges}
+    assert set(rules) == {("b", "a"), ("c", "b"), ("worse", "bad")}
+    assert set(rules.values()) <= {"batch/edges.reads-state", "batch/edges.takes-output"}
+    assert [layer for layer, _ in page["layers"]] == ["reference", "order"] and set(view["edges"]["layers"]) == {1}
+    assert {(address, action) for address, action, *_ in page["changes"]} == {
+        ("a", "changes"), ("b", "incomplete"), ("c", "incomplete"), ("bad", "failed"), ("worse", "skipped"),
+        ("x&<y>|z", "changes"),
+    }  # fmt: skip
+
+
+def document(page: Path) -> Any:
+    found = re.search(r'<script id="data" type="application/json">(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+@needs_browser
+def test_the_page_works_in_a_browser_without_a_network(fleet: Path) -> None:
+    reports(fleet)
+    with opened(fleet / "r.html") as tab:
+        tab.keyboard.press("/")
+        tab.keyboard.type("b")
+        tab.get_by_label("Units").get_by_role("button", name="b", exact=True).press("Enter")
+        details = tab.get_by_role("complementary", name="Details")
+        said = details.inner_text()
+        assert "b: incomplete" in said and "because of a" in said and "# terraform_data.main will be created" in said
+        details.get_by_role("button", name="why the edge to a").press("Enter")
+        assert "[batch/edges.reads-state]" in details.inner_text() and "main.tf:" in details.inner_text()
+        tab.get_by_label("Search").fill("x&<y>")
+        assert tab.get_by_role("status").inner_text() == "1 unit found."
+        assert "Problems" in tab.locator(".below").inner_text()
+        tab.get_by_label("only changes").check()
+        assert tab.evaluate("scene.hidden.filter(n => n).length") == 0
 
 
 def test_the_page_names_nothing_outside(fleet: Path) -> None:
     reports(fleet)
     text = (fleet / "r.html").read_text()
-    assert set(re.findall(r"https?://[^\s\"'<]+", text)) == {"http://www.w3.org/2000/svg"}
+    assert not re.findall(r"https?://", text)
     assert "x&<y>" not in text and "x&amp;&lt;y&gt;|z" in text
     assert "# terraform_data.main will be created" in text
     assert not re.search(r"<(script|link|img)[^>]*(src|href)=", text)
+
+
+@needs_browser
+def test_very_long_texts_are_packed(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planner.render.page.document.MOST_TEXT", 100)
+    reports(fleet)
+    assert "# terraform_data.main will be created" not in (fleet / "r.html").read_text()
+    with opened(fleet / "r.html") as tab:
+        tab.get_by_role("button", name="b", exact=True).first.click()
+        details = tab.get_by_role("complementary", name="Details")
+        details.get_by_text("# terraform_data.main will be created").wait_for()
+
+
+def test_batch_explore(fleet: Path) -> None:
+    ran = batch(fleet, "explore", f"-out={fleet}/e.html", "a", "b")
+    assert ran.code == 0 and ran.out.endswith(f"The page is in {fleet}/e.html.\n")
+    assert document(fleet / "e.html")["title"] == "Batch plan: 1 changes, 1 incomplete."
+    ran = batch(fleet, "explore", f"-out={fleet}/e.html")
+    assert ran.code == 1 and "failed" in document(fleet / "e.html")["title"]
+    assert "Option -out is needed" in batch(fleet, "explore").errors
 
 
 def test_plans_from_before_can_be_shown(tmp_path: Path) -> None:

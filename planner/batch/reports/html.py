@@ -1,114 +1,139 @@
-"""A batch as one HTML page that needs nothing else: the fleet's graph as a picture, the units, their changes."""
+"""A batch as one HTML page that needs nothing else: the fleet's graph to explore, and a table."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from planner.batch.grounds import Edge, Ground
 from planner.batch.reports.document import summary_line, totals
-from planner.batch.reports.layout import Box, layout
 from planner.datalog.engine.native import reduction
+from planner.render.page.document import Arrow, Change, Item, Page, Reason, View
+from planner.render.page.page import page_html
 
-STYLE = """
-:root { color-scheme: light dark; --line: #8886; --soft: #8881; }
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1200px; padding: 0 1em; }
-h1 { font-size: 1.4em; } .facts { color: #777; }
-.graph { overflow: auto; max-height: 75vh; border: 1px solid var(--line); border-radius: 6px; }
-svg text { font: 12px ui-monospace, monospace; fill: currentColor; }
-svg rect { stroke: #0006; stroke-width: 1; rx: 5; } svg g { cursor: pointer; }
-svg path { fill: none; stroke: #888; stroke-width: 1.2; } svg path.near { stroke: #d40; stroke-width: 2.2; }
-svg g.chosen rect { stroke: #d40; stroke-width: 2.5; }
-table { border-collapse: collapse; width: 100%; margin: 1em 0; }
-th, td { text-align: left; padding: .25em .7em; border-bottom: 1px solid var(--line); } td.n { text-align: right; }
-.badge { border-radius: 4px; padding: 0 .5em; color: #111; white-space: nowrap; }
-details { border: 1px solid var(--line); border-radius: 6px; margin: .5em 0; padding: .4em .8em; }
-details.chosen { outline: 2px solid #d40; } summary { cursor: pointer; }
-pre { overflow: auto; background: var(--soft); padding: .6em; } .error { color: #c22; } code { font-size: .95em; }
-input { font: inherit; padding: .2em .5em; width: 22em; max-width: 100%; }
-"""
 COLOURS = {
-    "applied": "#9ad6a0",
-    "changes": "#f2d27a",
-    "incomplete": "#a9c9f2",
-    "unchanged": "#d5d5d5",
-    "declined": "#e8c8a0",
-    "skipped": "#cfcfe0",
-    "stopped": "#e8c8a0",
-    "died": "#f29a9a",
-    "failed": "#f29a9a",
+    "applied": "create",
+    "changes": "update",
+    "incomplete": "read",
+    "unchanged": "none",
+    "declined": "forget",
+    "skipped": "forget",
+    "stopped": "forget",
+    "died": "delete",
+    "failed": "delete",
 }
-SCRIPT = """
-const near = unit => {
-  for (const e of document.querySelectorAll('.chosen')) e.classList.remove('chosen');
-  for (const p of document.querySelectorAll('svg path'))
-    p.classList.toggle('near', p.dataset.from === unit || p.dataset.to === unit);
-  for (const e of document.querySelectorAll('[data-unit]')) if (e.dataset.unit === unit) e.classList.add('chosen');
-};
-for (const g of document.querySelectorAll('svg g[data-unit]')) g.addEventListener('click', () => {
-  near(g.dataset.unit);
-  const d = [...document.querySelectorAll('details')].find(e => e.dataset.unit === g.dataset.unit);
-  if (d) { d.open = true; d.scrollIntoView({block: 'nearest'}); }
-});
-document.getElementById('filter').addEventListener('input', event => {
-  const word = event.target.value.toLowerCase();
-  for (const e of document.querySelectorAll('details, tbody tr'))
-    e.hidden = !e.textContent.toLowerCase().includes(word);
-});
-"""
+LAYERS = (
+    ("reference", "a value of the other unit is read"),
+    ("order", "somebody asked for it"),
+)
+BOXES_FROM = 30
+"""units from which on they are drawn by folder"""
 
 
-def html(document: dict[str, Any], texts: dict[str, str]) -> str:
-    """The page. `texts` are the plans of units as `planner plan` shows them."""
+def html(document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, Ground] = {}) -> str:
+    """The page. `texts` are the plans of units as `planner plan` shows them, `grounds` what edges stand on."""
+    below = f'<div class="below">{_problems(document)}{_table(document)}</div>'
+    return page_html(page_of_batch(document, texts, grounds), below)
+
+
+def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, Ground]) -> Page:
+    """What a batch came to as a page: a node for each unit, coloured by its outcome."""
     numbers = totals(document)
-    counts = f"{numbers['add']} to add, {numbers['change']} to change, {numbers['remove']} to destroy"
-    parts = [
-        "<!DOCTYPE html>",
-        '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
-        f"<title>{escape(summary_line(document))}</title><style>{STYLE}</style></head><body>",
-        f"<h1>{escape(summary_line(document))}</h1>",
-        f'<p class="facts">{counts}. Run {escape(document["run"])}, {document["seconds"]} s.</p>',
-        f'<div class="graph">{_picture(document)}</div>',
-        '<p><input id="filter" placeholder="Show only what contains ..." aria-label="Filter"></p>',
-        _table(document),
-        *(_unit(unit, texts.get(unit["unit"], "")) for unit in document["units"]),
-        f"<script>{SCRIPT}</script></body></html>",
-    ]
-    return "\n".join(parts) + "\n"
+    counts = f"{numbers['add']} to add, {numbers['change']} to change, {numbers['remove']} to destroy."
+    units = document["units"]
+    moved = [unit for unit in units if unit["outcome"] != "unchanged"]
+    number = {unit["unit"]: n for n, unit in enumerate(moved)}
+    return Page(
+        summary_line(document),
+        (counts, f"Run {document['run']}, {document['seconds']} s."),
+        (_view(document, texts, grounds, number),),
+        LAYERS,
+        tuple((outcome, COLOURS[outcome]) for outcome in document["outcomes"] if outcome in COLOURS),
+        tuple(_change(unit, texts) for unit in moved),
+        noun="unit",
+    )
 
 
-def _picture(document: dict[str, Any]) -> str:
-    units = {unit["unit"]: unit for unit in document["units"]}
-    edges = sorted(reduction({(a, b) for a, b in document["edges"] if a in units and b in units}, {}))
-    picture = layout({name: unit["wave"] for name, unit in units.items()}, edges)
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{picture.width:.0f}" height="{picture.height:.0f}" role="img" '
-        'aria-label="The units and what they wait for">'
-    ]
-    for a, b in edges:
-        lines.append(
-            f'<path data-from="{escape(a)}" data-to="{escape(b)}" d="{_curve(picture.boxes[b], picture.boxes[a])}"/>'
+def _change(unit: dict[str, Any], texts: dict[str, str]) -> Change:
+    because = unit["because"]
+    lines = [] if texts.get(unit["unit"]) else [_line(change) for change in unit["changes"]]
+    group = f"because of {because}" if because else ""
+    return Change(unit["unit"], unit["outcome"], because, group, tuple(lines))
+
+
+def _line(change: dict[str, Any]) -> str:
+    return f"{change['action']} {change['address']} {change['reason']}".rstrip()
+
+
+def _view(
+    document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, Ground], number: dict[str, int]
+) -> View:
+    units = document["units"]
+    names = {unit["unit"] for unit in units}
+    boxes = _boxes([unit["folder"] for unit in units])
+    items = tuple(
+        Item(
+            unit["unit"],
+            "unit",
+            unit["unit"],
+            folder if (folder := os.path.dirname(unit["folder"])) in boxes else "",
+            unit["unit"],
+            None,
+            (number[unit["unit"]],) if unit["unit"] in number else (),
+            tuple(_facts(unit)),
+            texts.get(unit["unit"], ""),
         )
-    for name, unit in units.items():
-        box = picture.boxes[name]
-        colour = COLOURS.get(unit["outcome"], "#ddd")
-        lines.append(
-            f'<g data-unit="{escape(name)}"><title>{escape(name)}: {unit["outcome"]}</title>'
-            f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height}" fill="{colour}"/>'
-            f'<text x="{box.x + 12:.1f}" y="{box.y + 18:.1f}" style="fill:#111">{escape(name)}</text></g>'
+        for unit in units
+    )
+    edges = {(a, b) for a, b in document["edges"] if a in names and b in names}
+    reduced = reduction(edges, {})
+    return View("units", "Units and what they wait for", items, tuple(_arrows(edges, reduced, grounds)), boxes)
+
+
+def _arrows(edges: set[Edge], reduced: Any, grounds: Mapping[Edge, Ground]) -> list[Arrow]:
+    arrows = []
+    for edge in sorted(edges):
+        ground = grounds.get(edge)
+        places = tuple((str(place), place.snippet) for place in ground.places) if ground is not None else ()
+        reasons = tuple(
+            Reason(maker.rule, maker.reason, () if n else places)
+            for n, maker in enumerate(ground.makers if ground is not None else ())
         )
-    return "\n".join([*lines, "</svg>"])
+        layers = ground.layers if ground is not None else ("reference",)
+        arrows.append(Arrow(*edge, layers, edge not in reduced, reasons))
+    return arrows
 
 
-def _curve(start: Box, end: Box) -> str:
-    """From the right of one box to the left of another."""
-    x1, y1 = start.x + start.width, start.y + start.height / 2
-    x2, y2 = end.x, end.y + end.height / 2
-    middle = (x1 + x2) / 2
-    return f"M{x1:.1f} {y1:.1f}C{middle:.1f} {y1:.1f} {middle:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
+def _facts(unit: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is said of a unit besides its changes and edges."""
+    chosen = ", ".join(f"{s['selector'] or 'everything'} ({s['way']})" for s in unit["selected_by"])
+    counts = ", ".join(f"{number} {name}" for name, number in unit["counts"].items() if number)
+    said = [
+        ("Outcome", unit["outcome"]),
+        ("Folder", unit["folder"]),
+        ("Wave", str(unit["wave"])),
+        ("Selected by", chosen),
+    ]
+    said += [("From before", "nothing has changed since")] if unit["reused"] else []
+    said += [("Objects", counts)] if counts else []
+    return [*said, *((d["severity"], _problem(d)) for d in unit["diagnostics"])]
 
 
-def _badge(outcome: str) -> str:
-    return f'<span class="badge" style="background:{COLOURS.get(outcome, "#ddd")}">{outcome}</span>'
+def _problem(problem: dict[str, Any]) -> str:
+    place = problem.get("range")
+    where = f" ({place['filename']}:{place['start']['line']})" if place else ""
+    return f"{problem['summary']}{where}. {problem['detail']}"
+
+
+def _boxes(folders: list[str]) -> dict[str, tuple[str, str]]:
+    """The folders that units of a large fleet are drawn in, each in the whole."""
+    above = {os.path.dirname(folder) for folder in folders} - {""}
+    return {folder: ("", folder) for folder in above} if len(folders) >= BOXES_FROM and len(above) > 1 else {}
+
+
+# ---------------------------------------------------------------- below the graph
 
 
 def _table(document: dict[str, Any]) -> str:
@@ -119,30 +144,20 @@ def _table(document: dict[str, Any]) -> str:
         note = f"{note} (from before)".strip() if unit["reused"] else note
         rows.append(
             f'<tr><td class="n">{unit["wave"]}</td><td><code>{escape(unit["unit"])}</code></td>'
-            f"<td>{_badge(unit['outcome'])}</td>{counts}<td>{escape(note)}</td></tr>"
+            f"<td>{escape(unit['outcome'])}</td>{counts}<td>{escape(note)}</td></tr>\n"
         )
-    head = "".join(f"<th>{name}</th>" for name in ("wave", "unit", "outcome", "add", "change", "destroy", ""))
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    titles = ("wave", "unit", "outcome", "add", "change", "destroy", "note")
+    head = "".join(f'<th scope="col">{name}</th>' for name in titles)
+    return f"<table><caption>Units</caption><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _unit(unit: dict[str, Any], text: str) -> str:
-    chosen = ", ".join(f"{s['selector'] or 'everything'} ({s['way']})" for s in unit["selected_by"])
-    waits = ", ".join(unit["waits_for"]) or "nothing"
+def _problems(document: dict[str, Any]) -> str:
+    """What went wrong, for those who only look at the page."""
+    said = [("", problem) for problem in document["diagnostics"]]
+    said += [(unit["unit"], problem) for unit in document["units"] for problem in unit["diagnostics"]]
     lines = [
-        f'<details data-unit="{escape(unit["unit"])}"><summary><code>{escape(unit["unit"])}</code> '
-        f"{_badge(unit['outcome'])}</summary>",
-        f"<p>In {escape(unit['folder'])}. Waits for {escape(waits)}. Selected by {escape(chosen)}.</p>",
+        f"<li><strong>{escape(d['severity'])}</strong> {f'<code>{escape(unit)}</code> ' if unit else ''}"
+        f"{escape(_problem(d))}</li>"
+        for unit, d in said
     ]
-    for problem in unit["diagnostics"]:
-        place = problem.get("range")
-        where = f" ({escape(place['filename'])}:{place['start']['line']})" if place else ""
-        lines.append(
-            f'<p class="{escape(problem["severity"])}"><strong>{escape(problem["summary"])}</strong>{where}<br>'
-            f"{escape(problem['detail'])}</p>"
-        )
-    if text:
-        lines.append(f"<pre>{escape(text)}</pre>")
-    elif unit["changes"]:
-        changes = "\n".join(f"{c['action']} {c['address']} {c['reason']}".rstrip() for c in unit["changes"])
-        lines.append(f"<pre>{escape(changes)}</pre>")
-    return "\n".join([*lines, "</details>"])
+    return f"<h2>Problems</h2><ul>{''.join(lines)}</ul>" if lines else ""

@@ -16,23 +16,30 @@
 imply the edge. A column holds nodes, and child boxes as -1 minus their number. Box 0 is the whole. In the reason of a
 ground, the characters \\x01 and \\x02 stand for the two nodes, \\x03 and \\x04 for what they are about. A place is a
 file with its line, or a state entry. A view `is_reduced` when it has so many edges that those which others imply are
-left out. `about` is an address. Everything is sorted: the same input gives the same bytes.
+left out. `about` is an address. `texts` that are very long are JSON, compressed by zlib, in base64.
+Everything is sorted: the same input gives the same bytes.
 """
 
 from __future__ import annotations
 
+import base64
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
 
 from planner.render.page.layout import columns
+from planner.support.exact_json import dumps
 
 FORMAT_VERSION = "1.0"
 MOST_EDGES = 60_000
 """edges of a view from which on those that others imply are left out"""
 CLIPPED = 200
 """characters of a line of a file that are shown"""
+
+MOST_TEXT = 300_000
+"""characters of texts of a view from which on they are compressed"""
 
 Place = tuple[str, str]
 """where something stands, and the line"""
@@ -133,6 +140,13 @@ def page_json(page: Page) -> dict[str, Any]:
     }
 
 
+def _packed(texts: dict[str, str]) -> dict[str, str] | str:
+    """Texts as they are; very many of them as the base64 text of their JSON, compressed with zlib."""
+    if sum(map(len, texts.values())) <= MOST_TEXT:
+        return texts
+    return base64.b64encode(zlib.compress(dumps(texts), 9)).decode("ascii")
+
+
 class _Table:
     """Values, each once, by number."""
 
@@ -182,7 +196,7 @@ class _View:
             "place": [-1 if item.place is None else self._place(item.place) for item in items],
             "changes": {str(n): list(item.changes) for n, item in enumerate(items) if item.changes},
             "facts": {str(n): [list(f) for f in item.facts] for n, item in enumerate(items) if item.facts},
-            "texts": {str(n): item.text for n, item in enumerate(items) if item.text},
+            "texts": _packed({str(n): item.text for n, item in enumerate(items) if item.text}),
         }
 
     def _edges(self) -> dict[str, Any]:

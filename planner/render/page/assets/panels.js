@@ -101,15 +101,22 @@ function reasonLines(edge) {
   return scene.reasons(edge).map(({ rule, reason, places }) =>
     el("div", { class: "why" }, reason, " ", el("code", {}, `[${rule}]`), ...placeLines(places)));
 }
+/** Fill a list with some of what there is, and a button for the rest. */
+function some(list, all, item, first) {
+  list.replaceChildren(...all.slice(0, first).map(item));
+  if (all.length > first) list.append(el("li", {}, button(`Show all ${all.length}`, () => {
+    const at = list.children.length - 1;
+    list.replaceChildren(...all.map(item));
+    list.children[at].querySelector("button").focus(); // where the button was
+  })));
+  return list;
+}
 /** The edges of a node with what is at their other end, some at first. */
 function edgeList(title, pairs) {
   if (!pairs.length) return [];
-  const list = el("ul", { class: "plain" });
   const item = ([edge, other]) => el("li", {}, nodeButton(other), " ",
     button("why", () => chooseEdge(edge), { "aria-label": `why the edge to ${scene.name(other)}` }));
-  list.append(...pairs.slice(0, 30).map(item));
-  if (pairs.length > 30) list.append(el("li", {}, button(`Show all ${pairs.length}`, () => list.replaceChildren(...pairs.map(item)))));
-  return [el("h3", {}, `${title} (${pairs.length})`), list];
+  return [el("h3", {}, `${title} (${pairs.length})`), some(el("ul", { class: "plain" }), pairs, item, 30)];
 }
 function changeParts(node) {
   return scene.changes(node).slice(0, 50).flatMap(([address, action, , cause, lines]) => [
@@ -122,7 +129,7 @@ function changeParts(node) {
 const verdictLine = ([kind, code, address, message]) => el("p", {}, el("strong", {}, kind), ` ${code}: ${address} ${message}`);
 
 function showNode(node) {
-  const place = scene.placeOf(node), facts = scene.view.nodes.facts[node] || [], text = scene.view.nodes.texts[node];
+  const place = scene.placeOf(node), facts = scene.view.nodes.facts[node] || [], texts = scene.view.nodes.texts, text = typeof texts === "string" ? null : texts[node];
   details(
     el("h2", {}, scene.name(node)),
     el("p", { class: "why" }, scene.kind(node).replaceAll("_", " ")),
@@ -138,6 +145,16 @@ function showNode(node) {
     ...edgeList("Waited for by", scene.in[node].map(e => [e, scene.from[e]])),
     text ? el("pre", {}, text) : null,
   );
+  if (typeof texts === "string") unpack(texts).then(all => {
+    scene.view.nodes.texts = all;
+    if (all[node] && drawing.chosen === node) $("details").append(el("pre", {}, all[node]));
+  });
+}
+/** Texts that came compressed. */
+async function unpack(packed) {
+  const bytes = Uint8Array.from(atob(packed), c => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
 }
 function showBox(b) {
   const box = scene.boxes[b];
@@ -164,12 +181,9 @@ function showBlast(node) {
   drawing.chosen = scene.stands[node]; drawing.marked = marks(found.keys(), edges);
   drawing.redraw();
   say(`A change of ${scene.name(node)} reaches ${several(found.size - 1, noun)}.`);
-  const list = (nodes, some) => { const ul = el("ul", { class: "plain" }); const rows = n => el("li", {}, nodeButton(n), scene.action[n] ? ` ${scene.action[n]}` : "");
-    ul.append(...nodes.slice(0, some).map(rows));
-    if (nodes.length > some) ul.append(el("li", {}, button(`Show all ${nodes.length}`, () => ul.replaceChildren(...nodes.map(rows)))));
-    return ul; };
+  const item = n => el("li", {}, nodeButton(n), scene.action[n] ? ` ${scene.action[n]}` : "");
   details(el("h2", {}, "Blast radius"), el("p", {}, nodeButton(node), ` reaches ${several(found.size - 1, noun)}.`),
-    ...byDepth.slice(1).flatMap((nodes, at) => [el("h3", {}, `${several(at + 1, "step")} (${nodes.length})`), list(nodes.sort((a, b) => a - b), 20)]));
+    ...byDepth.slice(1).flatMap((nodes, at) => [el("h3", {}, `${several(at + 1, "step")} (${nodes.length})`), some(el("ul", { class: "plain" }), nodes.sort((a, b) => a - b), item, 20)]));
 }
 function showPath(from, to) {
   let edges = scene.path(from, to), note = "";
@@ -237,8 +251,9 @@ function fillSide() {
   const groups = new Map();
   for (const change of data.changes) if (change[3]) groups.set(change[3], (groups.get(change[3]) || 0) + 1);
   $("groupsection").hidden = !groups.size;
-  $("groups").replaceChildren(...[...groups].sort((a, b) => b[1] - a[1]).map(([name, number]) =>
-    el("li", {}, button(`${name} (${number})`, () => chooseGroup(name), { "data-group": name, "aria-pressed": "false" }))));
+  const groupItem = ([name, number]) =>
+    el("li", {}, button(`${name} (${number})`, () => chooseGroup(name), { "data-group": name, "aria-pressed": String(group === name) }));
+  some($("groups"), [...groups].sort((a, b) => b[1] - a[1]), groupItem, 8);
   $("verdictsection").hidden = !data.verdicts.length;
   $("verdicts").replaceChildren(...data.verdicts.map(verdict => {
     const node = Array.from({ length: scene.count }, (_, n) => n).find(n => scene.changes(n).some(c => c[0] === verdict[2]));

@@ -1,0 +1,43 @@
+"""`batch explore`: a page about the plans of a fleet, to look at in a browser."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from planner.cli.batch_options import RUN, SELECT, WORDS, batch_options
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.render.terminal import Terminal
+
+USAGE = "[options] -out=FILE.html [WORDS...]"
+HELP = f"""Plans the units of a fleet as `batch plan` does, and writes one HTML page about them, to look at in a browser
+without a network: which unit waits for which, and why; what is planned in each. `batch plan -html=FILE` and
+`batch apply -html=FILE` write the same page beside what else they do.
+
+{WORDS}"""
+FLAGS = (Flag("out", "string", "Write the page to this file.", value="FILE"), *SELECT, *RUN)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when a unit failed or the page cannot be written."""
+    from planner.batch import run as batch
+    from planner.batch.reports.document import report_json, summary_line
+    from planner.batch.reports.html import html
+    from planner.cli.batch_view import Lines, edge_grounds, texts
+    from planner.cli.page_file import write_page
+    from planner.support.signals import install
+
+    if not arguments["out"]:
+        raise UsageError("Option -out is needed", "It says where the page is written: batch explore -out=fleet.html")
+    if terminal.owns_process:
+        install()
+    report = batch.plan(evolve(batch_options(arguments), text=True), Lines(terminal), "plan")
+    problems = list(report.diagnostics)
+    if report.done:
+        document = report_json(report)
+        problems += write_page(arguments["out"], html(document, texts(report), edge_grounds(report)))
+        terminal.out(summary_line(document))
+    code = finish(problems, terminal)
+    if report.done and not code:
+        terminal.out(f"The page is in {arguments['out']}.")
+    return 1 if report.failed else code
