@@ -67,6 +67,29 @@ def told_causes(made: Made[Any], arguments: Arguments, terminal: Terminal) -> Ca
     return _causes(made, how)
 
 
+def show_summary(made: Made[Any], terminal: Terminal, everything: bool = False) -> None:
+    """The causes of a plan, each with what it sets off."""
+    from planner.operations.causes import causes, changed_actions
+    from planner.render.cause_summary import groups_of, summary_text
+    from planner.render.summary import Counts
+
+    planned = changed_actions(made)
+    if planned:
+        terminal.out(summary_text(groups_of(causes(made), planned), planned, terminal.paint, everything))
+        terminal.out(f"\n{Counts.of_plan(made.plan).planned}")
+    else:
+        terminal.out("No changes. There is nothing to explain.")
+
+
+def summary_document(made: Made[Any]) -> dict[str, Any]:
+    """The same as a document."""
+    from planner.operations.causes import causes, changed_actions
+    from planner.render.cause_summary import groups_of, summary_json
+
+    planned = changed_actions(made)
+    return summary_json(groups_of(causes(made), planned), planned)
+
+
 def _causes(made: Made[Any], how: str) -> Causes:
     from planner.operations.causes import causes, changed_actions
     from planner.render.because import Causes

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from planner.datalog.engine.fact_base import FactBase
 from planner.model.sources import source_json
@@ -26,6 +26,8 @@ class Step:
     what: str
     kind: str = ""
     source: Any = None
+    value: str = ""
+    """what a variable is, as it may be shown; with what it was, where that is known"""
     note: str = ""
     """who gave a variable its value, where the place does not tell: default, environment, input, plan"""
 
@@ -33,7 +35,7 @@ class Step:
     def json(self) -> dict[str, Any]:
         """As documents have it: `what`, `kind`, and the place as in proofs."""
         place = {"source": source_json(self.source)} if self.source is not None else {}
-        extra = {name: text for name, text in (("kind", self.kind), ("origin", self.note)) if text}
+        extra = {name: text for name, text in (("kind", self.kind), ("value", self.value), ("origin", self.note)) if text}
         return {"what": self.what, **extra, **place}
 
 
@@ -60,17 +62,74 @@ def chains_of(relations: Mapping[str, Collection[Any]], facts: FactBase, names: 
     """The causes by name of the change or output."""
     ways = _Ways(relations)
     places = _Places(facts)
-    notes = {row[0]: row[2] for row in facts.relation("root_variable") if row[2] in _NOTED}
+    variables = _variables(relations, facts)
     answers: dict[str, Because] = {}
     for name in names:
         roots = ways.roots(name)
         if not roots:
             continue
-        first, *others = (Step(root, ways.leaves[root], places.of(root), notes.get(root, "")) for root in roots)
+        first, *others = (
+            Step(root, ways.leaves[root], places.of(root), *variables.get(root, ("", ""))) for root in roots
+        )
         between = ways.chain(name)
         steps = [first, *(Step(what, "", places.of(what)) for what in reversed(between) if what != first.what)]
         answers[name] = Because(tuple(steps), (first, *others), ways.is_guess(name))
     return answers
+
+
+def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dict[str, tuple[str, str]]:
+    """What each root variable is, and who says so where its place does not tell."""
+    before = dict(sorted(relations["was"], reverse=True))
+    told = {}
+    for name, text, origin in facts.relation("root_variable"):
+        value = f"{before[name]} to {text}" if name in before else text
+        told[name] = (value, origin if origin in _NOTED else "")
+    return told
+
+
+@frozen
+class Group:
+    """A root cause with what it sets off: (name, action) of each change, the riskiest first. `is_certain`: no change has
+    it as a mere candidate."""
+
+    root: Step
+    changes: tuple[tuple[str, str], ...]
+    is_certain: bool = True
+
+
+def grouped(chains: Mapping[str, Because], actions: Mapping[str, str], risks: Mapping[str, int]) -> tuple[Group, ...]:
+    """The changes by their root causes; those that have none but themselves by its kind. A change of several causes
+    stands with each. `risks`: how early an action comes."""
+    members: dict[tuple[str, str], list[str]] = {}
+    roots: dict[tuple[str, str], Step] = {}
+    for name, because in sorted(chains.items()):
+        for root in because.roots:
+            whole = evolve(root, what="", source=None) if root.what == name else root
+            key = (_variable(root.what) if root.kind == "variable" else whole.what, root.kind)
+            known = roots.setdefault(key, whole)
+            if known.what != whole.what:  # parts of one variable
+                roots[key] = evolve(whole, what=key[0], value="")
+            listed = members.setdefault(key, [])
+            if name not in listed[-1:]:
+                listed.append(name)
+    groups = []
+    for key, names in members.items():
+        listed = sorted(names, key=lambda name: (risks.get(actions.get(name, ""), len(risks)), name))
+        is_certain = not any(chains[name].is_guess for name in names)
+        groups.append(Group(roots[key], tuple((name, actions.get(name, "")) for name in listed), is_certain))
+    return tuple(sorted(groups, key=lambda group: _rank(group, risks)))
+
+
+def _variable(what: str) -> str:
+    """The variable that a part belongs to."""
+    name = what.removeprefix("var.")
+    ends = [at for at in (name.find("."), name.find("[")) if at >= 0]
+    return f"var.{name[: min(ends)]}" if ends else what
+
+
+def _rank(group: Group, risks: Mapping[str, int]) -> tuple[int, int, str, str]:
+    first = min(risks.get(action, len(risks)) for _, action in group.changes)
+    return first, -len(group.changes), group.root.what, group.root.kind
 
 
 class _Ways:

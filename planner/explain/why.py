@@ -140,7 +140,7 @@ class Explainer:
                 trace.output(output)
                 names.append(f"output.{output.name}")
         facts = trace.build()
-        relations = evaluate(cause_program(), facts, ("because", "leaf", "guess"))
+        relations = evaluate(cause_program(), facts, ("because", "leaf", "guess", "was"))
         return chains_of(relations, facts, names)
 
     def not_action(self, address: str, verb: str) -> dict[str, Any]:

@@ -58,11 +58,11 @@ def because_lines(because: Because, address: str, actions: Mapping[str, str]) ->
     root = because.steps[0]
     if root.what == address:
         return [line for line in [because_line(because, address, actions)] if line]
-    lines = ["because:", *(f"  {_words(step, actions)}" for step in reversed(because.steps))]
+    lines = ["because:", *(f"  {words_of(step, actions)}" for step in reversed(because.steps))]
     others = because.roots[1:]
     if others:
         word = "any of these may be the cause, too" if because.is_guess else "more causes"
-        lines.append(f"  {word}: {', '.join(_words(step, actions) for step in others)}")
+        lines.append(f"  {word}: {', '.join(words_of(step, actions) for step in others)}")
     return lines
 
 
@@ -73,13 +73,13 @@ def because_line(because: Because, address: str, actions: Mapping[str, str]) -> 
         return _NEW.format(place=_place(root.source)) if root.kind == "create" else ""
     shown = [step for step in because.steps if not _is_own(step, address)] or [because.steps[-1]]
     kept = [step for at, step in enumerate(shown) if at + 1 == len(shown) or not _is_part(step, shown[at + 1])]
-    words = [_words(step, actions) for step in kept]
+    words = [words_of(step, actions) for step in kept]
     if len(words) > MOST_STEPS:
         hidden = len(words) - MOST_STEPS + 1
         words = [*words[: MOST_STEPS - 2], f"... {hidden} more ...", words[-1]]
     others = len(because.roots) - 1
     if because.is_guess and others:
-        names = ", ".join(_words(step, actions) for step in because.roots[:3])
+        names = ", ".join(words_of(step, actions) for step in because.roots[:3])
         more = f" and {others - 2} more" if others > 2 else ""
         return f"because one of these may have changed: {names}{more}"
     more = f", and {others} more cause{'s' if others > 1 else ''}" if others else ""
@@ -96,10 +96,11 @@ def _is_part(step: Step, following: Step) -> bool:
     return not step.kind and following.what.startswith((f"{step.what}.", f"{step.what}["))
 
 
-def _words(step: Step, actions: Mapping[str, str]) -> str:
+def words_of(step: Step, actions: Mapping[str, str]) -> str:
+    """A step with its place."""
     what = step.what.removeprefix("the text of ") if step.kind == "text" else step.what
     if step.kind == "variable":
-        return f"{what} ({_origin(step)})"
+        return f"{what} ({origin_of(step)})"
     action = actions.get(what, "")
     said = _KINDS.get(step.kind, _done(action) if action else "")
     place = _place(step.source)
@@ -116,7 +117,8 @@ def _done(action: str) -> str:
     )
 
 
-def _origin(step: Step) -> str:
+def origin_of(step: Step) -> str:
+    """Who gave a variable its value."""
     source = step.source
     if isinstance(source, CommandLine):
         return source.argument.partition("=")[0]

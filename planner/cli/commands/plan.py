@@ -17,7 +17,7 @@ from planner.cli.options import (
     may_ask,
     operation_options,
 )
-from planner.cli.views import judge, open_view, told_causes, usage_error_lines
+from planner.cli.views import judge, open_view, show_summary, told_causes, usage_error_lines
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -41,6 +41,7 @@ FLAGS = (
     INPUT,
     SHOW_SENSITIVE,
     WHY,
+    Flag("summary", "bool", "Show the causes of the changes instead of the changes."),
     *POLICY,
     *OPERATION,
     *STATE,
@@ -62,7 +63,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     planned = plan(settings, view.hooks)
     made, problems = planned.made, list(planned.diagnostics)
     if made is not None:
-        view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told_causes(made, arguments, terminal))
+        if arguments["summary"] and not arguments["json"]:
+            show_summary(made, terminal)
+        else:
+            told = told_causes(made, arguments, terminal)
+            view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told)
     may_save = True
     if settings.judges and planned.complete is not None:
         made, said = judge(planned.complete, view)

@@ -10,8 +10,9 @@ from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, oper
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
-USAGE = "[options] NODE NODE | [WORD] THING | 'FACT'"
-HELP = """Explains, rule by rule, why something holds:
+USAGE = "[options] [NODE NODE | [WORD] THING | 'FACT']"
+HELP = """Without an address: the causes of all changes of a plan, each with what it sets off.
+Else explains, rule by rule, why something holds:
   planner why NODE OTHER        why NODE waits for OTHER in the graph
   planner why ADDRESS           why this action is planned for an instance or
                                 output.NAME, or why a data source is read now
@@ -63,12 +64,30 @@ def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> st
         raise UsageError(f"The proof has no step {expand}", detail) from None
 
 
+def _summary(arguments: Arguments, terminal: Terminal) -> int:
+    """The causes of all changes of a plan."""
+    from planner.cli.views import show_summary, summary_document
+    from planner.operations.plan_files import planned
+
+    answer = planned(operation_options(arguments), arguments["plan"] or None)
+    made = answer.complete
+    if made is None:
+        return finish(list(answer.diagnostics), terminal)
+    if arguments["json"]:
+        terminal.data(json_text(summary_document(made)))
+    else:
+        show_summary(made, terminal, arguments["full"])
+    return finish(list(answer.diagnostics), terminal)
+
+
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is nothing to explain."""
     from planner.operations.why import why
 
-    if not 1 <= len(arguments.words) <= 3:
+    if len(arguments.words) > 3:
         raise UsageError("One to three words are needed", "See planner why -help.")
+    if not arguments.words:
+        return _summary(arguments, terminal)
     proof, diagnostics = why(
         operation_options(arguments),
         tuple(arguments.words),

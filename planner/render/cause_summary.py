@@ -1,0 +1,124 @@
+"""Which causes a plan has, each with what it sets off: the riskiest first, by module and type.
+
+    var.image: "1.2" to "1.3" (prod.tfvars:4) causes 9 of 11 changes: 2 replacements, 7 updates
+      replace  module.web.aws_instance.a
+      update   module.web.aws_instance.b
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from planner.explain.because import Because, Group, grouped
+from planner.programs.actions import actions, does
+from planner.render.because import origin_of, words_of
+from planner.render.terminal import Paint
+
+MOST_LISTED = 20
+"""objects that are listed of one cause, unless all are asked for"""
+_NOUNS = {
+    "replace": ("replacement", "replacements"),
+    "delete": ("destruction", "destructions"),
+    "forget": ("removal from the state", "removals from the state"),
+    "update": ("update", "updates"),
+    "create": ("creation", "creations"),
+    "read": ("read", "reads"),
+}
+_THEMSELVES = {
+    "create": "Declared, and not there yet",
+    "delete_because_no_resource_config": "No longer declared",
+    "delete_because_no_module": "Their module is no longer declared",
+    "delete_because_no_move_target": "Moved to where nothing is declared",
+    "replace_because_tainted": "Tainted",
+    "replace_by_request": "Named by -replace",
+    "delete": "To be destroyed",
+    "forget": "To be forgotten",
+}
+
+
+def word_of(action: str) -> str:
+    """What people call an action."""
+    if does(action, "replaces"):
+        return "replace"
+    return "forget" if action == "forget" else action
+
+
+def risks() -> dict[str, int]:
+    """How early an action comes in a list: what destroys first, then what is forgotten, changed and created."""
+    order = sorted(actions(), key=lambda a: (_risk(a), a))
+    return {action: at for at, action in enumerate(order)}
+
+
+def _risk(action: str) -> int:
+    classes = ("replaces", "destroys", "forgets")
+    for at, name in enumerate(classes):
+        if does(action, name):
+            return at
+    return {"update": 4, "create": 5, "read": 6}.get(action, 7)
+
+
+def groups_of(chains: Mapping[str, Because], planned: Mapping[str, str]) -> tuple[Group, ...]:
+    """The causes, the riskiest first."""
+    return grouped(chains, planned, risks())
+
+
+def summary_text(groups: Sequence[Group], planned: Mapping[str, str], paint: Paint, everything: bool = False) -> str:
+    """All causes. `planned`: the actions of everything that changes, by name."""
+    lines: list[str] = []
+    for group in groups:
+        lines.append(f"{paint(_title(group), 'bold')}{_of(group, len(planned))}")
+        shown = group.changes if everything else group.changes[:MOST_LISTED]
+        width = max(len(word_of(action)) for _, action in shown)
+        lines += [f"  {word_of(action):<{width}}  {name}" for name, action in shown]
+        if len(shown) < len(group.changes):
+            lines.append(f"  ... {len(group.changes) - len(shown)} more (-full lists all)")
+        lines.append("")
+    told = {name for group in groups for name, _ in group.changes}
+    untold = sorted(set(planned) - told)
+    if untold:
+        lines.append(paint("Nothing on record tells the cause", "bold") + f" of {_counted(planned[n] for n in untold)}")
+        lines += [f"  {word_of(planned[name])}  {name}" for name in untold]
+    return "\n".join(lines).rstrip("\n")
+
+
+def _title(group: Group) -> str:
+    root = group.root
+    if not root.what:
+        return _THEMSELVES.get(root.kind, root.kind)
+    if root.kind == "variable":
+        value = f": {root.value}" if root.value else ""
+        return f"{root.what}{value} ({origin_of(root)})"
+    return words_of(root, {})
+
+
+def _of(group: Group, total: int) -> str:
+    counted = _counted(action for _, action in group.changes)
+    if not group.root.what:
+        return f": {counted}"
+    verb = "causes" if group.is_certain else "may be a cause of"
+    number = len(group.changes)
+    return f" {verb} {number} of {total} change{'s' if total != 1 else ''}: {counted}"
+
+
+def _counted(planned: Iterable[str]) -> str:
+    numbers: dict[str, int] = {}
+    for action in sorted(planned, key=_risk):
+        numbers[word_of(action)] = numbers.get(word_of(action), 0) + 1
+    return ", ".join(f"{n} {_NOUNS.get(word, (word, word))[n != 1]}" for word, n in numbers.items())
+
+
+def summary_json(groups: Sequence[Group], planned: Mapping[str, str]) -> dict[str, Any]:
+    """The same for programs: `causes`, each with its `root`, its `changes` and whether it is `certain`."""
+    return {
+        "format_version": "1.0",
+        "changes": len(planned),
+        "causes": [
+            {
+                "root": group.root.json,
+                "certain": group.is_certain,
+                "changes": [{"address": name, "action": word_of(action)} for name, action in group.changes],
+            }
+            for group in groups
+        ],
+    }
