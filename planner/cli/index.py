@@ -64,6 +64,7 @@ COMMANDS = {
     "test": "Run test files (not in this version)",
     "untaint": "Take that mark away",
     "version": "Show the version",
+    "what-if": "Show how a plan would differ if something were asked otherwise",
     "why": "Explain an edge of the graph, an action or an unknown value",
     "workspace": "Manage workspaces",
     "workspace delete": "Delete a workspace",

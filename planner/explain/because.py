@@ -35,7 +35,9 @@ class Step:
     def json(self) -> dict[str, Any]:
         """As documents have it: `what`, `kind`, and the place as in proofs."""
         place = {"source": source_json(self.source)} if self.source is not None else {}
-        extra = {name: text for name, text in (("kind", self.kind), ("value", self.value), ("origin", self.note)) if text}
+        extra = {
+            name: text for name, text in (("kind", self.kind), ("value", self.value), ("origin", self.note)) if text
+        }
         return {"what": self.what, **extra, **place}
 
 
@@ -89,8 +91,8 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
 
 @frozen
 class Group:
-    """A root cause with what it sets off: (name, action) of each change, the riskiest first. `is_certain`: no change has
-    it as a mere candidate."""
+    """A root cause with what it sets off: (name, action) of each change, the riskiest first. `is_certain`: no change
+    has it as a mere candidate."""
 
     root: Step
     changes: tuple[tuple[str, str], ...]

@@ -1,8 +1,8 @@
 """Which causes a plan has, each with what it sets off: the riskiest first, by module and type.
 
-    var.image: "1.2" to "1.3" (prod.tfvars:4) causes 9 of 11 changes: 2 replacements, 7 updates
-      replace  module.web.aws_instance.a
-      update   module.web.aws_instance.b
+var.image: "1.2" to "1.3" (prod.tfvars:4) causes 9 of 11 changes: 2 replacements, 7 updates
+  replace  module.web.aws_instance.a
+  update   module.web.aws_instance.b
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from planner.operations.plan_files import Unstored
     from planner.state.model import State
 
+_ACTIONS = frozenset(("create", "update", "replace", "delete", "forget", "read"))
 USAGE = "[options] [FILE]"
 HELP = """Shows the state of the selected workspace, or a plan file or state file that is named.
 
@@ -25,6 +26,7 @@ FLAGS = (
     Flag("state", "bool", "Show the state of the selected workspace (as without a file)."),
     Flag("config", "bool", "Show the configuration. Needs -json."),
     Flag("module", "string", "Show the module in this directory alone. Needs -json.", value="DIR"),
+    Flag("only", "string", "Of a plan only these actions: create, update, replace, ...", value="A,B"),
     SHOW_SENSITIVE,
     WHY,
     *VARIABLES,
@@ -53,9 +55,14 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
 
     settings = operation_options(arguments)
     stream = open_json_into(arguments, terminal)
+    only = _only(arguments)
     shown, problems = show(settings, path)
     if shown is None:
         return finish(problems, terminal)
+    if only:
+        if isinstance(shown, ShownState):
+            raise UsageError("Option -only is for plans", "Name a plan file.")
+        shown = _part_of(shown, only)
     if arguments["json"] or stream is not None:
         text = dumps(shown_json(shown)).decode("utf-8")
         if stream is None:
@@ -70,6 +77,25 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
     else:
         _show_state(shown.state, shown.schemas, arguments, terminal)
     return finish(problems, terminal)
+
+
+def _only(arguments: Arguments) -> frozenset[str]:
+    """The actions that -only names. Raises UsageError."""
+    wanted = frozenset(word.strip() for word in arguments["only"].replace("|", ",").split(",") if word.strip())
+    if wanted - _ACTIONS:
+        wrong = ", ".join(sorted(wanted - _ACTIONS))
+        raise UsageError(f"Unknown action {wrong}", f"-only takes {', '.join(sorted(_ACTIONS))}, separated by commas.")
+    return wanted
+
+
+def _part_of(shown: Made[Unstored], only: frozenset[str]) -> Made[Unstored]:
+    """The plan with the changes of these actions alone."""
+    from attrs import evolve
+
+    from planner.explain.why import verb_of
+
+    plan = shown.plan
+    return evolve(shown, plan=evolve(plan, changes=tuple(c for c in plan.changes if verb_of(c.action) in only)))
 
 
 def _show_plan(shown: Made[Unstored], arguments: Arguments, terminal: Terminal) -> None:

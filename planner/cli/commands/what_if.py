@@ -1,0 +1,59 @@
+"""`what-if`: how a plan would differ if something were asked otherwise."""
+
+from __future__ import annotations
+
+from planner.cli.finish import finish, json_text
+from planner.cli.flags import Arguments, Flag, UsageError, no_directory
+from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
+from planner.render.terminal import Terminal
+
+USAGE = "[options]"
+HELP = """Makes two plans, one as things are and one with what the options ask, and shows where they differ and why:
+  planner what-if -var=drop=true
+  planner what-if -replace=terraform_data.web
+  planner what-if -target=module.net
+
+-var, -replace, -target, -exclude and -destroy are what is tried. -var-file counts for both plans, and -base-var gives
+both a variable. Nothing is changed."""
+FLAGS = (
+    Flag("base-var", "list", "Set an input variable in both plans. May be repeated.", value="NAME=VALUE"),
+    JSON,
+    DESTROY,
+    *OPERATION,
+    *STATE,
+    *VARIABLES,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when one of the plans cannot be made."""
+    from attrs import evolve
+
+    from planner.operations.causes import changed_actions
+    from planner.operations.what_if import base_of, what_if
+    from planner.render.what_if import what_if_json, what_if_text
+
+    no_directory(arguments, "what-if")
+    options = operation_options(arguments)
+    base = base_of(options, tuple(arguments["base-var"]))
+    tried = evolve(options, var_args=(*(("var", text) for text in arguments["base-var"]), *options.var_args))
+    if options.mode == "destroy":
+        base = evolve(base, mode="normal")
+    if (tried.var_args, tried.replace, tried.targets, tried.excludes, tried.mode) == (
+        base.var_args,
+        base.replace,
+        base.targets,
+        base.excludes,
+        base.mode,
+    ):
+        detail = "Say what is to be different: -var, -replace, -target, -exclude or -destroy."
+        raise UsageError("Nothing is tried", detail)
+    comparison, problems = what_if(tried, base)
+    if comparison is None:
+        return finish(problems, terminal)
+    if arguments["json"]:
+        terminal.data(json_text(what_if_json(comparison)))
+    else:
+        actions = {**changed_actions(comparison.without), **changed_actions(comparison.within)}
+        terminal.out(what_if_text(comparison, actions, terminal.paint))
+    return finish(problems, terminal)

@@ -1,0 +1,89 @@
+"""`what-if`: how a plan would differ if something were asked otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, field, frozen
+
+from planner.model.plan import OutputChange, ResourceChange, change_name
+from planner.operations.causes import causes
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Made
+from planner.operations.plan_files import planned
+from planner.values.identity import identical
+from planner.values.value import Value, unmark_deep
+from planner.vocabulary.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from planner.explain.because import Because
+
+
+@frozen(eq=False)
+class Difference:
+    """One object or output: its action without and with what was asked, "no-op" where nothing is planned. `because`:
+    what sets off the one that is more than nothing, with what was asked if both are."""
+
+    name: str
+    without: str
+    within: str
+    because: Because | None = None
+    """the cause of what is planned with it, else of what is planned without it"""
+
+
+@frozen(eq=False)
+class Comparison:
+    """Two plans, and where they differ."""
+
+    without: Made[Any]
+    within: Made[Any]
+    differences: tuple[Difference, ...] = field(factory=tuple)
+
+
+def what_if(options: OperationOptions, base: OperationOptions) -> tuple[Comparison | None, list[Diagnostic]]:
+    """The plan that `options` ask for beside the one of `base`. None where one of them cannot be made."""
+    without = planned(base)
+    if without.complete is None:
+        return None, list(without.diagnostics)
+    within = planned(options)
+    if within.complete is None:
+        return None, list(within.diagnostics)
+    problems = list(dict.fromkeys([*without.diagnostics, *within.diagnostics]))
+    return Comparison(without.complete, within.complete, _differences(without.complete, within.complete)), problems
+
+
+def base_of(options: OperationOptions, base_variables: tuple[str, ...]) -> OperationOptions:
+    """The same without what is tried: no -var, -replace, -target and -exclude, but the variables of -base-var."""
+    given = tuple((kind, text) for kind, text in options.var_args if kind == "var-file")
+    given += tuple(("var", text) for text in base_variables)
+    return evolve(options, var_args=given, replace=(), targets=(), excludes=())
+
+
+def _differences(without: Made[Any], within: Made[Any]) -> tuple[Difference, ...]:
+    before, after = _by_name(without), _by_name(within)
+    old_causes: Mapping[str, Because] | None = None
+    new_causes: Mapping[str, Because] | None = None
+    differences = []
+    for name in sorted(before.keys() | after.keys()):
+        old, new = before.get(name), after.get(name)
+        old_action, new_action = (c.action if c is not None else "no-op" for c in (old, new))
+        if old_action == new_action and (old is None or new is None or _same(old.after, new.after)):
+            continue
+        if new_action != "no-op":
+            new_causes = causes(within) if new_causes is None else new_causes
+            because = new_causes.get(name)
+        else:
+            old_causes = causes(without) if old_causes is None else old_causes
+            because = old_causes.get(name)
+        differences.append(Difference(name, old_action, new_action, because))
+    return tuple(differences)
+
+
+def _by_name(made: Made[Any]) -> dict[str, ResourceChange | OutputChange]:
+    named: dict[str, ResourceChange | OutputChange] = {change_name(c): c for c in made.plan.changes}
+    return named | {f"output.{o.name}": o for o in made.plan.outputs}
+
+
+def _same(before: Value, after: Value) -> bool:
+    return identical(unmark_deep(before)[0], unmark_deep(after)[0])

@@ -1,0 +1,69 @@
+"""How two plans differ, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.operations.what_if import Comparison, Difference
+from planner.render.because import because_line
+from planner.render.cause_summary import word_of
+from planner.render.summary import Counts
+from planner.render.terminal import Paint
+
+
+def what_if_text(comparison: Comparison, actions: Mapping[str, str], paint: Paint) -> str:
+    """Each difference with its cause, and both counts. `actions`: of both plans, by name."""
+    lines = []
+    for difference in comparison.differences:
+        lines.append(f"{paint(difference.name, 'bold')}: {_change(difference)}")
+        line = because_line(difference.because, difference.name, actions) if difference.because is not None else ""
+        if line:
+            lines.append(f"  {line}")
+    if not lines:
+        lines.append("Nothing would be planned otherwise.")
+    lines += [
+        "",
+        f"Without: {Counts.of_plan(comparison.without.plan).numbers}.",
+        f"With:    {Counts.of_plan(comparison.within.plan).numbers}.",
+    ]
+    return "\n".join(lines)
+
+
+def _change(difference: Difference) -> str:
+    if difference.without == difference.within:
+        return f"{_word(difference.within)} to other values"
+    return f"{_word(difference.within)} instead of {_word(difference.without)}"
+
+
+def _word(action: str) -> str:
+    return "no change" if action == "no-op" else word_of(action)
+
+
+def what_if_json(comparison: Comparison) -> dict[str, Any]:
+    """`differences`: each with its `address`, the action `without` and `with`, and its `because` steps."""
+    return {
+        "format_version": "1.0",
+        "differences": [
+            {
+                "address": d.name,
+                "without": "no-op" if d.without == "no-op" else word_of(d.without),
+                "with": "no-op" if d.within == "no-op" else word_of(d.within),
+                **(d.because.json if d.because is not None else {}),
+            }
+            for d in comparison.differences
+        ],
+        "without": _counts(comparison.without.plan),
+        "with": _counts(comparison.within.plan),
+    }
+
+
+def _counts(plan: Any) -> dict[str, int]:
+    counts = Counts.of_plan(plan)
+    return {
+        "add": counts.add,
+        "change": counts.change,
+        "remove": counts.remove,
+        "import": counts.imports,
+        "forget": counts.forget,
+    }

@@ -1,0 +1,146 @@
+"""`plan -summary`, `why` without an address, `show -only` and `what-if`: causes, and what they set off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+CONFIGURATION = """variable "image" { default = "1.2" }
+variable "more" {
+  type    = map(string)
+  default = { a = "x", b = "y" }
+}
+resource "terraform_data" "web" {
+  count            = 2
+  input            = var.image
+  triggers_replace = count.index == 0 ? [var.image] : []
+}
+resource "terraform_data" "more" {
+  for_each = var.more
+  input    = each.value
+}
+resource "terraform_data" "gone" {}
+"""
+
+
+@pytest.fixture(autouse=True)
+def applied(tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    main = tmp_path / "main.tf"
+    main.write_text(CONFIGURATION)
+    assert planner("apply", "-auto-approve").code == 0
+    main.write_text(
+        CONFIGURATION.replace('resource "terraform_data" "gone" {}\n', 'resource "terraform_data" "new" {}\n')
+    )
+    (tmp_path / "prod.tfvars").write_text('more  = { a = "x", c = "z" }\nimage = "1.3"\n')
+    return tmp_path
+
+
+SUMMARY = """var.image: "1.2" to "1.3" (prod.tfvars:2) causes 2 of 6 changes: 1 replacement, 1 update
+  replace  terraform_data.web[0]
+  update   terraform_data.web[1]
+
+var.more (prod.tfvars:1) causes 2 of 6 changes: 1 destruction, 1 creation
+  delete  terraform_data.more["b"]
+  create  terraform_data.more["c"]
+
+No longer declared: 1 destruction
+  delete  terraform_data.gone
+
+Declared, and not there yet: 1 creation
+  create  terraform_data.new
+
+Plan: 3 to add, 1 to change, 3 to destroy.
+"""
+
+
+def test_the_causes_of_a_plan(planner: Run) -> None:
+    assert planner("why", "-var-file=prod.tfvars").out == SUMMARY
+    assert SUMMARY in planner("plan", "-summary", "-var-file=prod.tfvars", "-no-color").out
+    assert planner("plan", "-out=saved", "-var-file=prod.tfvars").code == 0
+    saved = planner("why", "-plan=saved").out
+    assert saved.startswith('var.image: "1.2" to "1.3" (plan, main.tf:1) causes 2 of 6 changes')
+
+
+def test_as_json(planner: Run) -> None:
+    document = json.loads(planner("why", "-json", "-var-file=prod.tfvars").out)
+    assert document["changes"] == 6
+    first = document["causes"][0]
+    assert first["root"]["what"] == "var.image" and first["root"]["source"]["line"] == 2 and first["certain"]
+    assert first["changes"] == [
+        {"address": "terraform_data.web[0]", "action": "replace"},
+        {"address": "terraform_data.web[1]", "action": "update"},
+    ]
+
+
+def test_nothing_to_explain(planner: Run, applied: Path) -> None:
+    (applied / "main.tf").write_text(CONFIGURATION)
+    assert "No changes" in planner("why").out
+
+
+def test_long_lists_are_cut(planner: Run, applied: Path) -> None:
+    (applied / "main.tf").write_text(CONFIGURATION.replace("count            = 2", "count            = 30"))
+    cut = planner("why")
+    assert "  ... 8 more (-full lists all)" in cut.out
+    assert "more (-full" not in planner("why", "-full").out
+
+
+def test_part_of_a_saved_plan(planner: Run) -> None:
+    assert planner("plan", "-out=saved", "-var-file=prod.tfvars").code == 0
+    shown = planner("show", "-only=delete|replace", "saved").out
+    lines = [line.split(" ")[3] for line in shown.splitlines() if line.startswith("  # terraform_data")]
+    assert lines == ["terraform_data.gone", 'terraform_data.more["b"]', "terraform_data.web[0]"]
+    document = json.loads(planner("show", "-json", "-only=create", "saved").out)
+    assert [c["address"] for c in document["resource_changes"]] == ['terraform_data.more["c"]', "terraform_data.new"]
+    assert planner("show", "-only=nothing", "saved").code == 1
+    assert planner("show", "-only=create").code == 1
+
+
+def test_what_if(planner: Run) -> None:
+    said = planner("what-if", "-var=image=9")
+    assert (said.code, said.err) == (0, "")
+    assert said.out == (
+        "terraform_data.web[0]: replace instead of no change\n"
+        "  because var.image (-var)\n"
+        "terraform_data.web[1]: update instead of no change\n"
+        "  because var.image (-var)\n"
+        "\n"
+        "Without: 1 to add, 0 to change, 1 to destroy.\n"
+        "With:    2 to add, 1 to change, 2 to destroy.\n"
+    )
+
+
+def test_what_if_there_is_a_base(planner: Run) -> None:
+    said = planner("what-if", "-base-var=image=8", "-var=image=9", "-json")
+    document = json.loads(said.out)
+    assert [(d["address"], d["without"], d["with"]) for d in document["differences"]] == [
+        ("terraform_data.web[0]", "replace", "replace"),
+        ("terraform_data.web[1]", "update", "update"),
+    ]
+    assert document["with"] == document["without"] == {"add": 2, "change": 1, "remove": 2, "import": 0, "forget": 0}
+
+
+def test_what_if_limits_and_replacements(planner: Run) -> None:
+    limited = planner("what-if", "-target=terraform_data.web").out
+    assert "terraform_data.new: no change instead of create" in limited
+    replaced = planner("what-if", "-replace=terraform_data.web[1]").out
+    assert "terraform_data.web[1]: replace instead of no change" in replaced
+    destroyed = planner("what-if", "-destroy").out
+    assert "terraform_data.web[1]: delete instead of no change" in destroyed
+
+
+def test_what_if_nothing_is_tried(planner: Run) -> None:
+    said = planner("what-if", "-var-file=prod.tfvars")
+    assert said.code == 1 and "Nothing is tried" in said.err
+    wrong = planner("what-if", "-var=nope=1")
+    assert wrong.code == 1 and "nope" in wrong.err
+
+
+def test_nothing_would_be_otherwise(planner: Run) -> None:
+    assert planner("what-if", "-var=image=1.2").out.startswith("Nothing would be planned otherwise.\n")
