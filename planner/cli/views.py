@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from planner.cli.flags import Arguments, UsageError
 from planner.render.streams import Output
+from planner.render.summary import Counts
 from planner.render.terminal import Terminal, is_terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
 from planner.vocabulary.diagnostic import Diagnostic, error
@@ -71,7 +72,6 @@ def show_summary(made: Made[Any], terminal: Terminal, everything: bool = False) 
     """The causes of a plan, each with what it sets off."""
     from planner.operations.causes import causes, changed_actions
     from planner.render.cause_summary import groups_of, summary_text
-    from planner.render.summary import Counts
 
     planned = changed_actions(made)
     if planned:

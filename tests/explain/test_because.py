@@ -164,7 +164,7 @@ def test_json_lines_have_the_steps(applied: Path, planner: Run) -> None:
     change = by_address["module.m[1].terraform_data.x"]
     assert [step["what"] for step in change["because"]] == ["var.drop", "module.m.count"]
     assert change["because"][0] == {
-        "what": "var.drop", "kind": "variable", "source": {"command_line": "-var=drop"}
+        "what": "var.drop", "kind": "variable", "value": '"true"', "source": {"command_line": "-var=drop"}
     }  # fmt: skip
     assert change["because"][1]["source"]["line"] == 11
     assert change["because_is_certain"] is True

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, WHY, load_options, operation_options
@@ -90,8 +92,6 @@ def _only(arguments: Arguments) -> frozenset[str]:
 
 def _part_of(shown: Made[Unstored], only: frozenset[str]) -> Made[Unstored]:
     """The plan with the changes of these actions alone."""
-    from attrs import evolve
-
     from planner.explain.why import verb_of
 
     plan = shown.plan

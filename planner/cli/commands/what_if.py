@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
@@ -27,8 +29,6 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when one of the plans cannot be made."""
-    from attrs import evolve
-
     from planner.operations.causes import changed_actions
     from planner.operations.what_if import base_of, what_if
     from planner.render.what_if import what_if_json, what_if_text
