@@ -16,10 +16,11 @@ from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Prover
-from planner.datalog.explain.why_not_deep import obstacles, obstacles_text
+from planner.datalog.explain.why_not_deep import obstacles
 from planner.evaluation.context import EvaluationContext
 from planner.explain.because import Because, chains_of
 from planner.explain.known_values import KnownValues
+from planner.explain.near_actions import near_actions
 from planner.explain.places import Place, Places
 from planner.explain.trace import Trace
 from planner.model.plan import OutputChange, Plan, ResourceChange, change_name
@@ -118,9 +119,11 @@ class Explainer:
         prover = Prover(cause_program(), evaluate(cause_program(), base))
         if verb and verb_of(asked.action) != verb:
             word = verb_of(asked.action)
-            detail = f"The plan is to {word} {name}: ask why {word}." if word != "no-op" else f"{name} does not change."
-            text = obstacles_text(self._not_planned(prover, asked, verb), [asked.predicate, name, verb])
-            raise Failure(error("why.other_action", f"No {verb} is planned for {name}", f"{detail}\n{text}"))
+            (near,) = near_actions(name, asked.action, self._not_planned(prover, asked, verb), prover.database)
+            known = f"The plan is to {word} {name}: ask why {word}." if word != "no-op" else near["text"]
+            lines = [known, *(f"  {line}" for line in near["lines"])]
+            lines += [f"why -not -full {verb} {name} tells what each rule would need."]
+            raise Failure(error("why.other_action", f"No {verb} is planned for {name}", "\n".join(lines)))
         proof = prover.why("explained", (name, asked.action))
         if proof is None:
             detail = f"The plan does not say what the action of {name} was decided from."
@@ -152,7 +155,8 @@ class Explainer:
         prover = Prover(cause_program(), evaluate(cause_program(), self.facts(asked)))
         rules = self._not_planned(prover, asked, verb)
         goal = [asked.predicate, asked.name, verbs()[verb][0]]
-        return {"format_version": "1.0", "goal": goal, "holds": False, "rules": rules}
+        near = near_actions(asked.name, asked.action, rules, prover.database)
+        return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, "rules": rules}
 
     def _not_planned(self, prover: Prover, asked: Asked, verb: str) -> list[dict[str, Any]]:
         rules = []

@@ -10,7 +10,7 @@ from attrs import evolve
 from planner.datalog.ask.question import Query
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Predicate
-from planner.graph.names import Names
+from planner.graph.names import Names, told_instead
 from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Constant, Literal, Negation, Term, Variable
 from planner.vocabulary.diagnostic import Diagnostic, warning
 from planner.vocabulary.span import Span
@@ -73,7 +73,12 @@ class _Reader:
         node = self.names.meant.get(term.value)
         if node is not None:
             return Constant(node, term.start, term.end)
-        detail = self.names.unknown(term.value)
         span = Span(self.source, term.start, term.end)
+        node = self.names.stand_in(term.value)
+        if node is not None:
+            detail = told_instead(term.value, node)
+            self.problems.append(warning("query.stands_for", "A vertex stands for more", detail, span))
+            return Constant(node, term.start, term.end)
+        detail = self.names.unknown(term.value)
         self.problems.append(warning("query.unknown_node", "No such vertex", detail, span))
         return term

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from planner.graph.names import Names
+from planner.graph.names import Names, told_instead
 from planner.syntax.node_sets import Call, Combination, Name, NodeSet
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 
@@ -213,6 +213,11 @@ class Sets:
         meant = self.names.meant.get(wanted.text)
         if meant is not None:
             return {meant}
+        whole = self.names.stand_in(wanted.text)
+        if whole is not None:
+            detail = told_instead(wanted.text, whole)
+            self.problems.append(warning("query.stands_for", "A vertex stands for more", detail, wanted.span))
+            return {whole}
         pattern = glob(wanted.text)
         if pattern is None:
             detail = f'{self.names.unknown(wanted.text)} "planner graph -json" lists all of them.'

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Prover
-from planner.graph.names import SPOKEN, SPOKEN_AT_FIRST, Names
+from planner.graph.names import SPOKEN, SPOKEN_AT_FIRST, Names, told_instead
 from planner.model.graph import Graph
 from planner.model.sources import source_json
 from planner.syntax.rule_syntax import quote
@@ -22,16 +23,34 @@ if TYPE_CHECKING:
 def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
     """The vertex that somebody means, with `pruned` also one that is not left in the graph. Raises Failure."""
     names = Names.of(graph.database, SPOKEN_AT_FIRST if pruned else SPOKEN)
-    node = names.meant.get(text)
+    node = names.find(text)
     if node is not None:
         return node
     detail = f'{names.unknown(text)} "planner graph -json" lists all of them.'
     raise Failure(error("graph.unknown_node", "No such vertex", detail))
 
 
-def prove_wait(graph: Graph, dependent: str, dependency: str) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
+def vertices_meant(graph: Graph, texts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The vertices that somebody means, or that stand for what is meant, left out of the graph or not; and a sentence
+    for each that only stands for it. Raises Failure."""
+    within, at_first = Names.of(graph.database), Names.of(graph.database, SPOKEN_AT_FIRST)
+    nodes, notes = [], []
+    for text in texts:
+        node = within.meant.get(text) or at_first.meant.get(text)
+        if node is None:
+            node = within.stand_in(text) or find_node(graph, text, pruned=True)
+            notes.append(told_instead(text, node))
+        nodes.append(node)
+    return nodes, notes
+
+
+def prove_wait(
+    graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()
+) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof that one vertex waits for another: of the edge, or else of the chain of edges between them. The graph
-    must have been built with `dependency` asked about."""
+    must have been built with `dependency` asked about. `notes` go with the answer."""
+    from planner.graph.nearest_miss import near_text, nearest_misses
+
     direct = (dependent, dependency)
     proof = None
     if direct in graph.database["edge"]:
@@ -43,12 +62,29 @@ def prove_wait(graph: Graph, dependent: str, dependency: str) -> tuple[dict[str,
         assert reason is not None
         proof = proof_json(reason, graph.database.facts, source_json)
     if proof is not None:
-        return proof, []
+        return {**proof, **_noted(notes)}, []
     if direct in graph.database["given_up"]:
         return None, [_given_up(graph, dependent, dependency)]
-    _, reasons = why_not(graph, "edge", direct)
-    detail = f"{dependent} can start before {dependency} is done: there is no chain of edges between them.\n{reasons}"
-    return None, [error("graph.no_wait", "Nothing to explain", detail)]
+    lines = [*notes, f"{dependent} can start before {dependency} is done: there is no chain of edges between them."]
+    lines += [
+        near_text(nearest_misses(graph, dependent, dependency)),
+        "why -not -full tells what each rule would need.",
+    ]
+    return None, [error("graph.no_wait", "Nothing to explain", "\n".join(lines))]
+
+
+def not_an_edge(graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()) -> dict[str, Any]:
+    """Why there is no edge: what comes nearest to one, and what keeps each rule from deriving it."""
+    from planner.graph.nearest_miss import nearest_misses
+
+    rules, _ = why_not(graph, "edge", (dependent, dependency))
+    near = [found.json for found in nearest_misses(graph, dependent, dependency)]
+    goal = ["edge", dependent, dependency]
+    return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, **_noted(notes), "rules": rules}
+
+
+def _noted(notes: Sequence[str]) -> dict[str, list[str]]:
+    return {"notes": list(notes)} if notes else {}
 
 
 def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:

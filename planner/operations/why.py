@@ -44,14 +44,12 @@ def why(
         return _why_drift(options, words[1], plan_file, negated)
     if len(words) == 2 and is_word(words[0]):
         return why_planned(options, words[0], words[1], plan_file, negated)
-    if len(words) == 2 and not negated:
-        return _why_wait(options, words, kind, plan_file)
+    if len(words) == 2:
+        return _why_wait(options, words, kind, plan_file, negated)
     if len(words) == 1 and _FACT.match(words[0]):
         return _why_fact(options, words[0], kind, plan_file, negated)
     if len(words) == 1:
         return why_planned(options, "", words[0], plan_file)
-    if len(words) == 2:
-        return _why_fact(options, f"edge({quote(words[0])}, {quote(words[1])})", kind, plan_file, True)
     raise Failure(error("why.words", "Nothing to explain", "Name two vertices, one address, or one fact."))
 
 
@@ -61,16 +59,24 @@ def _checked(found: Graph) -> Graph:
     return found
 
 
-def _why_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_file: str | None) -> Proved:
-    from planner.graph.why import find_node, prove_wait
+def _why_wait(
+    options: OperationOptions, words: tuple[str, ...], kind: str, plan_file: str | None, negated: bool
+) -> Proved:
+    from planner.graph.why import not_an_edge, prove_wait, vertices_meant
     from planner.operations.explanations import is_single_instance
 
     kind = kind or ("apply" if plan_file else "plan")
-    found = _checked(graph(options, kind, plan_file, True, words[1]))
-    if all(is_single_instance(found, word) for word in words):
-        return _why_fact(options, f"instance_waits({quote(words[0])}, {quote(words[1])})", kind, plan_file, False)
-    dependent, dependency = (find_node(found, word) for word in words)
-    return prove_wait(found, dependent, dependency)
+    asked = _checked(graph(options, kind, plan_file, True, words[1]))
+    if all(is_single_instance(asked, word) for word in words):
+        fact = f"instance_waits({quote(words[0])}, {quote(words[1])})"
+        return _why_fact(options, fact, kind, plan_file, negated)
+    (dependent, dependency), notes = vertices_meant(asked, words)
+    if negated and (dependent, dependency) in asked.database["edge"]:
+        detail = f"{dependent} waits for {dependency} directly; ask why without -not."
+        raise Failure(error("why.holds", "It does hold", "\n".join([*notes, detail])))
+    if negated:
+        return not_an_edge(asked, dependent, dependency, notes), []
+    return prove_wait(asked, dependent, dependency, notes)
 
 
 def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None, negated: bool) -> Proved:
@@ -177,6 +183,8 @@ def _proved(found: Graph, text: str, negated: bool) -> Proved:
     proof = prove(found, atom.predicate, row)
     if proof is None:
         problems = [*problems, *unknown]
+    else:
+        problems = [*problems, *(problem for problem in unknown if problem.code == "query.stands_for")]
     if negated:
         if proof is not None:
             return None, [*problems, error("why.holds", "It does hold", f"{atom} holds; ask why without -not.")]

@@ -233,8 +233,15 @@ def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
     from planner.datalog.explain.why_not_deep import obstacles_text
 
     goal = document["goal"]
+    lines = list(document.get("notes", ()))
+    if document.get("nearest") and not full:
+        for number, near in enumerate(document["nearest"]):
+            lines.append(paint(near["text"], "bold") if number == 0 else near["text"])
+            lines += [f"  {line}" for line in near.get("lines", ())]
+        return "\n".join([*lines, paint("-full tells what each rule would need.", "grey")])
     text = obstacles_text(document["rules"], goal, 0 if full else 2)
-    return f"{paint(fact_text(goal), 'bold')} does not hold.\n{text or '  No rule could derive it.'}"
+    lines += [f"{paint(fact_text(goal), 'bold')} does not hold.", text or "  No rule could derive it."]
+    return "\n".join(lines)
 
 
 def fact_text(tuple_: list[Any]) -> str:

@@ -18,7 +18,7 @@ def why_text(proof: dict[str, Any], paint: Paint) -> str:
     """The chain of edges, each with why and where; for other goals the decisive step and its places."""
     steps = list(_chain(proof))
     goal = proof["goal"]
-    lines = []
+    lines = list(proof.get("notes", ()))
     if goal[0] in (CHAIN, EDGE):
         through = f", through {len(steps) - 1} other{'s' if len(steps) > 2 else ''}" if len(steps) > 1 else ""
         lines.append(f"{paint(goal[1], 'bold')} waits for {paint(goal[2], 'bold')}{through}:")

@@ -60,8 +60,14 @@ def test_depth_and_one_step(planner):
 def test_another_action(planner):
     ran = planner("why", "replace", "terraform_data.a")
     assert ran.code == 1 and "No replace is planned for terraform_data.a" in ran.err
-    assert "ask why create" in ran.err and "would need replaced(terraform_data.a)" in ran.err
-    assert planner("why", "-not", "replace", "terraform_data.a").code == 0
+    assert "ask why create" in ran.err and "there is no object of it yet" in ran.err
+    ran = planner("why", "-not", "replace", "terraform_data.a")
+    assert (ran.code, ran.out.split("\n")[:2]) == (
+        0,
+        ["terraform_data.a is created.", "  there is no object of it yet"],
+    )
+    ran = planner("why", "-not", "-full", "replace", "terraform_data.a")
+    assert ran.code == 0 and "would need replaced(terraform_data.a)" in ran.out
     assert planner("why", "-not", "create", "terraform_data.a").code == 1
     assert planner("why", "create", "terraform_data.a").code == 0
 
@@ -253,3 +259,81 @@ def test_an_order_of_a_rule_is_no_reference(planner, work: Path):
     cycle = " ".join(planner("plan").err.split())
     assert "a rule of yours says that terraform_data.b comes before terraform_data.a" in cycle
     assert "remove the rule of yours that orders terraform_data.b before terraform_data.a (order_before)" in cycle
+
+
+def test_no_edge_is_told_by_what_comes_nearest(planner):
+    ran = planner("why", "-not", "terraform_data.a", "terraform_data.c")
+    assert ran.code == 0 and ran.out.split("\n") == [
+        "Nothing in terraform_data.a (expand) refers to terraform_data.c (expand).",
+        "terraform_data.a (expand) refers to:",
+        '  var.x (triggers_replace, main.tf:2: resource "terraform_data" "a" { triggers_replace = var.x })',
+        "The other way round there is a path: terraform_data.c (expand) waits for terraform_data.a (expand):",
+        "  terraform_data.c (expand) -> terraform_data.b (expand)",
+        "  terraform_data.b (expand) -> terraform_data.a (expand)",
+        "-full tells what each rule would need.",
+        "",
+    ]
+    document = json.loads(planner("why", "-not", "-json", "terraform_data.a", "terraform_data.c").out)
+    assert [near["kind"] for near in document["nearest"]] == ["nothing-refers", "mentions", "other-way"]
+    assert document["rules"] and document["nearest"][1]["sources"][0]["line"] == 2
+    full = planner("why", "-not", "-full", "terraform_data.a", "terraform_data.c").out
+    assert "would need" in full and "other way" not in full
+    direct = planner("why", "-not", "terraform_data.b", "terraform_data.c").out
+    assert (
+        "It is the other way round: terraform_data.c (expand) waits for terraform_data.b (expand) (main.tf:5" in direct
+    )
+    through = planner("why", "-not", "terraform_data.c", "terraform_data.a").out
+    assert through.startswith("terraform_data.c (expand) does wait for terraform_data.a (expand), through others:\n")
+    same = planner("why", "-not", "terraform_data.a", "terraform_data.a").out
+    assert "nothing waits for itself" in same
+    assert planner("why", "-not", "terraform_data.b", "terraform_data.a").code == 1  # it does hold
+    error = planner("why", "terraform_data.alone", "terraform_data.a")
+    assert error.code == 1 and "Nothing in terraform_data.alone" in error.err and "] would need" not in error.err
+
+
+def test_no_edge_of_what_is_left_out(planner):
+    ran = planner("why", "-not", "-target=terraform_data.b", "terraform_data.c", "terraform_data.b")
+    assert (
+        ran.out.startswith("terraform_data.c (expand) is left out of this graph: ")
+        and "-target=terraform_data.b" in ran.out
+    )
+    ran = planner("why", "-not", "-exclude=terraform_data.b", "terraform_data.c", "terraform_data.a")
+    assert "is left out of this graph: terraform_data.c (expand) depends on terraform_data.b (expand)" in ran.out
+
+
+def test_module_instances_refer_within_themselves(planner, work: Path):
+    (work / "m").mkdir()
+    (work / "m/main.tf").write_text(
+        'resource "terraform_data" "a" {}\nresource "terraform_data" "b" { input = terraform_data.a.id }\n'
+    )
+    (work / "main.tf").write_text('module "m" {\n  source = "./m"\n  count = 2\n}\n')
+    assert planner("init").code == 0 and planner("plan", "-out=p").code == 0
+    b, a = "module.m[0].terraform_data.b", "module.m[1].terraform_data.a"
+    ran = planner("why", "-not", "-plan=p", b, a)
+    assert ran.out.startswith(
+        f"{b} refers to {a} by name, but in its own module instance: module.m[0], not module.m[1]."
+    )
+
+
+def test_an_instance_falls_back_to_what_stands_for_it(planner, work: Path):
+    (work / "main.tf").write_text(INSTANCES, encoding="utf-8")
+    b = 'terraform_data.web["b"]'
+    note = f"{b} has no vertex of its own in this graph: terraform_data.web (expand) stands for it."
+    ran = planner("why", b, "terraform_data.net")
+    assert ran.code == 0 and ran.out.startswith(f"{note}\nterraform_data.web (expand) waits for terraform_data.net")
+    assert json.loads(planner("why", "-json", b, "terraform_data.net").out)["notes"] == [note]
+    ran = planner("why", "terraform_data.net", b)
+    assert ran.code == 1 and "stands for it" in ran.err and "It is the other way round" in ran.err
+    ran = planner("query", "deps(terraform_data.web[0])")
+    assert ran.code == 0 and "terraform_data.net" in ran.out and "stands for it" in " ".join(ran.err.split())
+    ran = planner("query", 'edge("terraform_data.web[0]", X)')
+    assert ran.code == 0 and "terraform_data.net" in ran.out and "stands for it" in " ".join(ran.err.split())
+
+
+def test_unknown_addresses_get_names_that_there_are(planner):
+    for words in (("why", "terraform_data.zzz", "terraform_data.a"), ("query", "deps(terraform_data.zzz)")):
+        ran = planner(*words)
+        told = " ".join(ran.err.split())
+        assert ran.code == 1 and "Of terraform_data there are terraform_data.a, terraform_data.alone" in told, words
+    ran = planner("why", "module.m.terraform_data.alone", "terraform_data.a")
+    assert 'Did you mean "terraform_data.alone"?' in " ".join(ran.err.split())

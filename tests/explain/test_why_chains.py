@@ -202,6 +202,19 @@ def test_decisions_that_say_it_all(work: Path) -> None:
         assert source in [step.get("source") for step in found["proofs"].values()]
 
 
+LACKING = {
+    "no-op": ["input, output differ"],
+    "create": ["there is an object of it already"],
+    "delete": ["the configuration declares it", "this plan does not destroy everything"],
+    "forget": ["the configuration declares it", "this plan does not destroy everything"],
+    "read": ["it is no data source"],
+    "replace": [
+        "the provider can change input, output in place",
+        "nothing asks for its replacement: no taint, no -replace, no replace_triggered_by",
+    ],
+}
+
+
 @pytest.mark.parametrize("verb", verbs())
 def test_another_action_is_an_error_that_says_which(verb: str, work: Path) -> None:
     write_state(work, recorded("a", input="old"))
@@ -213,7 +226,10 @@ def test_another_action_is_an_error_that_says_which(verb: str, work: Path) -> No
         explained.action("terraform_data.a", verb)
     (problem,) = raised.value.diagnostics
     assert problem.summary == f"No {verb} is planned for terraform_data.a"
-    assert problem.detail.startswith("The plan is to update terraform_data.a: ask why update.\n  [plan/actions.")
+    first, *reasons, last = problem.detail.split("\n")
+    assert first == "The plan is to update terraform_data.a: ask why update."
+    assert last == f"why -not -full {verb} terraform_data.a tells what each rule would need."
+    assert reasons == [f"  {line}" for line in LACKING[verb]]
     assert explained.not_action("terraform_data.a", verb)["rules"]
 
 

@@ -32,9 +32,10 @@ Else explains, rule by rule, why something holds:
                                 (forced_create_before_destroy)
   planner why 'edge("a", "b")'  why a derived fact holds
 
-With -not, each of them explains why it does not hold: for each rule the first condition that
-fails. Every step names its reason, and every leaf the place in a file it comes from; what was
-shown before is only named again (p4, above)."""
+With -not, each of them explains why it does not hold: what comes nearest,
+with -full for each rule the first condition that fails. Every step names its
+reason, and every leaf the place in a file it comes from; what was shown before
+is only named again (p4, above)."""
 FLAGS = (
     Flag("type", "string", "In which graph: plan, plan-refresh-only, plan-destroy or apply.", value="TYPE"),
     Flag("plan", "string", "In the graph of applying this plan file.", value="FILE"),
