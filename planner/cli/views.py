@@ -56,6 +56,12 @@ MOST_EXPLAINED = 200
 """changes that a plan on a terminal may have, to have their causes told without being asked"""
 
 
+def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
+    """Whether somebody may be told the causes of the changes."""
+    how = arguments.get("why")
+    return bool(arguments.get("summary")) or (how or "none") != "none" or (not how and is_terminal(terminal.stdout))
+
+
 def told_causes(made: Made[Any], arguments: Arguments, terminal: Terminal) -> Causes | None:
     """The causes that stand under the changes of a plan."""
     how = arguments.get("why")

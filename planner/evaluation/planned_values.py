@@ -17,7 +17,7 @@ from planner.evaluation.schemas import Schemas
 from planner.model.graph import Graph
 from planner.model.plan import Plan, ResourceChange
 from planner.state.model import InstanceKey
-from planner.values.value import Null, Value
+from planner.values.value import SENSITIVE, Null, Value, mark
 from planner.vocabulary.address import format_resource
 
 
@@ -34,6 +34,14 @@ def planned_values(
     context = EvaluationContext(config, "plan", schemas, objects, workspace, plan.timestamp or None)
     EvalWalk(graph, context, variables).run_all()
     return context
+
+
+def with_outputs(context: EvaluationContext, plan: Plan) -> None:
+    """Put the root outputs among the values that a plan was made with: planning only compares them."""
+    for output in plan.outputs:
+        if output.after.__class__ is not Null or output.name in context.config.root.outputs:
+            value = mark(output.after, frozenset((SENSITIVE,))) if output.sensitive else output.after
+            context.root.outputs.setdefault(output.name, value)
 
 
 class PlannedObjects:

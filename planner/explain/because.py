@@ -154,6 +154,7 @@ class _Ways:
         self._guesses = {*backwards, *self._further} - set(reached)
         self._spread(reached, backwards, set())
         self._roots: dict[str, frozenset[str]] = {}
+        self._same: dict[frozenset[str], frozenset[str]] = {}
 
     def _spread(self, starts: Sequence[str], backwards: Mapping[str, list[str]], closed: Collection[str]) -> None:
         waiting = deque(starts)
@@ -183,17 +184,45 @@ class _Ways:
         nearest = self.chain(name)
         if not nearest:
             return [name] if name in self.leaves else []
-        seen, waiting, leaves = {name}, [name], []
+        first = nearest[-1]
+        return [first, *sorted(self._leaves_behind(name) - {first, name})]
+
+    def _leaves_behind(self, name: str) -> frozenset[str]:
+        """What is behind others is found out once; in a circle, for which there is no such order, each time anew."""
+        stack = [(name, False)]
+        open_ones: set[str] = set()
+        while stack:
+            at, is_done = stack.pop()
+            if at in self._roots:
+                continue
+            further = self._further.get(at, ())
+            if not is_done and at not in open_ones:
+                open_ones.add(at)
+                stack.append((at, True))
+                stack += [(one, False) for one in further if one not in self._roots and one not in open_ones]
+                continue
+            if is_done:
+                if any(one not in self._roots for one in further):
+                    self._roots[at] = self._searched(at)
+                else:
+                    self._roots[at] = self._joined(at, further)
+        return self._roots[name]
+
+    def _joined(self, at: str, further: Sequence[str]) -> frozenset[str]:
+        own = frozenset((at,)) if at in self.leaves else frozenset()
+        sets = {id(found): found for found in (self._roots[one] for one in further)}
+        if not own and len(sets) == 1:
+            return next(iter(sets.values()))
+        return self._same.setdefault(joined := own.union(*sets.values()), joined)
+
+    def _searched(self, name: str) -> frozenset[str]:
+        seen, waiting = {name}, [name]
         while waiting:
-            at = waiting.pop()
-            if at in self.leaves and at != name:
-                leaves.append(at)
-            for further in self._further.get(at, ()):
+            for further in self._further.get(waiting.pop(), ()):
                 if further not in seen:
                     seen.add(further)
                     waiting.append(further)
-        first = nearest[-1]
-        return [first, *sorted(leaf for leaf in leaves if leaf != first)]
+        return frozenset(seen & self.leaves.keys())
 
 
 class _Places:

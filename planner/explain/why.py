@@ -27,6 +27,7 @@ from planner.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.model.sources import source_json
 from planner.programs.actions import NO_OP, actions, does
 from planner.programs.rule_programs import cause_program
+from planner.support.collector import collector_paused
 from planner.values.short_text import short_text
 from planner.values.value import Null, Value, is_wholly_known
 from planner.vocabulary.address import parse_resource_instance
@@ -132,6 +133,10 @@ class Explainer:
 
     def causes(self) -> dict[str, Because]:
         """What set off each change and each output that changes, by name (planner.model.plan.change_name)."""
+        with collector_paused():
+            return self._causes()
+
+    def _causes(self) -> dict[str, Because]:
         trace = self.trace()
         names = []
         for change in self.plan.changes:

@@ -180,12 +180,16 @@ def explainer(options: OperationOptions, plan_file: str | None = None) -> tuple[
 
 def explainer_of(made: Made[Unstored]) -> Explainer:
     """What answers questions about a plan that is there."""
-    from planner.evaluation.planned_values import planned_values
+    from planner.evaluation.planned_values import planned_values, with_outputs
     from planner.explain.why import Explainer
 
     plan, loaded = made.plan, made.loaded
-    graph = graphs.build("eval", loaded, plan.prior_state)
-    context = planned_values(graph, loaded.config, plan, made.variables, loaded.schemas, loaded.workspace)
+    context = made.context
+    if context is None or plan.errored:
+        graph = graphs.build("eval", loaded, plan.prior_state)
+        context = planned_values(graph, loaded.config, plan, made.variables, loaded.schemas, loaded.workspace)
+    else:
+        with_outputs(context, plan)
     return Explainer(plan, loaded.config, context, made.variables, known_values(made))
 
 

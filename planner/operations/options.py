@@ -77,6 +77,8 @@ class OperationOptions(StateOptions):
     """why they may"""
     suppress_forget_errors: bool = False
     """applying may leave forgotten objects behind without an error"""
+    keeps_values: bool = False
+    """somebody is going to ask about the values that a plan was made with"""
     pending_states: Mapping[str, str] = field(factory=dict)
     """states that are about to change (`planner.state.identity`), with what changes them: who reads one has to wait"""
 

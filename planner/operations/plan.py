@@ -24,6 +24,7 @@ from planner.vocabulary.walks import Mode, Walk
 if TYPE_CHECKING:
     from planner.config.model import Config
     from planner.config.variables import RootVariable
+    from planner.evaluation.context import EvaluationContext
     from planner.model.graph import Graph
     from planner.model.plan import Plan
     from planner.plan.options import PlanOptions
@@ -45,6 +46,8 @@ class Made(Generic[L]):
     plan: Plan
     loaded: L
     variables: Variables
+    context: EvaluationContext | None = None
+    """the values that the plan was made with, where they were kept and are those of all that is declared"""
 
 
 @frozen(eq=False)
@@ -153,6 +156,9 @@ def _make_plan(
             return None, problems
         start = evolve(start, config=config, derived=Derived())
         asked = evolve(asked, generated=generated, generate_to=out)
+    kept: list[EvaluationContext] = []
+    if start.options.keeps_values and asked.mode == "normal" and not (asked.targets or asked.excludes):
+        asked = evolve(asked, keep=kept.append)
     plan, problems = make_plan(
         start.config,
         start.state,
@@ -173,7 +179,7 @@ def _make_plan(
             apply_graph(plan, start)
         except Failure as failure:
             problems = problems + failure.diagnostics
-    return Made(plan, start, variables), problems
+    return Made(plan, start, variables, kept[0] if kept else None), problems
 
 
 def _check_output(path: str, mode: Mode) -> list[Diagnostic]:

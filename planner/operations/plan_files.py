@@ -54,7 +54,7 @@ def planned(options: OperationOptions, plan_file: str | None = None, hooks: Hook
     from planner.walk.hooks import Hooks
 
     if plan_file is None:
-        return plan(evolve(options, lock=False), hooks or Hooks())
+        return plan(evolve(options, lock=False, keeps_values=True), hooks or Hooks())
     told = Told()
     made = None
     with told.until_an_error():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from attrs import field, frozen
 
+from planner.evaluation.context import EvaluationContext
 from planner.evaluation.walking import WalkOptions
 from planner.state.value_record import Digester
 from planner.vocabulary.walks import Mode, Walk, walk_of
@@ -33,6 +34,8 @@ class PlanOptions(WalkOptions):
     pending_states: Mapping[str, str] = field(factory=dict)
     """states that something else is about to change (`planner.state.identity`), with what that is"""
 
+    keep: Callable[[EvaluationContext], None] | None = None
+    """takes the values that the plan was made with, when it is finished; else they are let go of"""
     digester: Digester | None = None
     """what makes digests of the values, for the record of what was applied"""
 

@@ -51,7 +51,11 @@ def plan_walk(
     with collector_paused():
         walk = PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks())
         try:
-            return walk.plan()
+            made = walk.plan()
+            if options.keep is not None:
+                options.keep(walk.context)
+                walk.keeps = True
+            return made
         finally:
             walk.take_apart()
 
@@ -67,8 +71,12 @@ class PlanWalk(PlanWork):
 
     resources: ResourceVertices
 
+    keeps = False
+    """whether somebody has the values now"""
+
     def take_apart(self) -> None:
-        super().take_apart()
+        if not self.keeps:
+            super().take_apart()
         del self.resources
 
     # ---------------------------------------------------------------- the whole

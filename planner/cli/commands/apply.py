@@ -21,7 +21,7 @@ from planner.cli.options import (
     may_ask,
     operation_options,
 )
-from planner.cli.views import judge, open_view, told_causes, usage_error_lines
+from planner.cli.views import judge, may_tell_causes, open_view, told_causes, usage_error_lines
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal
 from planner.render.view import View
@@ -64,6 +64,7 @@ def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "At most one plan file can be applied.")
     settings = asking(operation_options(arguments, mode, needs_configuration=True), terminal, may_ask(arguments))
+    settings = evolve(settings, keeps_values=may_tell_causes(arguments, terminal))
     path = arguments.words[0] if arguments.words else None
     if path is None and arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Nobody can be asked", "With -json, apply needs a plan file or -auto-approve.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from planner.cli.approval import asking
 from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import (
@@ -17,7 +19,7 @@ from planner.cli.options import (
     may_ask,
     operation_options,
 )
-from planner.cli.views import judge, open_view, show_summary, told_causes, usage_error_lines
+from planner.cli.views import judge, may_tell_causes, open_view, show_summary, told_causes, usage_error_lines
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -59,6 +61,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     no_directory(arguments, "plan")
     settings = asking(operation_options(arguments, needs_configuration=True), terminal, may_ask(arguments))
+    settings = evolve(settings, keeps_values=may_tell_causes(arguments, terminal))
     view = open_view(arguments, terminal)
     planned = plan(settings, view.hooks)
     made, problems = planned.made, list(planned.diagnostics)
