@@ -11,8 +11,7 @@ mentions may count.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from planner.language.evaluate import try_evaluate
@@ -370,8 +369,24 @@ def shows_text(node: Expression, before: Value) -> bool:
     pieces = [(unmark(p.value)[0] if isinstance(p, Literal) else None, p) for p in node.parts]
     if not all(piece.__class__ is str or _is_mention(p) for piece, p in pieces):
         return False
-    pattern = "".join(".*" if piece is None else re.escape(piece) for piece, _ in pieces)
-    return re.fullmatch(pattern, text, re.DOTALL) is not None
+    return _fits(text, [piece for piece, _ in pieces])
+
+
+def _fits(text: str, pieces: Sequence[str | None]) -> bool:
+    """Whether a text consists of the pieces in their order, where None stands for any text."""
+    between = "".join("\0" if piece is None else piece for piece in pieces).split("\0")
+    if len(between) == 1:
+        return text == between[0]
+    first, *middle, last = between
+    if len(text) < len(first) + len(last) or not text.startswith(first) or not text.endswith(last):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for piece in middle:
+        found = text.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
 
 
 def _is_mention(node: Expression) -> bool:

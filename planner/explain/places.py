@@ -87,6 +87,8 @@ class Places:
     def __init__(self, context: EvaluationContext) -> None:
         self.context = context
         self._each: dict[Place, Value] = {}
+        self._bases: dict[Place, Given | None] = {}
+        self._secrets: dict[Place, bool] = {}
 
     # ---------------------------------------------------------------- values
 
@@ -132,6 +134,11 @@ class Places:
 
     def is_sensitive(self, place: Place) -> bool:
         """Whether anything at the place, or around it, must not be shown."""
+        if place not in self._secrets:
+            self._secrets[place] = self._has_secret(place)
+        return self._secrets[place]
+
+    def _has_secret(self, place: Place) -> bool:
         value = self.value(place)
         for step in (*place.path, None):
             if value.__class__ is Marked:
@@ -163,6 +170,11 @@ class Places:
 
     def _base(self, place: Place) -> Given | None:
         """The argument that gives the value, with the path into it."""
+        if place not in self._bases:
+            self._bases[place] = self._found_base(place)
+        return self._bases[place]
+
+    def _found_base(self, place: Place) -> Given | None:
         module, name = place.module, place.name
         config = module.config
         expr: Expr | None
