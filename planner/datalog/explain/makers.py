@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import Any
 
 from attrs import frozen
@@ -23,7 +24,7 @@ from planner.datalog.front.literals import outer_names
 from planner.datalog.front.model import Rule
 from planner.datalog.front.order import join_order
 from planner.datalog.front.values import Row
-from planner.syntax.rule_syntax import Atom
+from planner.syntax.rule_syntax import Atom, Literal
 
 _NAMED = re.compile(r"\{(\w+)\}")
 DEEPEST = 12
@@ -117,6 +118,7 @@ class _Reasons:
         self.rule, self.relations = rule, relations
         self.named = set(_NAMED.findall(rule.reason))
         self.outer = outer_names(rule.head, rule.body)
+        self.ordered: list[Literal] | None = None
 
     def of(self, row: Row) -> str:
         start = matched_head(self.rule, row) or {}
@@ -125,7 +127,18 @@ class _Reasons:
         return reason_text(self.rule, start)
 
     def _solved(self, start: Assignment) -> Assignment:
-        ordered = join_order(self.rule.body, start, self.outer)
-        found = (assignment for assignment, _ in self.relations.solutions(ordered, start, self.outer))
-        wanted = sorted(self.named)
-        return min(found, key=lambda a: [str(a.get(name, "")) for name in wanted], default=start)
+        """The values that the reason names. As the row holds by this rule, what can be in one way only is so."""
+        if self.ordered is None:
+            self.ordered = join_order(self.rule.body, start, self.outer)
+        assignment = start
+        for at, literal in enumerate(self.ordered):
+            if self.named <= assignment.keys():
+                return assignment
+            ways = list(islice(self.relations.extensions(literal, assignment, self.outer), 2))
+            if len(ways) > 1:
+                found = self.relations.solutions(self.ordered[at:], assignment, self.outer)
+                wanted = sorted(self.named)
+                several = (each for each, _ in found)
+                return min(several, key=lambda a: [str(a.get(name, "")) for name in wanted], default=start)
+            assignment = ways[0][1] if ways else assignment
+        return assignment
