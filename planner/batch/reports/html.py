@@ -24,6 +24,8 @@ COLOURS = {
     "died": "delete",
     "failed": "delete",
 }
+SIGNS = {"applied": "=", "changes": "~", "incomplete": "?", "died": "!", "failed": "!"}
+"""what stands before a name, for those who do not see its colour"""
 LAYERS = (
     ("reference", "a value of the other unit is read"),
     ("order", "somebody asked for it"),
@@ -50,9 +52,14 @@ def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapp
         (counts, f"Run {document['run']}, {document['seconds']} s."),
         (_view(document, texts, grounds, number),),
         LAYERS,
-        tuple((outcome, COLOURS[outcome]) for outcome in document["outcomes"] if outcome in COLOURS),
+        tuple(
+            (outcome, COLOURS[outcome], SIGNS.get(outcome, ""))
+            for outcome in document["outcomes"]
+            if outcome in COLOURS
+        ),
         tuple(_change(unit, texts) for unit in moved),
         noun="unit",
+        asks="planner batch why",
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, STATE, VARIABLES, operation_options
@@ -34,6 +36,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations.explore import explore
     from planner.render.page.of_plan import page_of_plan
     from planner.render.page.page import page_html
+    from planner.vocabulary.shell import word
     from planner.walk.hooks import Hooks
 
     no_directory(arguments, "explore")
@@ -42,11 +45,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["type"] not in KINDS:
         raise UsageError(f"There is no graph of type {arguments['type']}", "The types are: plan, apply.")
     plan_file = arguments["plan"] or None
-    explored, problems = explore(operation_options(arguments), plan_file, KINDS[arguments["type"]], Hooks())
+    settings = operation_options(arguments)
+    explored, problems = explore(settings, plan_file, KINDS[arguments["type"]], Hooks())
     if explored is None:
         return finish(problems, terminal)
-    text = page_html(page_of_plan(explored, "Plan"))
-    problems += write_page(arguments["out"], text)
+    title = f"Plan of {os.path.basename(plan_file or os.path.abspath(settings.directory))}"
+    asks = " ".join(["planner why -full", *([f"-plan={word(plan_file)}"] if plan_file else [])])
+    problems += write_page(arguments["out"], page_html(page_of_plan(explored, title, asks)))
     if not has_errors(problems):
         terminal.out(f"The page is in {arguments['out']}.")
     return finish(problems, terminal)

@@ -1,7 +1,7 @@
 """The data of a page to explore, format 1.0: what the page's script reads, and programs may.
 
-    {"format_version": "1.0", "title", "summary": [text...], "noun": "node" or "unit",
-     "layers": [[name, meaning]...], "actions": [[action, name of its colour]...],
+    {"format_version": "1.0", "title", "summary": [text...], "noun": "node" or "unit", "asks": command,
+     "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign]...],
      "changes": [[address, action, reason, group, [line...]]...],
      "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
@@ -107,17 +107,19 @@ class Change:
 
 @frozen
 class Page:
-    """Everything that a page shows. `actions`: each with the name of its colour, for the legend; `verdicts` as (kind,
+    """Everything that a page shows. `actions`: each with its colour and sign; `verdicts` as (kind,
     code, address, message)."""
 
     title: str
     summary: tuple[str, ...]
     views: tuple[View, ...]
     layers: tuple[tuple[str, str], ...]
-    actions: tuple[tuple[str, str], ...]
+    actions: tuple[tuple[str, str, str], ...]
     changes: tuple[Change, ...] = ()
     verdicts: tuple[tuple[str, str, str, str], ...] = ()
     noun: str = "node"
+    asks: str = ""
+    """the command that proves an edge, up to the names of its ends"""
 
 
 def page_json(page: Page) -> dict[str, Any]:
@@ -129,6 +131,7 @@ def page_json(page: Page) -> dict[str, Any]:
         "title": page.title,
         "summary": list(page.summary),
         "noun": page.noun,
+        "asks": page.asks,
         "layers": [list(layer) for layer in page.layers],
         "actions": [list(action) for action in page.actions],
         "changes": [[c.address, c.action, c.reason, c.group, list(c.lines)] for c in page.changes],

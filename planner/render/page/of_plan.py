@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from planner.operations.explore import Explored
 
 TITLES = {"plan": "What is declared", "apply": "What will be done, in its order"}
+SIGNS = {"create": "+", "update": "~", "delete": "-", "replace": "-/+", "read": "<=", "forget": ".", "none": ""}
+"""what stands before a name, for those who do not see its colour"""
 MEANINGS = {
     "reference": "a value is read",
     "order": "it only has to come first",
@@ -28,8 +30,8 @@ MEANINGS = {
 }
 
 
-def page_of_plan(explored: Explored, title: str) -> Page:
-    """The page about a plan."""
+def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
+    """The page about a plan. `asks`: the command that proves an edge."""
     plan = explored.plan
     told = Causes(explored.causes, explored.actions, "full")
     changes = tuple(
@@ -49,19 +51,21 @@ def page_of_plan(explored: Explored, title: str) -> Page:
         tuple(_summary(plan)),
         tuple(_view(name, graph, plan, changes) for name, graph in explored.graphs),
         tuple((layer, MEANINGS[layer]) for layer in LAYERS),
-        tuple((action, colour(action)) for action in actions() if action in done),
+        tuple((action, colour(action), SIGNS[colour(action)]) for action in actions() if action in done),
         changes,
         tuple(sorted(verdicts)),
+        asks=asks,
     )
 
 
 def _group(explored: Explored, name: str, reason: str) -> str:
     """What the change has in common with others of the same cause: where its chain of causes begins."""
-    action = explored.actions.get(name, "")
     because = explored.causes.get(name)
-    if because is None or because.steps[0].what == name:
-        return f"{action}: {reason.replace('_', ' ')}" if reason else action
-    return because.steps[0].what
+    if because is not None and because.steps[0].what != name:
+        return because.steps[0].what
+    if because is not None and because.steps[0].kind == "create":
+        return "declared and not there yet"
+    return reason.replace("_", " ") or explored.actions.get(name, "")
 
 
 def colour(action: str) -> str:
@@ -96,12 +100,14 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[Change, ...]) -> V
     for node in graph.nodes.values():
         object = instances.get(node.name, about[node.name])
         found = by_object.get(f"{object} (deposed {node.extra})" if node.extra else object, ())
+        if name == "apply" and node.name not in instances:
+            found = ()  # others do what is planned for the resource
         source = declared.get(node.name)
         items.append(
             Item(
                 node.name,
                 node.kind,
-                _short(node.name, node.module),
+                _short(node.name, node.module, name),
                 node.module,
                 about[node.name],
                 place_of(source) if source is not None else None,
@@ -128,9 +134,10 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[Change, ...]) -> V
     return View(name, TITLES[name], tuple(items), arrows, _boxes({item.box for item in items}), is_reduced)
 
 
-def _short(name: str, module: str) -> str:
-    """The name without the module that the node is drawn in, and without what most names end with."""
-    return (name.removeprefix(f"{module}.") if module else name).removesuffix(" (expand)")
+def _short(name: str, module: str, view: str) -> str:
+    """The name without the module that the node is drawn in, and without what most names of a plan graph end with."""
+    inside = name.removeprefix(f"{module}.") if module else name
+    return inside.removesuffix(" (expand)") if view == "plan" else inside
 
 
 def _boxes(modules: set[str]) -> Mapping[str, tuple[str, str]]:

@@ -2,6 +2,7 @@
 // time; moving shows that picture elsewhere, so that it never waits for drawing.
 "use strict";
 const canvas = document.getElementById("graph");
+const DASHES = [[], [7, 4], [2, 3], [11, 3, 2, 3], [4, 2]]; // by layer, as the legend has them
 const SLICE = 7, MARGIN = 0.5, LEAST = 0.02, MOST = 4;
 
 class Drawing {
@@ -32,7 +33,7 @@ class Drawing {
   }
   fit() {
     const { w, h } = this.scene.rect[0];
-    const k = Math.min(1.2, Math.max(LEAST, Math.min(this.width / (w || 1), this.height / (h || 1))));
+    const k = Math.min(1.2, Math.max(LEAST, 0.97 * Math.min(this.width / (w || 1), this.height / (h || 1))));
     this.eye = { k, x: (w - this.width / k) / 2, y: (h - this.height / k) / 2 };
     this.redraw(true);
   }
@@ -128,13 +129,15 @@ class Drawing {
   *edges(context, k, sees) {
     const { scene, colours, marked } = this;
     const runs = data.layers.map(() => []), strong = [];
+    const always = marked && marked.edges.size <= 1000 ? marked.edges : []; // hidden kinds among them, too
+    for (const e of always) if (scene.stands[scene.from[e]] !== scene.stands[scene.to[e]] && !scene.hidden[scene.from[e]] && !scene.hidden[scene.to[e]]) strong.push(this.curve(e));
     let looked = 0;
     for (const e of scene.lines) {
       if (++looked % 5000 === 0) yield;
       const curve = this.curve(e);
       const x = Math.min(curve[0], curve[2]), y = Math.min(curve[1], curve[3]);
       if (!sees(x - 40, y, Math.abs(curve[2] - curve[0]) + 80, Math.abs(curve[3] - curve[1]) + 1)) continue;
-      if (marked && marked.edges.has(e)) strong.push([e, curve]);
+      if (marked && marked.edges.has(e)) { if (always !== marked.edges) strong.push(curve); }
       else runs[31 - Math.clz32(scene.layers[e] & -scene.layers[e])].push(curve);
     }
     const stroke = function* (curves, colour, width, alpha) {
@@ -152,9 +155,12 @@ class Drawing {
       context.globalAlpha = 1;
     };
     const many = scene.lines.length > 1500;
-    for (let n = 0; n < runs.length; n++)
+    for (let n = 0; n < runs.length; n++) {
+      context.setLineDash(many ? [] : DASHES[n] || []);
       yield* stroke(runs[n], colours[data.layers[n][0]], Math.max(1, 0.7 / k), marked ? 0.12 : many ? 0.35 : 0.75);
-    yield* stroke(strong.map(([, curve]) => curve), colours.mark, Math.max(2.2, 1.4 / k), 1);
+    }
+    context.setLineDash([]);
+    yield* stroke(strong, colours.mark, Math.max(2.2, 1.4 / k), 1);
   }
   /** From the left, or the top, of what waits to the right, or the foot, of what it waits for: both ends and the bend. */
   curve(e) {
@@ -167,7 +173,7 @@ class Drawing {
     const { scene, colours, marked } = this;
     const box = thing < 0 ? scene.boxes[-1 - thing] : null;
     const isFaint = marked && !(box ? marked.boxes.has(-1 - thing) : marked.nodes.has(thing));
-    context.globalAlpha = isFaint ? 0.25 : 1;
+    context.globalAlpha = isFaint ? 0.35 : 1;
     context.fillStyle = box ? colours.raised : colours[colourOf.get(scene.action[thing]) || "none"];
     context.strokeStyle = colours.soft;
     context.beginPath();

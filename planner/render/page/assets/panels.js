@@ -30,6 +30,7 @@ function swatch(colour) {
 function stroke(layer) {
   const made = el("span", { class: "stroke", "aria-hidden": "true" });
   made.style.color = `var(--${layer})`;
+  made.style.borderTopStyle = ["solid", "dashed", "dotted", "dashed", "dashed"][data.layers.findIndex(([name]) => name === layer)];
   return made;
 }
 
@@ -91,7 +92,12 @@ function clearMarks() {
 
 // ---------------------------------------------------------------- details
 
-function details(...children) { $("details").replaceChildren(...children.flat().filter(child => child)); $("details").scrollTop = 0; }
+function details(...children) {
+  const panel = $("details"), wasInside = panel.contains(document.activeElement);
+  panel.replaceChildren(...children.flat().filter(child => child));
+  panel.scrollTop = 0;
+  if (wasInside) panel.focus(); // what had the focus is gone
+}
 const nodeButton = node => button(scene.name(node), () => choose(node), { class: "name" });
 
 function placeLines(places) {
@@ -169,15 +175,15 @@ function showEdge(edge) {
 }
 const meaning = name => data.layers.find(([layer]) => layer === name)[1];
 function proofCommand(from, to) {
-  if (noun !== "node") return null;
-  const word = text => `'${text.replaceAll("'", "'\\''")}'`;
-  return el("p", { class: "why" }, "The complete proof: ", el("code", {}, `planner why -full ${scene.view.name === "apply" ? "-type=apply " : ""}${word(scene.name(from))} ${word(scene.name(to))}`));
+  if (!data.asks) return null;
+  const word = text => /^[\w.\/:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  const kind = noun === "node" ? ` -type=${scene.view.name}` : "";
+  return el("p", { class: "why" }, "The complete proof: ", el("code", {}, `${data.asks}${kind} ${word(scene.name(from))} ${word(scene.name(to))}`));
 }
 function showBlast(node) {
   const found = scene.blast(node), byDepth = [];
   for (const [other, depth] of found) (byDepth[depth] ||= []).push(other);
-  const edges = new Set();
-  for (const other of found.keys()) for (const e of scene.in[other]) edges.add(e);
+  const edges = new Set(scene.lines.filter(e => found.has(scene.to[e])));
   drawing.chosen = scene.stands[node]; drawing.marked = marks(found.keys(), edges);
   drawing.redraw();
   say(`A change of ${scene.name(node)} reaches ${several(found.size - 1, noun)}.`);
@@ -247,7 +253,7 @@ function fillSide() {
   $("layers").replaceChildren(
     ...data.layers.map(([name, meant], n) => layerBox(name, meant, n)),
     el("label", { title: "edges that follow from others" }, implied, " implied by others"));
-  $("legend").replaceChildren(...data.actions.map(([action, colour]) => el("li", {}, swatch(colour), action)), el("li", {}, swatch("none"), "no change"));
+  $("legend").replaceChildren(...data.actions.map(([action, colour, sign]) => el("li", {}, swatch(colour), sign ? `${sign} ${action}` : action)), el("li", {}, swatch("none"), "no change"));
   const groups = new Map();
   for (const change of data.changes) if (change[3]) groups.set(change[3], (groups.get(change[3]) || 0) + 1);
   $("groupsection").hidden = !groups.size;

@@ -26,6 +26,7 @@ class Scene {
     this.hidden = new Uint8Array(this.count);
     this.stands = new Int32Array(this.count); // the thing that is drawn for a node
     this.action = Array.from({ length: this.count }, (_, n) => actionOf(this.changes(n)));
+    this.signs = this.action.map(action => action && signOf.get(action) ? `${signOf.get(action)} ` : "");
     for (let n = 0; n < this.count; n++)
       for (let b = nodes.box[n]; b >= 0; b = this.boxes[b].parent) {
         this.boxes[b].size++;
@@ -40,7 +41,7 @@ class Scene {
   }
   text(number) { return data.strings[number]; }
   name(node) { return this.text(this.view.nodes.name[node]); }
-  label(node) { return this.text(this.view.nodes.label[node]); }
+  label(node) { return this.signs[node] + this.text(this.view.nodes.label[node]); }
   kind(node) { return this.text(this.view.nodes.kind[node]); }
   about(node) { return this.text(this.view.nodes.about[node]); }
   changes(node) { return (this.view.nodes.changes[node] || []).map(n => data.changes[n]); }
@@ -211,4 +212,5 @@ function actionOf(changes) {
   const change = changes.find(c => c[1] !== "no-op" && c[1] !== "");
   return change ? change[1] : "";
 }
-const colourOf = new Map(data.actions);
+const colourOf = new Map(data.actions.map(([action, colour]) => [action, colour]));
+const signOf = new Map(data.actions.map(([action, , sign]) => [action, sign]));
