@@ -67,7 +67,7 @@ def summary_text(groups: Sequence[Group], planned: Mapping[str, str], paint: Pai
     """All causes. `planned`: the actions of everything that changes, by name."""
     lines: list[str] = []
     for group in groups:
-        lines.append(f"{paint(_title(group), 'bold')}{_of(group, len(planned))}")
+        lines.append(f"{paint(title_of(group), 'bold')}{_of(group, len(planned))}")
         shown = group.changes if everything else group.changes[:MOST_LISTED]
         width = max(len(word_of(action)) for _, action in shown)
         lines += [f"  {word_of(action):<{width}}  {name}" for name, action in shown]
@@ -82,7 +82,8 @@ def summary_text(groups: Sequence[Group], planned: Mapping[str, str], paint: Pai
     return "\n".join(lines).rstrip("\n")
 
 
-def _title(group: Group) -> str:
+def title_of(group: Group) -> str:
+    """The root cause of a group in words."""
     root = group.root
     if not root.what:
         return _THEMSELVES.get(root.kind, root.kind)

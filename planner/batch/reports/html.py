@@ -66,8 +66,8 @@ def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapp
 def _change(unit: dict[str, Any], texts: dict[str, str]) -> Change:
     because = unit["because"]
     lines = [] if texts.get(unit["unit"]) else [_line(change) for change in unit["changes"]]
-    group = f"because of {because}" if because else ""
-    return Change(unit["unit"], unit["outcome"], because, group, tuple(lines))
+    groups = (f"because of {because}",) if because else ()
+    return Change(unit["unit"], unit["outcome"], because, groups, tuple(lines))
 
 
 def _line(change: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
     {"format_version": "1.0", "title", "summary": [text...], "noun": "node" or "unit", "asks": command,
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign]...],
-     "changes": [[address, action, reason, group, [line...]]...],
+     "changes": [[address, action, reason, [group...], [line...]]...],
      "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
      "views": [{"name", "title", "is_reduced",
@@ -101,7 +101,8 @@ class Change:
     address: str
     action: str
     reason: str
-    group: str
+    groups: tuple[str, ...]
+    """causes, which changes have in common"""
     lines: tuple[str, ...] = ()
 
 
@@ -134,7 +135,7 @@ def page_json(page: Page) -> dict[str, Any]:
         "asks": page.asks,
         "layers": [list(layer) for layer in page.layers],
         "actions": [list(action) for action in page.actions],
-        "changes": [[c.address, c.action, c.reason, c.group, list(c.lines)] for c in page.changes],
+        "changes": [[c.address, c.action, c.reason, list(c.groups), list(c.lines)] for c in page.changes],
         "verdicts": [list(verdict) for verdict in page.verdicts],
         "strings": list(tables.strings.numbers),
         "places": [list(place) for place in tables.places.numbers],

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from planner.graph.grounds import LAYERS, declarations, grounds
 from planner.model.plan import change_name
 from planner.programs.actions import NO_OP, actions, does
 from planner.render.because import Causes
+from planner.render.cause_summary import groups_of, title_of
 from planner.render.page.document import MOST_EDGES, Arrow, Change, Item, Page, Reason, View, place_of, places_of
 from planner.vocabulary.address import AddressError, ModuleAddress, parse_module, parse_resource_instance
 
@@ -34,12 +35,16 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     """The page about a plan. `asks`: the command that proves an edge."""
     plan = explored.plan
     told = Causes(explored.causes, explored.actions, "full")
+    groups: dict[str, list[str]] = defaultdict(list)
+    for group in groups_of(explored.causes, explored.actions):
+        for name, _ in group.changes:
+            groups[name].append(title_of(group))
     changes = tuple(
         Change(
             change_name(change),
             change.action,
             change.reason.replace("_", " "),
-            _group(explored, change_name(change), change.reason),
+            tuple(groups.get(change_name(change), ())),
             tuple(told.lines(change_name(change))),
         )
         for change in sorted(plan.changes, key=change_name)
@@ -56,16 +61,6 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         tuple(sorted(verdicts)),
         asks=asks,
     )
-
-
-def _group(explored: Explored, name: str, reason: str) -> str:
-    """What the change has in common with others of the same cause: where its chain of causes begins."""
-    because = explored.causes.get(name)
-    if because is not None and because.steps[0].what != name:
-        return because.steps[0].what
-    if because is not None and because.steps[0].kind == "create":
-        return "declared and not there yet"
-    return reason.replace("_", " ") or explored.actions.get(name, "")
 
 
 def colour(action: str) -> str:
@@ -86,22 +81,22 @@ def _summary(plan: Plan) -> list[str]:
 
 
 def _view(name: str, graph: Graph, plan: Plan, changes: tuple[Change, ...]) -> View:
-    by_object: dict[str, list[int]] = defaultdict(list)
     number = {change.address: n for n, change in enumerate(changes)}
+    of_resource: dict[str, list[int]] = defaultdict(list)
     for change in plan.changes:
-        here = number[change_name(change)]
-        resource = str(parse_resource_instance(change.address).config)
-        for object in {resource, change_name(change), change.address}:
-            by_object[object].append(here)
+        of_resource[str(parse_resource_instance(change.address).config)].append(number[change_name(change)])
     about = {row[0]: row[3] for row in graph.database["vertex"]}
     instances: dict[str, str] = dict(graph.database["instance_node"])
     declared = declarations(graph)
     items = []
     for node in graph.nodes.values():
-        object = instances.get(node.name, about[node.name])
-        found = by_object.get(f"{object} (deposed {node.extra})" if node.extra else object, ())
-        if name == "apply" and node.name not in instances:
-            found = ()  # others do what is planned for the resource
+        instance = instances.get(node.name)
+        found: Sequence[int] = ()
+        if instance is not None:
+            here = number.get(f"{instance} (deposed {node.extra})" if node.extra else instance)
+            found = (here,) if here is not None else ()
+        elif name == "plan":
+            found = of_resource.get(about[node.name], ())
         source = declared.get(node.name)
         items.append(
             Item(
@@ -111,7 +106,7 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[Change, ...]) -> V
                 node.module,
                 about[node.name],
                 place_of(source) if source is not None else None,
-                tuple(sorted(set(found))),
+                tuple(sorted(found)),
             )
         )
     reduced = {(a, b) for a, bs in graph.reduced.items() for b in bs}

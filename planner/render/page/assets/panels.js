@@ -125,9 +125,9 @@ function edgeList(title, pairs) {
   return [el("h3", {}, `${title} (${pairs.length})`), some(el("ul", { class: "plain" }), pairs, item, 30)];
 }
 function changeParts(node) {
-  return scene.changes(node).slice(0, 50).flatMap(([address, action, , cause, lines]) => [
+  return scene.changes(node).slice(0, 50).flatMap(([address, action, , causes, lines]) => [
     el("h3", {}, swatch(colourOf.get(action) || "none"), `${address}: ${action}`),
-    cause ? el("p", { class: "why" }, "Cause: ", button(cause, () => chooseGroup(cause), { class: "name" })) : null,
+    ...causes.slice(0, 8).map(cause => el("p", { class: "why" }, "Cause: ", button(cause, () => chooseGroup(cause), { class: "name" }))),
     lines.length ? el("pre", {}, lines.join("\n")) : null,
     ...data.verdicts.filter(v => v[2] === address).map(verdictLine),
   ]);
@@ -228,7 +228,7 @@ function matching() {
   const word = $("search").value.trim().toLowerCase(), nodes = [];
   for (let n = 0; n < scene.count; n++) {
     if ($("changed").checked && !scene.action[n]) continue;
-    if (group !== null && !scene.changes(n).some(change => change[3] === group)) continue;
+    if (group !== null && !scene.changes(n).some(change => change[3].includes(group))) continue;
     if (word && !scene.name(n).toLowerCase().includes(word)) continue;
     nodes.push(n);
   }
@@ -255,7 +255,7 @@ function fillSide() {
     el("label", { title: "edges that follow from others" }, implied, " implied by others"));
   $("legend").replaceChildren(...data.actions.map(([action, colour, sign]) => el("li", {}, swatch(colour), sign ? `${sign} ${action}` : action)), el("li", {}, swatch("none"), "no change"));
   const groups = new Map();
-  for (const change of data.changes) if (change[3]) groups.set(change[3], (groups.get(change[3]) || 0) + 1);
+  for (const change of data.changes) for (const cause of change[3]) groups.set(cause, (groups.get(cause) || 0) + 1);
   $("groupsection").hidden = !groups.size;
   const groupItem = ([name, number]) =>
     el("li", {}, button(`${name} (${number})`, () => chooseGroup(name), { "data-group": name, "aria-pressed": String(group === name) }));

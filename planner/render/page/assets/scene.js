@@ -3,7 +3,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const IMPLIED = 1 << data.layers.length;
 const NODE = 24, GAP = 10, BETWEEN = 70, BELOW = 44, PAD = 14, HEAD = 26, LETTER = 6.7, WIDEST = 300;
-const SHAPE = 1.6; // the width of a drawing by its height that is liked best
+const SHAPE = (({ clientWidth: w, clientHeight: h }) => w / h || 1.6)(document.getElementById("graph")); // liked best
 const QUIET_FROM = 60; // nodes from which on edges that all have are hidden at first
 const FOLDS_FROM = 400; // nodes from which on a page begins with its modules folded
 
@@ -108,7 +108,7 @@ class Scene {
     const most = name => box.bands.reduce((all, band) => Math.max(all, band[name]), 0);
     const across = [sum("w", BETWEEN), most("tall")], down = [most("wide"), sum("h", BELOW)];
     const odd = ([w, h]) => Math.abs(Math.log(Math.max(w, 1) / Math.max(h, 1) / SHAPE));
-    box.isDown = odd(down) + 0.5 < odd(across);
+    box.isDown = odd(down) + 0.3 < odd(across);
     const [w, h] = box.isDown ? down : across;
     rect.w = Math.max(w + 2 * PAD, b ? 40 + LETTER * this.boxTitle(b).length : 0);
     rect.h = h + HEAD + PAD;
