@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from planner.policy.guard import PolicyGuard
     from planner.policy.library import Entry
     from planner.policy.model import Verdict
+    from planner.policy.plain import PlainProofs
     from planner.policy.program import Files, Policies
     from planner.walk.hooks import Hooks
 
@@ -34,6 +35,18 @@ def check(options: OperationOptions, plan_file: str | None, hooks: Hooks) -> tup
         return None, list(answer.diagnostics)
     _, verdict, problems = judged(answer.complete)
     return verdict, [*answer.diagnostics, *problems]
+
+
+def judged_plainly(made: Made[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
+    """What policies say about a plan, with proofs by the rules as they are written; no verdict when a policy is wrong,
+    or there is none. Raises Failure."""
+    from planner.policy.plain import PlainProofs
+
+    policies, problems = _policies(made.loaded.options, made.plan.policy)
+    if policies is None:
+        return None, None, problems
+    verdict, facts = _judge(policies, made)
+    return verdict, PlainProofs(policies, facts), problems
 
 
 def judged(made: Made[L]) -> tuple[Made[L], Verdict | None, list[Diagnostic]]:

@@ -319,6 +319,17 @@ deny("list", A, "holds " ++ V) :- planned(A, "input[0]", V), planned(A, "input[1
 """
 
 
+@pytest.mark.parametrize("code", ["direct", "helper", "computed", "address", "aggregate", "key", "path", "absent"])
+def test_reasons_show_no_sensitive_values(folder: Path, planner: Run, code: str) -> None:
+    (folder / "main.tf").write_text(SECRETS)
+    (folder / "nosy.dl").write_text(NOSY)
+    for more in ([], ["-full"], ["-json"]):
+        ran = planner("why", *more, "-policy=nosy.dl", "deny", code)
+        assert ran.code == 0, ran.err
+        text = ran.out + ran.err
+        assert SECRET not in text and SECRET.upper() not in text, more
+
+
 @pytest.mark.parametrize("format", ["table", "json", "sarif", "junit", "why", "plan", "plan -json", "apply"])
 def test_sensitive_values_are_nowhere(folder: Path, planner: Run, format: str) -> None:
     (folder / "main.tf").write_text(SECRETS)

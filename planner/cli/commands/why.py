@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, STATE, VARIABLES, operation_options
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
@@ -30,6 +30,8 @@ Else explains, rule by rule, why something holds:
   planner why forced NODE       why it is created before it is destroyed
                                 though it does not ask for that itself
                                 (forced_create_before_destroy)
+  planner why deny CODE ADDRESS why a policy denies it (-policy=DIR); also warn,
+                                undecided and broken; CODE or ADDRESS alone, too
   planner why 'edge("a", "b")'  why a derived fact holds
 
 With -not, each of them explains why it does not hold: what comes nearest,
@@ -47,6 +49,7 @@ FLAGS = (
     DESTROY,
     *OPERATION,
     *STATE,
+    *POLICY,
     *VARIABLES,
 )
 
@@ -54,8 +57,11 @@ FLAGS = (
 def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> str:
     from planner.render.proof import proof_text
     from planner.render.why import why_text
+    from planner.render.why_verdict import VERDICTS, verdict_text
 
     full, depth, expand = arguments["full"], arguments["depth"], arguments["expand"]
+    if proof["goal"][0] in VERDICTS and "rule" in proof:
+        return verdict_text(proof, terminal.paint, full)
     if not full and not depth and not expand and proof["goal"][0] in ("edge", "waits_for") and "proofs" in proof:
         return why_text(proof, terminal.paint)
     try:

@@ -1,0 +1,63 @@
+"""`why deny`, `why warn`, `why undecided`: the proof of what a policy says about a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from planner.operations.options import OperationOptions
+from planner.operations.plan_files import planned
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from planner.policy.model import Finding, Verdict
+
+WORDS = ("deny", "warn", "undecided", "broken")
+"""the words of `why` that are about policies"""
+
+
+def why_verdict(
+    options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
+) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
+    """Why policies say so: `words` are a code and an address, or one of them. Raises Failure."""
+    from planner.explain.verdicts import explain_finding
+    from planner.operations.explanations import explainer_of
+    from planner.operations.policies import judged_plainly
+
+    answer = planned(options, plan_file)
+    if answer.made is None or has_errors(answer.diagnostics):
+        return None, list(answer.diagnostics)
+    made = answer.made
+    recorded = made.plan.policy is not None and made.plan.policy.files
+    if not options.judges and not recorded:
+        detail = "Name policies with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
+        raise Failure(error("why.no_policies", "No policies", detail))
+    verdict, plain, problems = judged_plainly(made)
+    if verdict is None or plain is None:
+        return None, problems
+    explainer = explainer_of(made)
+    chosen = _chosen(verdict, kind, words)
+    documents = [explain_finding(finding, plain, explainer) for finding in chosen]
+    first, *others = documents
+    return ({**first, "also": others} if others else first), [d for d in problems if not d.is_error]
+
+
+def _chosen(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Finding]:
+    """The findings that somebody asks about. Raises Failure when there is none."""
+    kinds = ("deny", "overridden") if kind == "deny" else (kind,)
+    of_kind = [finding for finding in verdict.findings if finding.kind in kinds]
+    found = [f for f in of_kind if all(word in (f.code, f.address) for word in words)]
+    if len(words) == 2:
+        found = [f for f in found if {f.code, f.address} == set(words) or f.code == f.address]
+    if found:
+        return found
+    others = [f for f in verdict.findings if all(word in (f.code, f.address) for word in words)]
+    asked = " ".join(words)
+    if others:
+        said = "; ".join(f"{f.kind} {f.code} {f.address}".rstrip() for f in others)
+        raise Failure(error("why.other_verdict", f"No {kind} of {asked}", f"The policies say: {said}."))
+    known = sorted({f.code for f in of_kind} | {f.address for f in of_kind if f.address} | set(verdict.codes))
+    hint = next((text for text in (did_you_mean(word, known) for word in words if word not in known) if text), "")
+    listed = "; ".join(f"{f.code} {f.address}".rstrip() for f in of_kind[:5])
+    detail = f"The policies say no {kind} of {asked}.{hint}" + (f" They say {kind} of: {listed}." if listed else "")
+    raise Failure(error("why.no_verdict", "Nothing to explain", detail))

@@ -1,0 +1,117 @@
+"""`why deny|warn|undecided|broken`: the rule of a policy, and the line of the value that is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+CONFIG = """variable "size" { default = 20 }
+resource "terraform_data" "id" {}
+resource "terraform_data" "a" {
+  input = {
+    tags = {
+      Name = "x"
+    }
+    size  = var.size
+    ports = [80, 22]
+  }
+}
+resource "terraform_data" "b" {
+  input = {
+    tags = { Owner = terraform_data.id.id }
+    size = "many"
+  }
+}
+"""
+POLICY = """@reason("every resource needs an owner")
+deny("owner", A, "has no Owner") :- planned(A, "input.size", _), not planned(A, "input.tags.Owner", _).
+@reason("{A} is too large")
+deny("size", A, "is too large: " ++ to_symbol(N)) :- planned(A, "input.size", N), N > 10.
+@reason("{A} opens ssh")
+warn("ssh", A, "opens port 22") :- part(A, "input.ports", _, P), planned(A, P, 22).
+@reason("{A} begins")
+warn("new", A, "begins") :- acts(A, "create"), change(A, _, "id", _, _, _).
+"""
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(CONFIG, encoding="utf-8")
+    (tmp_path / "p.dl").write_text(POLICY, encoding="utf-8")
+    return tmp_path
+
+
+def lines(planner, *words):
+    ran = planner("why", "-policy=p.dl", *words)
+    assert ran.code == 0, ran.err
+    return ran.out.rstrip("\n").split("\n")
+
+
+def test_a_value_and_what_it_copies(planner, work: Path):
+    assert lines(planner, "deny", "size", "terraform_data.a")[:3] == [
+        "Policy size denies terraform_data.a: is too large: 20",
+        "  terraform_data.a.input.size is 20: main.tf:8: size  = var.size",
+        '    which is var.size (default): main.tf:1: variable "size" { default = 20 }',
+    ]
+    work.joinpath("x.tfvars").write_text("size = 30\n", encoding="utf-8")
+    given = lines(planner, "deny", "size", "-var-file=x.tfvars")
+    assert given[1:3] == [
+        "  terraform_data.a.input.size is 30: main.tf:8: size  = var.size",
+        "    which is var.size (x.tfvars): x.tfvars:1: size = 30",
+    ]
+
+
+def test_what_is_missing_and_an_element(planner):
+    first, culprit, because = lines(planner, "deny", "owner", "terraform_data.a")
+    assert first == "Policy owner denies terraform_data.a: has no Owner"
+    assert culprit == "  terraform_data.a.input.tags.Owner is not there: main.tf:5: tags = {"
+    assert because.startswith("  because every resource needs an owner [p.1]: p.dl:2: ")
+    assert "  terraform_data.a.input.ports[1] is 22: main.tf:9: ports = [80, 22]" in lines(planner, "warn", "ssh")
+    assert lines(planner, "warn", "new")[1].startswith(
+        "  the planned action of terraform_data.id is create (planner why "
+    )
+
+
+def test_what_is_undecided_or_broken(planner):
+    told = lines(planner, "undecided", "terraform_data.b")
+    assert told[0] == "Policy owner cannot say yet of terraform_data.b"
+    assert "terraform_data.b.input.tags.Owner is not known yet" in told[1] and "  it may become: deny" in told
+    assert any("the provider decides terraform_data.id.id when terraform_data.id is applied" in line for line in told)
+    told = lines(planner, "broken", "terraform_data.b")
+    assert told[0].startswith("Policy size cannot be decided for terraform_data.b: N > 10 has no value")
+    assert told[1].startswith('  terraform_data.b.input.size is "many": main.tf:15')
+
+
+def test_no_machinery_of_three_values(planner):
+    """Proofs are by the rules as they are written."""
+    for words in (("deny", "owner"), ("deny", "size"), ("warn", "ssh")):
+        document = json.loads("\n".join(lines(planner, *words, "-json")))
+        text = json.dumps(document["proofs"])
+        assert "maybe" not in text and "could" not in text and "(" + "could" not in text
+        assert document["goal"][:2] == list(words) and document["culprits"][0]["source"]["line"] in (5, 8, 9)
+    full = lines(planner, "-full", "deny", "owner", "terraform_data.a")
+    assert '    not planned("terraform_data.a", "input.tags.Owner", _)' in full and "maybe" not in "".join(full)
+
+
+def test_saved_plans_and_what_is_not_said(planner, work: Path):
+    (work / "p.dl").write_text(POLICY.replace("deny(", "warn("), encoding="utf-8")
+    assert planner("plan", "-policy=p.dl", "-out=plan").code == 1  # one is broken
+    (work / "main.tf").write_text(CONFIG.replace('"many"', "3"), encoding="utf-8")
+    assert planner("plan", "-policy=p.dl", "-out=plan").code == 0
+    saved = planner("why", "-plan=plan", "warn", "size", "terraform_data.a")
+    assert saved.code == 0 and "terraform_data.a.input.size is 20" in saved.out
+    (work / "p.dl").write_text(POLICY, encoding="utf-8")
+    ran = planner("why", "-policy=p.dl", "warn", "size", "terraform_data.a")
+    assert ran.code == 1 and "deny size terraform_data.a" in ran.err
+    ran = planner("why", "-policy=p.dl", "deny", "sise")
+    assert ran.code == 1 and 'Did you mean "size"?' in ran.err
+    ran = planner("why", "deny", "size")
+    assert ran.code == 1 and "No policies" in ran.err
+
+
+def test_overridden(planner):
+    told = lines(planner, "deny", "size", "-policy-override=size", "-reason=for a day")
+    assert told[0].startswith("Policy size denies terraform_data.a, which is overridden") and "for a day" in told[1]
