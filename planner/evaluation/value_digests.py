@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from planner.evaluation.context import EvaluationContext, ModuleInstance
+from planner.evaluation.repetition import repetition_argument
 from planner.state.value_record import Digester
 from planner.values.value import Value
-from planner.vocabulary.address import join
+from planner.vocabulary.address import InstanceKey, join
 
 
 def value_digests(context: EvaluationContext, digester: Digester) -> dict[str, str]:
-    """Of variables, locals, outputs and what data sources read, as far as they are known; of ephemeral values none."""
+    """Of variables, locals, outputs, repetitions and what data sources read, as far as they are known; of ephemeral
+    values none."""
     digests: dict[str, str] = {}
     for module in context.all_instances():
         for name, value in _values(module):
@@ -26,11 +28,25 @@ def _values(module: ModuleInstance) -> Iterator[tuple[str, Value]]:
         yield join(module.text, f"local.{name}"), value
     for name, value in module.outputs.items():
         yield f"{module.text}.{name}" if module.text else f"output.{name}", value
+    for call in module.config.calls.values():
+        argument = repetition_argument(call)
+        if argument != "none" and call.name in module.calls:
+            keys = repetition_value(argument, module.calls[call.name])
+            yield f"{join(module.text, f'module.{call.name}')}.{argument}", keys
     for decl in module.config.resources.values():
-        objects = module.resources.get(decl.key) if decl.mode == "data" else None
+        objects = module.resources.get(decl.key)
         if objects is None or objects.expansion is None:
             continue
-        for key in objects.expansion.instances:
+        argument = repetition_argument(decl)
+        if argument != "none":
+            keys = repetition_value(argument, objects.expansion.instances)
+            yield f"{join(module.text, decl.key)}.{argument}", keys
+        for key in objects.expansion.instances if decl.mode == "data" else ():
             value = objects.instance(key)
             if value is not None:
                 yield module.instance_address(decl, key), value
+
+
+def repetition_value(argument: str, keys: Collection[InstanceKey]) -> Value:
+    """What the record has of a repetition: how many instances there are, or their keys by themselves."""
+    return {str(key): str(key) for key in keys} if argument == "for_each" else len(keys)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from planner.evaluation.text_digests import expression_digests
 from planner.state.value_record import Digester, Status, ValueRecord, status
 from planner.support.disk import read_whole
+from planner.syntax.nodes import Expression
 from planner.values.value import Value
 
 
@@ -16,12 +18,17 @@ class KnownValues:
     record: ValueRecord
     digester: Digester
 
-    def status(self, place: str, value: Value) -> Status:
-        """Whether the value at a place is what it was; None stands for nothing there."""
+    def status(self, place: str, value: Value, whole: str = "") -> Status:
+        """Whether the value at a place is what it was; None stands for nothing there. `whole`: see status."""
         digest = self.digester.of(value) if value is not None else None
         if digest is None and value is not None:
             return "unknown"
-        return status(self.record.values, place, digest)
+        return status(self.record.values, place, digest, whole)
+
+    def text_status(self, name: str, node: Expression) -> Status:
+        """Whether an expression stood there."""
+        digests = expression_digests(node, self.digester)
+        return self.record.text_status(name, digests[0]) if digests else "unknown"
 
     def file_status(self, path: str) -> Status:
         """Whether a file is what it was."""

@@ -76,6 +76,19 @@ class Place(NamedTuple):
         return join(module, f"{self.kind}.{name}")
 
     @property
+    def text_name(self) -> str:
+        """What the expression that gives the value is called (planner.evaluation.text_digests)."""
+        module, name = str(self.module.address.config), self.name
+        if self.kind == "resource":
+            return join(module, f"{name}.{self.path[0][1]}" if self.path else name)
+        if self.kind == "output":
+            return f"{module}.{name}" if module else f"output.{name}"
+        if self.kind in ("each", "each_call"):
+            block = name if self.kind == "each" else f"module.{name}"
+            return join(module, f"{block}.{repetition(repeatable(self))[0]}")
+        return join(module, f"{self.kind}.{name}")
+
+    @property
     def repeated(self) -> str:
         """What the repetition at the place is of."""
         return join(self.module.text, f"module.{self.name}" if self.kind == "each_call" else self.name)
@@ -162,6 +175,10 @@ class Places:
         None where there is none."""
         base = self._base(place)
         return origins(base) if base is not None else None
+
+    def whole_text(self, place: Place) -> Given | None:
+        """The expression as a whole that the value at a place is from; None where there is none."""
+        return self._base(place)
 
     def turned(self, place: Place, before: Value) -> Given | None:
         """The condition, where the value before is what the other branch of a conditional gives."""

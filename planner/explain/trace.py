@@ -15,6 +15,7 @@ from planner.config.references import Ref, parse_reference
 from planner.config.variables import RootVariable
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.evaluation.context import ModuleInstance
+from planner.evaluation.value_digests import repetition_value
 from planner.evaluation.watched import watched
 from planner.explain.known_values import KnownValues
 from planner.explain.origins import (
@@ -28,7 +29,7 @@ from planner.explain.origins import (
     shows_text,
     within_json,
 )
-from planner.explain.places import ANY, Place, Places, open_parts, select
+from planner.explain.places import ANY, Place, Places, open_parts, repeatable, repetition, select
 from planner.explain.repetition import KnownInstances, Repeated, repeated
 from planner.facts.from_changes import declaration
 from planner.facts.from_config import configuration_address
@@ -38,8 +39,9 @@ from planner.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.model.sources import CommandLine, StateEntry
 from planner.plan.decision_sources import decision_source, output_source
 from planner.programs.actions import NO_OP, does
+from planner.state.value_record import Status
 from planner.syntax.chains import Chain, chains
-from planner.syntax.nodes import Call, GetAttr, GetIndex, Traversal
+from planner.syntax.nodes import Call, Expression, GetAttr, GetIndex, Traversal
 from planner.syntax.references import variables
 from planner.values.convert import path_text
 from planner.values.operations import same_value
@@ -120,23 +122,22 @@ class Trace:
         if change.deposed or comes == goes or self.plan.mode == "destroy":
             return
         at = repeated(change, self.places.context, self._known)
-        if at is not None:
-            place = self._repeats(at, goes)
+        place = self._repeats(at, goes) if at is not None else None
+        if place is not None:
             self._facts.add("repeats", name, str(place), place.repeated, source=self._source(place))
 
-    def _repeats(self, at: Repeated, goes: bool) -> Place:
-        """The place that says that an instance is there, or no longer, and what it was."""
+    def _repeats(self, at: Repeated, goes: bool) -> Place | None:
+        """The place that says that an instance is there, or no longer, and what it was; None where it says the same as
+        before, or where nothing tells whether there was such a block."""
         place, of = at.place, at.place.repeated
         if at.argument == "for_each":
             place = place.at((("index", at.key),), True)
         if place in self._seen:
             return place
+        if not self._repeats_otherwise(at, place, goes):
+            return None
         self._seen.add(place)
         text, source, value = str(place), self._source(place), self.places.value(place.whole)
-        if not goes and not at.before:
-            self._facts.add("named_value", text, source=source)
-            self._mentions(place, unknown=False, after=value)
-            return place
         before: Value = None
         if at.argument == "count":
             before, (now, had) = len(at.before), at.counted()
@@ -149,6 +150,23 @@ class Trace:
         self._facts.add("altered", text, said, source=source)
         self._mentions(place, unknown=False, before=before, after=value if before is not None else None)
         return place
+
+    def _repeats_otherwise(self, at: Repeated, place: Place, goes: bool) -> bool:
+        """Whether there are other instances than before, because the block says so."""
+        status: Status = "unknown"
+        if self.record is not None:
+            whole = repetition_value(at.argument, at.now)
+            is_key = at.argument == "for_each"
+            value: Value = whole if not is_key else None if goes else str(at.key)
+            status = self.record.status(str(place.at(place.path)), value, str(place.whole))
+        if status != "unknown" or at.before:
+            return status != "same"
+        expr = repetition(repeatable(place))[1]
+        return expr is not None and self._text_status(place, expr.node) == "other" and self._was_declared(place)
+
+    def _was_declared(self, place: Place) -> bool:
+        name = place.text_name.rpartition(".")[0]
+        return self.record is not None and self.record.record.declared(name) is True
 
     def output(self, change: OutputChange) -> None:
         """The facts of the decision about a root output, and what they are about."""
@@ -211,7 +229,7 @@ class Trace:
         """Ask about a place; the places that this means, with their values."""
         found: list[tuple[Place, Value]] = []
         there = self.places.found(place)
-        for at, value in there if there or not place.fresh else [(place, None)]:
+        for at, value in there if there or not (place.fresh or self._goes(place)) else [(place, None)]:
             owner = self.places.owner(at)
             if owner is not None:
                 found += self.value(owner)
@@ -221,6 +239,13 @@ class Trace:
                 self._seen.add(at)
                 self._waiting.append(at)
         return found
+
+    def _goes(self, place: Place) -> bool:
+        """Whether a place is in an instance that there is no more after the plan."""
+        if place.kind == "resources" and place.path and place.path[0] != ANY:
+            place = Place(place.module, "resource", place.name, place.path[0][1])
+        change = self.changes.get(place.root_text) if place.kind == "resource" else None
+        return change is not None and change.after.__class__ is Null
 
     def _source(self, place: Place) -> Any:
         """What a fact about a place points at; for sensitive values only the declaration, which does not show them."""
@@ -232,7 +257,7 @@ class Trace:
 
     def _visit(self, place: Place) -> None:
         there = self.places.found(place)
-        for _, value in there if there or not place.fresh else [(place, None)]:
+        for _, value in there if there or not (place.fresh or self._goes(place)) else [(place, None)]:
             if value is None or is_wholly_known(value):
                 self._changed(place, value)
                 continue
@@ -333,6 +358,8 @@ class Trace:
             return False
         block = Place(place.module, "each_call", place.name)
         at = self._repeats(Repeated(block, key, frozenset(before), frozenset(now)), goes=key not in now)
+        if at is None:
+            return False
         self._facts.add("named_value", str(place), source=self._source(at))
         self._facts.add("refers_value", str(place), str(at), source=self._source(at))
         return True
@@ -432,11 +459,20 @@ class Trace:
         """Whether the value is what it was when it was last applied, where that is known."""
         if self.record is None or place.kind in ("each", "each_call", "resources", "call", "provider"):
             return
-        status = self.record.status(str(place), value)
+        status = self.record.status(str(place), value, place.root_text)
         if status == "same":
             self._facts.add("stayed", str(place), source=source)
         elif status == "other":
             self._facts.add("changed_since", str(place), source=source)
+
+    def _text_status(self, place: Place, node: Expression) -> Status:
+        """Whether an expression stood at a place when that was last applied."""
+        return self.record.text_status(place.text_name, node) if self.record is not None else "unknown"
+
+    def _is_rewritten(self, place: Place) -> bool:
+        """Whether the expression as a whole is on record as another: then its parts now do not tell what it was."""
+        whole = self.places.whole_text(place)
+        return whole is not None and self._text_status(place, whole.node) == "other"
 
     # ---------------------------------------------------------------- mentions
 
@@ -446,21 +482,29 @@ class Trace:
         found = self.places.origins(place)
         if found is None:
             return self._in_blocks(place, unknown)
-        turned = self.places.turned(place, before) if before is not None and not unknown else None
+        turned = None
+        if before is not None and not unknown and not self._is_rewritten(place):
+            turned = self.places.turned(place, before)
         found = [turned] if turned is not None else found
         alone = len(found) == 1
         if alone and before is not None and after is not None and is_json(found[0]):
             found, alone = within_json(found[0], before, after), False
         text, hidden = str(place), self.places.is_sensitive(place)
-        some = False
+        some, rewritten = False, False
         own: list[Given] = []
+        texts = set()
         waiting = [(given, alone) for given in reversed(found)]
         while waiting:
             given, direct = waiting.pop()
             mentioned, calls = chains(given.node)
             if not unknown:
                 some |= self._files(text, given, calls)
-            if not unknown and _has_text(given, mentioned) and not (direct and shows_text(given.node, before)):
+            status = self._text_status(place, given.node) if not unknown else "same"
+            texts.add(status)
+            if status == "other":
+                own.append(given)
+                rewritten = True
+            elif status == "unknown" and _has_text(given, mentioned) and not (direct and shows_text(given.node, before)):
                 own.append(given)
             for chain in mentioned:
                 name = chain.base.root if isinstance(chain.base, Traversal) else chain.base.name
@@ -490,10 +534,16 @@ class Trace:
                     some = True
                     span = self._source(place) if hidden else Span(given.source, call.start, call.end)
                     self._facts.add("impure", text, call.name, source=span)
-        for given in own if some else ():
+        words, elsewhere = f"the text of {text}", False
+        if not unknown and not rewritten and texts <= {"same"} and self._is_rewritten(place):
+            own, elsewhere = found, True
+        for given in own if some or rewritten or elsewhere else ():
             span = self._source(place) if hidden else given.span
-            words = f"the text of {text}"
             self._facts.add("own_text", text, words, source=span)
+            if rewritten:
+                self._facts.add("changed_since", words, source=span)
+        if not unknown and texts <= {"same"} and not elsewhere:
+            self._facts.add("same_text", text, source=self._source(place))
         return some
 
     def _files(self, text: str, given: Given, calls: Sequence[Call]) -> bool:

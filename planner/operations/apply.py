@@ -122,7 +122,7 @@ def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Tol
     state, problems = store.write(outcome.state)
     told += problems
     whole = not (plan.targets or plan.excludes or has_errors(outcome.diagnostics))
-    keep_record(store, plan, stored, state, outcome.values, whole)
+    keep_record(store, plan, start.config, stored, state, outcome.values, whole)
     unsaved = b""
     if has_errors(problems):
         more, unsaved = _rescue(store, state)

@@ -12,7 +12,9 @@ from planner.state.value_record import (
     NAME,
     Digester,
     ValueRecord,
+    Texts,
     merged,
+    merged_texts,
     read_record,
     record_bytes,
 )
@@ -20,6 +22,7 @@ from planner.support.disk import read_whole
 from planner.support.store import seal
 
 if TYPE_CHECKING:
+    from planner.config.model import Config
     from planner.model.plan import Plan
     from planner.state.backend import Store
     from planner.state.model import State
@@ -40,24 +43,33 @@ def recorded(store: Store, state: State) -> ValueRecord | None:
 
 
 def keep_record(
-    store: Store, plan: Plan, before: State | None, after: State, values: Mapping[str, str], whole: bool
+    store: Store,
+    plan: Plan,
+    config: Config,
+    before: State | None,
+    after: State,
+    values: Mapping[str, str],
+    whole: bool,
 ) -> None:
-    """Write down what values an apply was made with. `values`: digests that only the apply could make; `whole`: it did
-    everything that was planned, and the plan left nothing out."""
+    """Write down what values and texts an apply was made with. `values`: digests that only the apply could make;
+    `whole`: it did everything that was planned, and the plan left nothing out."""
+    from planner.evaluation.text_digests import text_digests
+
     makes = digester()
     if makes is None:
         return
     known = recorded(store, before) if before is not None else None
     now = {**plan.values, **values}
     files = _file_digests(plan.files, makes)
+    texts: Texts = text_digests(config, makes)
     if whole:
-        new = ValueRecord(after.lineage, after.serial, makes.key_name, _single(now), _single(files))
+        new = ValueRecord(after.lineage, after.serial, makes.key_name, _single(now), _single(files), texts)
     elif known is None:
         return
     else:
-        new = ValueRecord(
-            after.lineage, after.serial, makes.key_name, merged(known.values, now), merged(known.files, files)
-        )
+        values_then, files_then = merged(known.values, now), merged(known.files, files)
+        texts = merged_texts(known.texts, texts)
+        new = ValueRecord(after.lineage, after.serial, makes.key_name, values_then, files_then, texts)
     _write(store, new)
 
 

@@ -7,7 +7,10 @@ it was written with, or one that only moved entries since.
 
     {"format_version": "1.0", "lineage": "...", "serial": 7, "key": "...",
      "values": {"var.size": ["Qm3..."], "local.tags": [...], "local.tags.owner": [...]},
-     "files": {"user-data.sh": ["x1f..."]}}
+     "files": {"user-data.sh": ["x1f..."]},
+     "texts": {"terraform_data.web": [], "terraform_data.web.input": ["9ab...", ...], "local.tags": null}}
+
+A text has the digest of the whole expression first, then those of all inside; null, where it may have been several.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ VERSION = "1.0"
 NAME = "applied"
 MOST_PARTS = 1000
 """parts of one value that have a digest of their own"""
+MORE = "[...]"
+"""after the name of a value: it has more parts than are on record"""
 MOST_DIGESTS = 8
 """values that something may have had after applies that did not do everything"""
 MOST_BYTES = 64 << 20
@@ -35,6 +40,7 @@ _SIZE = 12
 
 Status = Literal["same", "other", "unknown"]
 Digests = Mapping[str, tuple[str, ...]]
+Texts = Mapping[str, "tuple[str, ...] | None"]
 
 
 @frozen(eq=False)
@@ -46,25 +52,36 @@ class ValueRecord:
     key: str
     values: Digests = field(factory=dict)
     files: Digests = field(factory=dict)
+    texts: Texts = field(factory=dict)
 
     def counts_for(self, state: State, key: str) -> bool:
         """Whether the record is about this state, and made with this key."""
         return (self.lineage, self.serial, self.key) == (state.lineage, state.serial, key)
 
+    def text_status(self, name: str, digest: str) -> Status:
+        """Whether an expression stood in the text of something."""
+        known = self.texts.get(name)
+        if known is None:
+            return "unknown" if name in self.texts or not self.texts else "other"
+        return "same" if digest in known else "other"
 
-def status(known: Digests, name: str, digest: str | None) -> Status:
-    """Whether something is what it was: `digest` of what it is, None for nothing there."""
+    def declared(self, name: str) -> bool | None:
+        """Whether a block was declared; None where that is not known."""
+        if name in self.texts:
+            return True if self.texts[name] is not None else None
+        return False if self.texts else None
+
+
+def status(known: Digests, name: str, digest: str | None, whole: str = "") -> Status:
+    """Whether something is what it was: `digest` of what it is, None for nothing there. `whole`: the name of what it is
+    a part of, which tells of parts that were not there."""
     before = known.get(name)
     if before is None:
-        return "other" if digest is not None and _holds(known, name) else "unknown"
+        is_new = digest is not None and len(known.get(whole, ())) == 1 and whole + MORE not in known
+        return "other" if is_new else "unknown"
     if digest in before:
         return "same" if len(before) == 1 else "unknown"
     return "other"
-
-
-def _holds(known: Digests, name: str) -> bool:
-    """Whether the record would have had something of this name."""
-    return any(name.startswith(f"{kind}.") for kind in ("var", "local")) or name in known
 
 
 class Digester:
@@ -99,6 +116,8 @@ class Digester:
             plain = _plain(here)
             if plain.__class__ is not Set:
                 waiting += [((*path, step), part) for step, part in parts(plain)]
+        if waiting:
+            yield name + MORE, ""
 
     def _digest(self, value: Value) -> bytes:
         value = _plain(value)
@@ -149,6 +168,13 @@ def place_name(name: str, path: tuple[Any, ...]) -> str:
 # ---------------------------------------------------------------- writing and reading
 
 
+def merged_texts(before: Texts, now: Texts) -> dict[str, tuple[str, ...] | None]:
+    """What texts may have been after an apply that did not do everything."""
+    if not before:
+        return {}
+    return {name: now[name] if before.get(name) == now.get(name) else None for name in sorted({*before, *now})}
+
+
 def merged(before: Digests, now: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """What things may have been after an apply that did not do everything."""
     result: dict[str, tuple[str, ...]] = {}
@@ -168,6 +194,7 @@ def record_bytes(record: ValueRecord) -> bytes:
         "key": record.key,
         "values": {name: list(digests) for name, digests in record.values.items()},
         "files": {name: list(digests) for name, digests in record.files.items()},
+        "texts": {name: digests and list(digests) for name, digests in record.texts.items()},
     }
     return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
 
@@ -181,7 +208,11 @@ def read_record(data: bytes) -> ValueRecord | None:
         lineage, serial, key = document["lineage"], document["serial"], document["key"]
         if lineage.__class__ is not str or serial.__class__ is not int or key.__class__ is not str:
             return None
-        return ValueRecord(lineage, serial, key, _digests(document["values"]), _digests(document["files"]))
+        told = document.get("texts", {})
+        open_texts: dict[str, None] = {name: None for name, known in told.items() if known is None}
+        texts = _digests({name: known for name, known in told.items() if known is not None})
+        values, files = _digests(document["values"]), _digests(document["files"])
+        return ValueRecord(lineage, serial, key, values, files, {**texts, **open_texts})
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 

@@ -1,0 +1,116 @@
+"""Digests of the expressions of a configuration, by what they give a value to: whether a text was changed since it was
+applied. Layout and comments do not count.
+
+    terraform_data.web.input    terraform_data.web.count    local.tags    module.net.var.size    output.id
+
+Each has a digest of the whole first, then of every expression inside. What is declared has a name of its own, without
+digests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from planner.config.model import Config, Expr, ModuleConfig
+from planner.state.value_record import Digester
+from planner.syntax.body import Body
+from planner.syntax.nodes import Expression, Literal, Node, Parens
+from planner.vocabulary.address import format_module, join
+from planner.vocabulary.diagnostic import Failure
+
+_POSITIONS = frozenset(("name_end", "root_end", "open", "close", "bracket", "marker_start", "marker_end", "open_end"))
+_FIELDS: dict[type, tuple[str, ...]] = {}
+"""what makes up a node, without its positions"""
+
+
+def text_digests(config: Config, digester: Digester) -> dict[str, tuple[str, ...]]:
+    """Of every argument, local, output and repetition of all modules."""
+    digests: dict[str, tuple[str, ...]] = {}
+    for module in config.root.walk():
+        for name, nodes in _texts(module):
+            told: list[str] = []
+            for node in nodes:
+                told += expression_digests(node, digester)
+            digests[name] = (*digests.get(name, ()), *told)
+    return digests
+
+
+def expression_digests(node: Expression, digester: Digester) -> list[str]:
+    """Of an expression, and of all inside; none where it is nested too deeply."""
+    told: list[str] = []
+    try:
+        whole = _digest(node, digester, told)
+    except (RecursionError, ValueError):
+        return []
+    return [whole, *told[:-1]]
+
+
+def _digest(node: Any, digester: Digester, told: list[str]) -> str:
+    while node.__class__ is Parens:
+        node = node.expr
+    kind = node.__class__
+    if kind is Literal:
+        whole = digester.of(node.value)
+        if whole is None:
+            raise ValueError
+    else:
+        fields = _FIELDS.get(kind)
+        if fields is None:
+            fields = tuple(f for f in kind.__slots__ if f not in _POSITIONS and f != "close_start")
+            _FIELDS[kind] = fields
+        made = [kind.__name__, *(_field(getattr(node, f), digester, told) for f in fields)]
+        whole = digester.of_bytes("\0".join(made).encode("utf-8", "surrogateescape"))
+    told.append(whole)
+    return whole
+
+
+def _field(value: Any, digester: Digester, told: list[str]) -> str:
+    if isinstance(value, Node):
+        return _digest(value, digester, told)
+    if value.__class__ is tuple:
+        return f"({','.join([_field(item, digester, told) for item in value])})"
+    return repr(value)
+
+
+def _texts(module: ModuleConfig) -> Iterator[tuple[str, list[Expression]]]:
+    """What has a text: name, and the expressions there."""
+    path = format_module((name, None) for name in module.path)
+    for local in module.locals.values():
+        yield join(path, f"local.{local.name}"), [local.expr.node]
+    for output in module.outputs.values():
+        yield (f"{path}.{output.name}" if path else f"output.{output.name}"), [output.value.node]
+    for decl in module.resources.values():
+        name = join(path, decl.key)
+        yield name, []
+        yield from _repetition(name, decl.count, decl.for_each, decl.enabled)
+        yield from _body(decl.body, f"{name}.")
+    for call in module.calls.values():
+        name = join(path, f"module.{call.name}")
+        yield name, []
+        yield from _repetition(name, call.count, call.for_each, call.enabled)
+        for argument, attribute in call.inputs.items():
+            try:
+                yield f"{name}.var.{argument}", [attribute.expr]
+            except Failure:
+                continue
+
+
+def _repetition(name: str, *given: Expr | None) -> Iterator[tuple[str, list[Expression]]]:
+    for argument, expr in zip(("count", "for_each", "enabled"), given, strict=True):
+        if expr is not None:
+            yield f"{name}.{argument}", [expr.node]
+
+
+def _body(body: Body, prefix: str) -> Iterator[tuple[str, list[Expression]]]:
+    for name, attribute in body.just_attributes()[0].items():
+        try:
+            yield prefix + name, [attribute.expr]
+        except Failure:
+            continue
+    for block in getattr(body, "blocks", ()):
+        if block.type in getattr(body, "taken_types", ()):
+            continue
+        name = block.labels[0].value if block.type == "dynamic" and block.labels else block.type
+        for _, nodes in _body(block.body, ""):
+            yield prefix + name, nodes

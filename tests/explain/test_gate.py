@@ -1,0 +1,144 @@
+"""A gate of hand-written changes: each says which root causes every change of a plan has, and where they stand.
+
+The files in gate/ have one topic each. Of every configuration one apply is made; each change starts from there:
+
+    [[configuration]]
+    files."main.tf" = '''...'''         before; `apply` has options of the apply
+    [[configuration.change]]
+    edit, files, remove, options, env   what is changed: [file, old, new], files written, files removed, ...
+    state                               [address, attribute, value]: edits of the state; `taint`: addresses
+    record = false                      without the record of what values were
+    because."ADDRESS" = "variable var.n -var"
+
+An expected cause is its kind, its name and its place (`:3` is a line of main.tf); several in one text are joined by ` & `,
+and `?` stands before candidates. All changes of the plan have to be named, no more and no fewer.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from explain.explaining import explain
+
+from planner.explain.because import Because, Step
+from planner.model.plan import change_name
+from planner.model.sources import CommandLine, StateEntry
+from planner.vocabulary.span import Span
+
+Run = Callable[..., Any]
+GATE = Path(__file__).with_name("gate")
+RECORD = ".terraform.tfstate.applied.json"
+
+
+def configurations() -> list[Any]:
+    found = []
+    for path in sorted(GATE.glob("*.toml")):
+        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["configuration"]:
+            found.append(pytest.param(entry, id=f"{path.stem}: {entry['about']}"))
+    return found
+
+
+@pytest.mark.parametrize("entry", configurations())
+def test_every_change_has_the_causes_that_it_should(
+    entry: dict[str, Any], tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied, work = tmp_path / "applied", tmp_path / "work"
+    write(applied, entry["files"])
+    monkeypatch.chdir(applied)
+    explain([])  # installs modules
+    ran = planner("apply", "-auto-approve", *entry.get("apply", []))
+    assert ran.code == 0, ran.out + ran.err
+    wrong = []
+    for change in entry["change"]:
+        monkeypatch.chdir(tmp_path)
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(applied, work)
+        monkeypatch.chdir(work)
+        with monkeypatch.context() as patch:
+            for name, value in change.get("env", {}).items():
+                patch.setenv(name, value)
+            told = causes(change)
+        if told != {name: in_order(text) for name, text in change.get("because", {}).items()}:
+            wrong.append(difference(change, told))
+    assert not wrong, "\n".join(wrong)
+
+
+def causes(change: dict[str, Any]) -> dict[str, str]:
+    """The causes of all changes of the plan after a change of what it is made from."""
+    for name in change.get("remove", []):
+        Path(name).unlink()
+    write(Path(), change.get("files", {}))
+    for name, old, new in change.get("edit", []):
+        text = Path(name).read_text(encoding="utf-8")
+        assert text.count(old) == 1, (change, old)
+        Path(name).write_text(text.replace(old, new), encoding="utf-8")
+    edit_state(change)
+    if not change.get("record", True):
+        Path(RECORD).unlink()
+    explained, problems = explain(change.get("options", []))
+    assert explained is not None and not any(p.is_error for p in problems), problems
+    chains = explained.causes()
+    names = [change_name(c) for c in explained.plan.changes if c.action != "no-op"]
+    names += [f"output.{o.name}" for o in explained.plan.outputs if o.action != "no-op"]
+    return {name: words(chains[name]) if name in chains else "" for name in names}
+
+
+def edit_state(change: dict[str, Any]) -> None:
+    """Change objects behind the back of everybody, or call them tainted."""
+    state = json.loads(Path("terraform.tfstate").read_text(encoding="utf-8"))
+    edits = {(address, attribute): value for address, attribute, value in change.get("state", [])}
+    edits |= {(address, "status"): "tainted" for address in change.get("taint", [])}
+    for resource in state["resources"]:
+        for instance in resource["instances"]:
+            key = f"[{json.dumps(instance['index_key'])}]" if "index_key" in instance else ""
+            module = f"{resource['module']}." if "module" in resource else ""
+            mode = "data." if resource["mode"] == "data" else ""
+            for (address, attribute), value in edits.items():
+                if address == f"{module}{mode}{resource['type']}.{resource['name']}{key}":
+                    (instance if attribute == "status" else instance["attributes"])[attribute] = value
+    if edits:
+        Path("terraform.tfstate").write_text(json.dumps(state), encoding="utf-8")
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def words(because: Because) -> str:
+    roots = " & ".join(root_words(root) for root in because.roots)
+    return in_order(f"? {roots}" if because.is_guess else roots)
+
+
+def in_order(text: str) -> str:
+    roots = " & ".join(sorted(text.removeprefix("? ").split(" & ")))
+    return f"? {roots}" if text.startswith("? ") else roots
+
+
+def root_words(root: Step) -> str:
+    name = root.what.removeprefix("the text of ") if root.kind == "text" else root.what.removeprefix("file ")
+    source, place = root.source, ""
+    if isinstance(source, Span):
+        place = f"{source.filename}:{source.start_position.line}".removeprefix("main.tf")
+    elif isinstance(source, CommandLine):
+        place = source.argument.partition("=")[0]
+    elif isinstance(source, StateEntry):
+        place = "state"
+    return f"{root.kind} {name} {root.note}{place}"
+
+
+def difference(change: dict[str, Any], told: dict[str, str]) -> str:
+    expected = change.get("because", {})
+    lines = [f"{change.get('about', change.get('options', change.get('edit')))}"]
+    for name in sorted({*expected, *told}):
+        if name not in expected or in_order(expected[name]) != told.get(name):
+            lines.append(f"  {name}\n    should be {expected.get(name)}\n    is        {told.get(name)}")
+    return "\n".join(lines)
