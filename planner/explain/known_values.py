@@ -25,10 +25,10 @@ class KnownValues:
             return "unknown"
         return status(self.record.values, place, digest, whole)
 
-    def text_status(self, name: str, node: Expression) -> Status:
-        """Whether an expression stood there."""
+    def text_status(self, name: str, node: Expression, block: str) -> Status:
+        """Whether an expression stood there; `block`: see ValueRecord."""
         digests = expression_digests(node, self.digester)
-        return self.record.text_status(name, digests[0]) if digests else "unknown"
+        return self.record.text_status(name, digests[0], block) if digests else "unknown"
 
     def file_status(self, path: str) -> Status:
         """Whether a file is what it was."""

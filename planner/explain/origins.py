@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from planner.language.evaluate import try_evaluate
 from planner.language.scope import Scope
+from planner.syntax.chains import chains
 from planner.syntax.nodes import (
     Call,
     Conditional,
@@ -65,7 +66,7 @@ _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 class Given(NamedTuple):
     """The expression that gives the value at a place: `rest` is the path into its value, `scope` what names mean and
     `bound` what the names of the `for` expressions around it do. `fresh`: before
-    or after the plan there is nothing at `rest`."""
+    or after the plan there is nothing at `rest`. `before`: what the value at `rest` was, where the text was the same."""
 
     node: Expression
     source: Source
@@ -73,6 +74,7 @@ class Given(NamedTuple):
     rest: Path
     fresh: bool = False
     bound: Mapping[str, Bound] = {}
+    before: Value = None
 
     @property
     def span(self) -> Span:
@@ -80,7 +82,11 @@ class Given(NamedTuple):
 
     def to(self, node: Expression, rest: Path = (), fresh: bool = False) -> Given:
         """Another expression in the same surroundings."""
-        return self._replace(node=node, rest=rest, fresh=fresh and bool(rest))
+        return self._replace(node=node, rest=rest, fresh=fresh and bool(rest), before=None)
+
+    def into(self, node: Expression, rest: Path, fresh: bool = False) -> Given:
+        """The expression inside that gives the same part."""
+        return self.to(node, rest, fresh)._replace(before=self.before)
 
     def evaluate(self, node: Expression) -> Value:
         """The value of an expression in these surroundings, without marks at the top."""
@@ -136,17 +142,19 @@ def _steps(given: Given) -> list[Given] | None:
         return [given._replace(node=node.expr)]
     if isinstance(node, Conditional):
         taken = _truth(given.evaluate(node.condition))
+        if taken is not None and given.before is not None and _is_turned(given, node, taken):
+            return [given.to(node.condition)]
         branches = [node.then, node.otherwise] if taken is None else [node.then if taken else node.otherwise]
         return [*(given._replace(node=branch) for branch in branches), given.to(node.condition)]
     if isinstance(node, (Traversal, Variable)):
         return _bound(given, node)
     if isinstance(node, Relative) and not _is_reference(node.source):
-        return [given.to(node.source, (*map(path_step, node.steps), *rest), given.fresh)]
+        return [given.into(node.source, (*map(path_step, node.steps), *rest), given.fresh)]
     if isinstance(node, Index) and not _is_reference(node.collection):
         key = given.evaluate(node.key)
         if key.__class__ not in (str, int):
             return None
-        return [given.to(node.collection, (("index", key), *rest), given.fresh), given.to(node.key)]
+        return [given.into(node.collection, (("index", key), *rest), given.fresh), given.to(node.key)]
     if isinstance(node, Call) and node.name.removeprefix("core::") in TRANSPARENT and len(node.arguments) == 1:
         return [given._replace(node=node.arguments[0])]
     if not rest:
@@ -161,7 +169,7 @@ def _steps(given: Given) -> list[Given] | None:
             return None
         if (given.fresh and len(rest) == 1) or not 0 <= key < len(node.items):
             return []
-        return [given.to(node.items[key], rest[1:], given.fresh)]
+        return [given.into(node.items[key], rest[1:], given.fresh)]
     if isinstance(node, For):
         return _of_loop(given, node)
     if isinstance(node, Call) and node.name.removeprefix("core::") == "merge" and not node.expand:
@@ -194,11 +202,12 @@ def _of_object(given: Given, node: Object) -> list[Given] | None:
         if not is_wholly_known(key):
             return None
         if _text(key) == _text(given.rest[0][1]):
-            chosen = item.value
+            chosen = item
     if chosen is None or (given.fresh and len(given.rest) == 1):
-        keys = [given.to(item.key) for item in node.items if not item.bare]
-        return keys if chosen is None else [k for k in keys if _text(given.evaluate(k.node)) == _text(given.rest[0][1])]
-    return [given.to(chosen, given.rest[1:], given.fresh)]
+        if chosen is not None:
+            return [given.to(chosen.key)]
+        return [given.to(item.key) for item in node.items if not item.bare]
+    return [given.into(chosen.value, given.rest[1:], given.fresh)]
 
 
 def _of_loop(given: Given, node: For) -> list[Given] | None:
@@ -227,7 +236,7 @@ def _of_loop(given: Given, node: For) -> list[Given] | None:
             key = inside.evaluate(node.key_expr)
         if _text(key) == _text(wanted):
             keys = [inside.to(node.key_expr)] if node.key_expr is not None else []
-            return [inside.to(node.value_expr, given.rest[1:], given.fresh), *keys]
+            return [inside.into(node.value_expr, given.rest[1:], given.fresh), *keys]
     return None
 
 
@@ -319,22 +328,25 @@ def same_parts(before: Value, after: Value) -> bool:
     return all(same_parts(part, new[1][key][1]) for key, (_, part) in old[1].items())
 
 
-def other_branch(given: Given, before: Value) -> Given | None:
-    """The condition of a conditional expression, if the branch that it does not take gives the value from before, and
-    the one that it takes another: then it was the condition that changed."""
-    node = given.node
-    while isinstance(node, (Parens, Wrap)):
-        node = node.expr
-    if not isinstance(node, Conditional):
-        return None
-    taken = _truth(given.evaluate(node.condition))
-    if taken is None:
-        return None
+def _is_turned(given: Given, node: Conditional, taken: bool) -> bool:
+    """Whether the branch that is not taken gives the value from before, and the one that is taken always another: then
+    it was the condition that changed."""
     here, other = (node.then, node.otherwise) if taken else (node.otherwise, node.then)
-    was, now = given.evaluate(other), given.evaluate(here)
-    if not is_wholly_known(was) or not same_parts(was, before) or same_parts(now, before):
-        return None
-    return given.to(node.condition)
+    if any(chains(here)):
+        return False
+    was, now = (_part(given.evaluate(branch), given.rest) for branch in (other, here))
+    if was is None or not is_wholly_known(was) or not same_parts(was, given.before):
+        return False
+    return now is None or not same_parts(now, given.before)
+
+
+def _part(value: Value, path: Path) -> Value:
+    """What stands at a path in a value; None where there is nothing."""
+    for _, key in path:
+        value = next((part for step, part in parts(unmark(value)[0]) if step[1] == key), None)
+        if value is None:
+            return None
+    return value
 
 
 def _truth(condition: Value) -> bool | None:

@@ -15,7 +15,7 @@ from planner.config.references import Ref, parse_reference
 from planner.evaluation.context import EvaluationContext, ModuleInstance
 from planner.evaluation.repetition import NO_REPETITION, Repeatable, expand, repetition_argument
 from planner.evaluation.scope import ModuleScope
-from planner.explain.origins import Given, Path, origins, other_branch, path_step
+from planner.explain.origins import Given, Path, origins, path_step
 from planner.facts.mentions import in_body
 from planner.language.evaluate import try_evaluate
 from planner.syntax.body import BlockSchema as BlockHeader
@@ -87,6 +87,16 @@ class Place(NamedTuple):
             block = name if self.kind == "each" else f"module.{name}"
             return join(module, f"{block}.{repetition(repeatable(self))[0]}")
         return join(module, f"{self.kind}.{name}")
+
+    @property
+    def block_name(self) -> str:
+        """The resource or call that the expression stands in; empty for what has no block of its own."""
+        module, name = str(self.module.address.config), self.name
+        if self.kind in ("resource", "each"):
+            return join(module, name)
+        if self.kind == "each_call":
+            return join(module, f"module.{name}")
+        return module if self.kind == "var" else ""
 
     @property
     def repeated(self) -> str:
@@ -170,20 +180,15 @@ class Places:
         base = self._base(place)
         return next(iter(origins(base)), base) if base is not None else None
 
-    def origins(self, place: Place) -> list[Given] | None:
+    def origins(self, place: Place, before: Value = None) -> list[Given] | None:
         """The expressions that give the value at a place: the part taken, and what decides that it is (see origins).
-        None where there is none."""
+        None where there is none. `before`: what the value was, if the expressions stood there then."""
         base = self._base(place)
-        return origins(base) if base is not None else None
+        return origins(base._replace(before=before)) if base is not None else None
 
     def whole_text(self, place: Place) -> Given | None:
         """The expression as a whole that the value at a place is from; None where there is none."""
         return self._base(place)
-
-    def turned(self, place: Place, before: Value) -> Given | None:
-        """The condition, where the value before is what the other branch of a conditional gives."""
-        base = self._base(place)
-        return other_branch(base, before) if base is not None and not base.rest else None
 
     def _base(self, place: Place) -> Given | None:
         """The argument that gives the value, with the path into it."""

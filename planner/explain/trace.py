@@ -162,11 +162,7 @@ class Trace:
         if status != "unknown" or at.before:
             return status != "same"
         expr = repetition(repeatable(place))[1]
-        return expr is not None and self._text_status(place, expr.node) == "other" and self._was_declared(place)
-
-    def _was_declared(self, place: Place) -> bool:
-        name = place.text_name.rpartition(".")[0]
-        return self.record is not None and self.record.record.declared(name) is True
+        return expr is not None and self._text_status(place, expr.node) == "other"
 
     def output(self, change: OutputChange) -> None:
         """The facts of the decision about a root output, and what they are about."""
@@ -467,7 +463,9 @@ class Trace:
 
     def _text_status(self, place: Place, node: Expression) -> Status:
         """Whether an expression stood at a place when that was last applied."""
-        return self.record.text_status(place.text_name, node) if self.record is not None else "unknown"
+        if self.record is None:
+            return "unknown"
+        return self.record.text_status(place.text_name, node, place.block_name)
 
     def _is_rewritten(self, place: Place) -> bool:
         """Whether the expression as a whole is on record as another: then its parts now do not tell what it was."""
@@ -479,13 +477,10 @@ class Trace:
     def _mentions(self, place: Place, unknown: bool, before: Value = None, after: Value = None) -> bool:
         """Facts about what the expressions at a place mention, with `unknown` only of what is not known; whether there
         is something of that kind. `before` and `after`: the values, where both are known."""
-        found = self.places.origins(place)
+        known = not unknown and before is not None and not self._is_rewritten(place)
+        found = self.places.origins(place, before if known else None)
         if found is None:
             return self._in_blocks(place, unknown)
-        turned = None
-        if before is not None and not unknown and not self._is_rewritten(place):
-            turned = self.places.turned(place, before)
-        found = [turned] if turned is not None else found
         alone = len(found) == 1
         if alone and before is not None and after is not None and is_json(found[0]):
             found, alone = within_json(found[0], before, after), False

@@ -58,18 +58,13 @@ class ValueRecord:
         """Whether the record is about this state, and made with this key."""
         return (self.lineage, self.serial, self.key) == (state.lineage, state.serial, key)
 
-    def text_status(self, name: str, digest: str) -> Status:
-        """Whether an expression stood in the text of something."""
+    def text_status(self, name: str, digest: str, block: str = "") -> Status:
+        """Whether an expression stood in the text of something. `block`: what that is an argument of; where it was
+        declared, the argument is new."""
         known = self.texts.get(name)
         if known is None:
-            return "unknown" if name in self.texts or not self.texts else "other"
+            return "other" if name not in self.texts and self.texts.get(block) is not None else "unknown"
         return "same" if digest in known else "other"
-
-    def declared(self, name: str) -> bool | None:
-        """Whether a block was declared; None where that is not known."""
-        if name in self.texts:
-            return True if self.texts[name] is not None else None
-        return False if self.texts else None
 
 
 def status(known: Digests, name: str, digest: str | None, whole: str = "") -> Status:
