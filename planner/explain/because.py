@@ -71,7 +71,8 @@ def chains_of(relations: Mapping[str, Collection[Any]], facts: FactBase, names: 
         if not roots:
             continue
         first, *others = (
-            Step(root, ways.leaves[root], places.of(root), *variables.get(root, ("", ""))) for root in roots
+            Step(root, ways.leaves[root], places.of(root, ways.reader(name, root)), *variables.get(root, ("", "")))
+            for root in roots
         )
         between = ways.chain(name)
         steps = [first, *(Step(what, "", places.of(what)) for what in reversed(between) if what != first.what)]
@@ -187,6 +188,19 @@ class _Ways:
         first = nearest[-1]
         return [first, *sorted(self._leaves_behind(name) - {first, name})]
 
+    def reader(self, name: str, file: str) -> str:
+        """What reads a file, behind a name; empty for leaves that are no files."""
+        if self.leaves[file] != "file":
+            return ""
+        seen, waiting = {name}, [name]
+        for at in waiting:
+            further = self._further.get(at, ())
+            if file in further:
+                return at
+            waiting += [one for one in further if one not in seen]
+            seen.update(further)
+        return ""
+
     def _leaves_behind(self, name: str) -> frozenset[str]:
         """What is behind others is found out once; in a circle, for which there is no such order, each time anew."""
         stack = [(name, False)]
@@ -231,6 +245,7 @@ class _Places:
     _TELLING = ("root_variable", "read_file", "own_text", "named_value", "altered", "read_value", "unknown_value")
 
     def __init__(self, facts: FactBase) -> None:
+        self._facts = facts
         self._sources: dict[str, Any] = {}
         for predicate in facts.predicates:
             rank = predicate in self._TELLING
@@ -243,6 +258,8 @@ class _Places:
                     if source is not None:
                         self._sources[row[column]] = source
 
-    def of(self, what: str) -> Any:
-        """The place, None when nothing tells."""
+    def of(self, what: str, reader: str = "") -> Any:
+        """The place, None when nothing tells; of a file where this one reads it."""
+        if reader:
+            return self._facts.source("refers_value", (reader, what))
         return self._sources.get(what)

@@ -65,8 +65,8 @@ _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 
 class Given(NamedTuple):
     """The expression that gives the value at a place: `rest` is the path into its value, `scope` what names mean and
-    `bound` what the names of the `for` expressions around it do. `fresh`: before
-    or after the plan there is nothing at `rest`. `before`: what the value at `rest` was, where the text was the same."""
+    `bound` what the names of the `for` expressions around it do. `fresh`: before or after the plan there is nothing at
+    `rest`. `before`: what the value at `rest` was, where the text was the same."""
 
     node: Expression
     source: Source

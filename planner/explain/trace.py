@@ -499,7 +499,9 @@ class Trace:
             if status == "other":
                 own.append(given)
                 rewritten = True
-            elif status == "unknown" and _has_text(given, mentioned) and not (direct and shows_text(given.node, before)):
+            elif (
+                status == "unknown" and _has_text(given, mentioned) and not (direct and shows_text(given.node, before))
+            ):
                 own.append(given)
             for chain in mentioned:
                 name = chain.base.root if isinstance(chain.base, Traversal) else chain.base.name

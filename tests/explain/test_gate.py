@@ -10,8 +10,8 @@ The files in gate/ have one topic each. Of every configuration one apply is made
     record = false                      without the record of what values were
     because."ADDRESS" = "variable var.n -var"
 
-An expected cause is its kind, its name and its place (`:3` is a line of main.tf); several in one text are joined by ` & `,
-and `?` stands before candidates. All changes of the plan have to be named, no more and no fewer.
+An expected cause is its kind, its name and its place (`:3` is a line of main.tf). Several in one text are joined by
+` & `, and `?` stands before candidates. All changes of the plan have to be named, no more and no fewer.
 """
 
 from __future__ import annotations
