@@ -74,6 +74,9 @@ COMMANDS = {
     "workspace show": "Show the selected workspace",
 }
 
+FAMILIES = ("batch", "metadata", "policy", "rules", "state", "workspace")
+"""commands that only have commands below them"""
+
 ALIASES = {
     "state ls": "state list",
     "state remove": "state rm",

@@ -94,6 +94,8 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
     command, rest = find(words)
     if command is None:
         return _unknown(words, terminal)
+    if command in index.FAMILIES and rest and not rest[0].startswith("-"):
+        return _unknown([f"{command} {rest[0]}"], terminal)
     try:
         rest = _environment_words(command) + rest
     except UsageError as problem:
@@ -220,9 +222,10 @@ def _unknown(words: list[str], terminal: Terminal) -> int:
     from planner.vocabulary.nearest import nearest
 
     name = words[0]
-    hit = nearest(name, [c for c in index.COMMANDS if " " not in c])
-    detail = f"Did you mean {hit}?\n" if hit else ""
-    detail += "The commands are listed by:\n  planner -help"
+    family, gap, member = name.rpartition(" ")
+    hit = nearest(member, [c.rpartition(" ")[2] for c in index.COMMANDS if c.rpartition(" ")[0] == family])
+    detail = f"Did you mean {family}{gap}{hit}?\n" if hit else ""
+    detail += f"The commands are listed by:\n  planner {family}{gap}-help"
     return _usage_error(terminal, UsageError(f"There is no command {name}", detail))
 
 

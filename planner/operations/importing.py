@@ -23,6 +23,7 @@ from planner.walk.hooks import Hooks
 
 if TYPE_CHECKING:
     from planner.config.model import ImportDecl
+    from planner.state.build import StateBuilder
 
 
 def import_object(
@@ -112,9 +113,30 @@ def _record(start: Start, variables: Variables, target: ResourceAddress, id: str
     builder = StateBuilder(start.state)
     resource = str(target.resource)
     builder.put_instance(resource, target.key, made.prior_state.resources[resource])
+    _outputs(start, variables, builder)
     written, problems = start.store.write(builder.snapshot())
     carry_record(start.store, start.state, written)
     return problems
+
+
+def _outputs(start: Start, variables: Variables, builder: StateBuilder) -> None:
+    """The root outputs as they are with the new object; what is not known yet is null."""
+    from planner.evaluation.eval_walk import eval_walk
+    from planner.state.model import OutputState
+    from planner.values.settled import unknown_as_null
+    from planner.values.value import Null, type_of, unmark_deep
+
+    state = builder.snapshot()
+    graph = graphs.build("eval", start, state)
+    context, _ = eval_walk(graph, start.config, state, variables, start.schemas, start.workspace)
+    for name in sorted({*state.outputs, *start.config.root.outputs}):
+        decl, value = start.config.root.outputs.get(name), context.root.outputs.get(name)
+        plain = unmark_deep(value)[0] if value is not None else None
+        if decl is None or plain.__class__ is Null:
+            builder.remove_output(name)
+        elif value is not None:
+            plain = unknown_as_null(plain)
+            builder.set_output(name, OutputState(plain, type_of(plain), decl.sensitive, decl.deprecated))
 
 
 def _has(state: State, target: ResourceAddress) -> bool:

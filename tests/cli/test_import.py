@@ -67,3 +67,33 @@ def test_nothing_is_imported_twice(project, planner):
     assert ran.code == 1
     assert "Error: Resource already managed" in ran.err
     assert (project / "terraform.tfstate").read_bytes() == before
+
+
+def test_outputs_are_recorded_with_the_object(tmp_path, planner, monkeypatch):
+    """As the peer does: what is not known yet is null, what is null or no longer declared is not there."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(
+        """
+resource "terraform_data" "a" {}
+resource "terraform_data" "b" {}
+output "known" { value = terraform_data.a.id }
+output "partly" { value = [terraform_data.a.id, terraform_data.b.id, "x"] }
+output "nothing" { value = null }
+output "secret" {
+  value     = "s"
+  sensitive = true
+}
+"""
+    )
+    assert planner("import", "terraform_data.a", "one").code == 0
+    outputs = json.loads((tmp_path / "terraform.tfstate").read_text())["outputs"]
+    assert outputs == {
+        "known": {"value": "one", "type": "string"},
+        "partly": {"value": ["one", None, "x"], "type": ["tuple", ["string", "string", "string"]]},
+        "secret": {"value": "s", "type": "string", "sensitive": True},
+    }
+    (tmp_path / "main.tf").write_text(
+        'resource "terraform_data" "a" {}\nresource "terraform_data" "b" {}\noutput "n" { value = 1 }\n'
+    )
+    assert planner("import", "terraform_data.b", "two").code == 0
+    assert list(json.loads((tmp_path / "terraform.tfstate").read_text())["outputs"]) == ["n"]

@@ -169,3 +169,10 @@ def test_start_imports_only_what_version_needs():
         "planner.vocabulary",
         "planner.vocabulary.version",
     }
+
+
+def test_a_command_that_a_family_does_not_have(planner):
+    said = planner("batch", "plam")
+    assert said.code == 1 and "There is no command batch plam" in said.err
+    assert "Did you mean batch plan?" in said.err and "planner batch -help" in said.err
+    assert "There is no command nope" in planner("nope").err

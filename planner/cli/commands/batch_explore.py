@@ -9,7 +9,7 @@ from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
 
-USAGE = "[options] -out=FILE.html [WORDS...]"
+USAGE = "[options] -out=FILE [WORDS...]"
 HELP = f"""Plans the units of a fleet as `batch plan` does, and writes one HTML page about them, to look at in a browser
 without a network: which unit waits for which, and why; what is planned in each. `batch plan -html=FILE` and
 `batch apply -html=FILE` write the same page beside what else they do.

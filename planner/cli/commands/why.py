@@ -10,7 +10,7 @@ from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, STATE, VARIABL
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
 
-USAGE = "[options] [NODE NODE | [WORD] THING | 'FACT']"
+USAGE = "[options] [NODE NODE | [WORD] THING | FACT]"
 HELP = """Without an address: the causes of all changes of a plan, each with what it sets off.
 Else explains, rule by rule, why something holds:
   planner why NODE OTHER        why NODE waits for OTHER in the graph
