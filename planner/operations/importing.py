@@ -14,7 +14,9 @@ from planner.operations.options import OperationOptions
 from planner.operations.plan import Start, Variables, plan_options
 from planner.operations.providers_needed import selection_problems
 from planner.operations.storing import locked, open_backend, read_state, store_of
-from planner.state.model import State
+from planner.state.model import OutputState, State
+from planner.values.settled import unknown_as_null
+from planner.values.value import Null, type_of, unmark_deep
 from planner.vocabulary.address import AddressError, ResourceAddress, parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.span import Source, Span
@@ -122,9 +124,6 @@ def _record(start: Start, variables: Variables, target: ResourceAddress, id: str
 def _outputs(start: Start, variables: Variables, builder: StateBuilder) -> None:
     """The root outputs as they are with the new object; what is not known yet is null."""
     from planner.evaluation.eval_walk import eval_walk
-    from planner.state.model import OutputState
-    from planner.values.settled import unknown_as_null
-    from planner.values.value import Null, type_of, unmark_deep
 
     state = builder.snapshot()
     graph = graphs.build("eval", start, state)
