@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 from planner.datalog.explain.makers import Maker, makers
+from planner.graph.cycles import ORDER
 from planner.model.graph import Graph
 from planner.model.sources import source_json
 
@@ -42,7 +43,7 @@ def grounds(graph: Graph, edges: Collection[Edge]) -> dict[Edge, Ground]:
     for dependent, dependency, target, path in database["edge_mention"]:
         mentions[dependent, dependency].append((target, path))
     objects = speakers(graph)
-    made = makers(graph.program, database, "edge", frozenset(edges))
+    made = {**makers(graph.program, database, "edge", frozenset(edges)), **_ordered(graph, mentions, objects)}
     found = {}
     for edge in sorted(edges):
         sources = [
@@ -57,6 +58,25 @@ def grounds(graph: Graph, edges: Collection[Edge]) -> dict[Edge, Ground]:
             tuple(list(known.values())[:MOST_PLACES]),
         )
     return found
+
+
+def _ordered(
+    graph: Graph, mentions: dict[Edge, list[tuple[str, str]]], objects: dict[str, tuple[str, ...]]
+) -> dict[Edge, list[Maker]]:
+    """What makes the edges that only users' rules ask for: those rules, and no reference that nobody wrote."""
+    asked = {
+        (dependent, dependency): {(target, object) for target, _ in said for object in objects[dependent]}
+        for (dependent, dependency), said in mentions.items()
+        if {path for _, path in said} == {ORDER}
+    }
+    if not asked:
+        return {}
+    rows = frozenset(row for rows in asked.values() for row in rows)
+    rules = {name: makers(graph.program, graph.database, name, rows) for name in ("ordered", "order_before")}
+    return {
+        edge: [maker for name in rules for row in sorted(rows) for maker in rules[name].get(row, ())]
+        for edge, rows in asked.items()
+    }
 
 
 def speakers(graph: Graph) -> dict[str, tuple[str, ...]]:

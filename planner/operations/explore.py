@@ -50,7 +50,7 @@ def explore(
         problems += more
         if has_errors(more):
             return None, problems
-    built = tuple((kind, _graph(made, kind)) for kind in kinds if kind == "plan" or made.plan.can_apply)
+    built = tuple((kind, _graph(made, kind)) for kind in kinds if kind == kinds[0] or made.plan.can_apply)
     return Explored(made.plan, built, causes(made), changed_actions(made)), problems
 
 

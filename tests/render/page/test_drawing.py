@@ -194,3 +194,12 @@ def test_large_graphs_are_quick(nodes: int, modules: int, most: int, tmp_path: P
         tab.keyboard.press("Enter")
         assert tab.get_by_role("status").inner_text().startswith("thing.number01234, resource, create; waits for")
         in_time(tab)
+
+
+@needs_browser
+def test_nothing_to_draw(tmp_path: Path) -> None:
+    page = Page("Nothing", (), (View("plan", "Nothing", (), ()),), LAYERS, ())
+    with opened(written(tmp_path, page)) as tab:
+        tab.locator("#graph").press("ArrowRight")
+        tab.get_by_role("button", name="Whole graph").click()
+        assert "0 nodes, 0 edges" in tab.locator("#details").inner_text()

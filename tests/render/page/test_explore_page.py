@@ -152,3 +152,34 @@ def test_by_keyboard_alone(folder: Path, planner: Callable[..., Ran]) -> None:
         for key in ("+", "-", "0", "Escape"):
             tab.keyboard.press(key)
         assert status.inner_text() == "Nothing is marked."
+
+
+def test_no_secret_of_a_change(folder: Path, planner: Callable[..., Ran]) -> None:
+    assert planner("apply", "-auto-approve").code == 0
+    main = (folder / "main.tf").read_text("utf-8")
+    (folder / "main.tf").write_text(main.replace("hunter2", "hunter3"), "utf-8")
+    text, page = explored(planner, folder)
+    assert ["terraform_data.a", "update"] in [change[:2] for change in page["changes"]]
+    assert any("var.secret" in group for change in page["changes"] for group in change[3])
+    assert "hunter" not in text
+
+
+def test_an_order_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".planner" / "rules").mkdir(parents=True)
+    rule = (
+        '@name("mine.first") @reason("{A} is older") order_before(A, "terraform_data.b") :- A = "terraform_data.a".\n'
+    )
+    (tmp_path / ".planner" / "rules" / "mine.dl").write_text(rule)
+    (tmp_path / "main.tf").write_text('resource "terraform_data" "a" {}\nresource "terraform_data" "b" {}\n')
+    page = explored(planner, tmp_path)[1]
+    reasons = {page["strings"][rule]: page["strings"][reason] for rule, reason, _ in page["grounds"]}
+    assert "is older" in reasons["mine.first"] and "graph/references.by-reference" not in reasons
+
+
+def test_nothing_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text("")
+    assert [view["name"] for view in explored(planner, tmp_path)[1]["views"]] == ["plan"]
+    assert [view["name"] for view in explored(planner, tmp_path, "-type=apply")[1]["views"]] == ["apply"]
+    assert [view["name"] for view in explored(planner, tmp_path, "-destroy")[1]["views"]] == ["plan"]

@@ -3,7 +3,7 @@
 "use strict";
 const canvas = document.getElementById("graph");
 const DASHES = [[], [7, 4], [2, 3], [11, 3, 2, 3], [4, 2]]; // by layer, as the legend has them
-const SLICE = 7, MARGIN = 0.5, LEAST = 0.02, MOST = 4;
+const SLICE = 7, MARGIN = 0.5, LEAST = 0.003, MOST = 4;
 
 class Drawing {
   constructor(scene) {
