@@ -265,6 +265,17 @@ class Trace:
             for path in open_parts(value):
                 for inner, _ in self.value(place.at((*place.path, *path))):
                     self._part(place, inner)
+            self._altered_parts(place, value)
+
+    def _altered_parts(self, place: Place, value: Value) -> None:
+        """What differs besides what is not known: in the arguments of an object that is changed in place or replaced."""
+        change = self.changes.get(place.root_text) if place.kind == "resource" and place.path else None
+        before = _at(change.before, place.path) if change is not None else None
+        for path, fresh in differing(before, value) if before is not None else ():
+            inner = place.at((*place.path, *path), fresh)
+            if fresh or all(is_wholly_known(part) for _, part in self.places.found(inner)):
+                for at, _ in self.value(inner):
+                    self._part(place, at)
 
     def _part(self, place: Place, inner: Place) -> None:
         if inner != place:
