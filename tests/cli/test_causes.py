@@ -144,3 +144,12 @@ def test_what_if_nothing_is_tried(planner: Run) -> None:
 
 def test_nothing_would_be_otherwise(planner: Run) -> None:
     assert planner("what-if", "-var=image=1.2").out.startswith("Nothing would be planned otherwise.\n")
+
+
+def test_the_document_of_a_plan_has_causes_when_asked(planner: Run) -> None:
+    assert planner("plan", "-out=saved", "-var-file=prod.tfvars").code == 0
+    changes = json.loads(planner("show", "-json", "-why=line", "saved").out)["resource_changes"]
+    roots = {c["address"]: [root["what"] for root in c.get("root_causes", ())] for c in changes}
+    assert roots["terraform_data.web[0]"] == ["var.image"]
+    assert roots['terraform_data.more["b"]'] == ['var.more["b"]']
+    assert not any("because" in c for c in json.loads(planner("show", "-json", "saved").out)["resource_changes"])

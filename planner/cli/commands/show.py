@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
@@ -66,7 +66,10 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
             raise UsageError("Option -only is for plans", "Name a plan file.")
         shown = _part_of(shown, only)
     if arguments["json"] or stream is not None:
-        text = dumps(shown_json(shown)).decode("utf-8")
+        document = shown_json(shown)
+        if arguments["why"] in ("line", "full") and not isinstance(shown, ShownState):
+            _add_causes(document, shown, arguments, terminal)
+        text = dumps(document).decode("utf-8")
         if stream is None:
             terminal.data(text)
             return 0
@@ -79,6 +82,16 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
     else:
         _show_state(shown.state, shown.schemas, arguments, terminal)
     return finish(problems, terminal)
+
+
+def _add_causes(document: Any, shown: Made[Unstored], arguments: Arguments, terminal: Terminal) -> None:
+    """Each change gains `because`, `root_causes` and `because_is_certain`."""
+    from planner.cli.views import told_causes
+
+    told = told_causes(shown, arguments, terminal)
+    for change in document.get("resource_changes", ()) if told is not None else ():
+        deposed = change.get("deposed")
+        change.update(told.json(f"{change['address']} (deposed {deposed})" if deposed else change["address"]))
 
 
 def _only(arguments: Arguments) -> frozenset[str]:
