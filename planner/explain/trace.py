@@ -268,7 +268,7 @@ class Trace:
             self._altered_parts(place, value)
 
     def _altered_parts(self, place: Place, value: Value) -> None:
-        """What differs besides what is not known: in the arguments of an object that is changed in place or replaced."""
+        """What differs besides what is not known: in arguments of an object that is changed or replaced."""
         change = self.changes.get(place.root_text) if place.kind == "resource" and place.path else None
         before = _at(change.before, place.path) if change is not None else None
         for path, fresh in differing(before, value) if before is not None else ():

@@ -89,7 +89,9 @@ def _add_causes(document: Any, shown: Made[Unstored], arguments: Arguments, term
     from planner.cli.views import told_causes
 
     told = told_causes(shown, arguments, terminal)
-    for change in document.get("resource_changes", ()) if told is not None else ():
+    if told is None:
+        return
+    for change in document.get("resource_changes", ()):
         deposed = change.get("deposed")
         change.update(told.json(f"{change['address']} (deposed {deposed})" if deposed else change["address"]))
 
