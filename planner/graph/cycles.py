@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import frozen
 
+from planner.datalog.explain.proof import is_written
 from planner.datalog.explain.render import reason_text
 from planner.datalog.explain.search import Proof, Prover
 from planner.graph.cut import Cut, Owned, owned_edges, shortest_cycle, smallest_cut
@@ -32,12 +33,13 @@ class CycleEdge:
 
 @frozen(eq=False)
 class Removal:
-    """What `object` says about `targets`, and where it says so."""
+    """What `object` says about `targets`, and where it says so; `rules`: the rules of the user's that do."""
 
     object: str
     targets: tuple[str, ...]
     paths: tuple[str, ...]
     sources: tuple[dict[str, Any], ...]
+    rules: tuple[str, ...] = ()
 
 
 @frozen(eq=False)
@@ -72,7 +74,7 @@ def _knot(graph: Graph, prover: Prover, owned: Owned, members: set[str]) -> Knot
     cycle = shortest_cycle(within)
     cut = smallest_cut(graph.edges, members, owned.statements)
     edges = tuple(_edge(graph, prover, a, b) for a, b in zip(cycle, cycle[1:] + cycle[:1], strict=True))
-    return Knot(edges, len(members), tuple(_removal(graph, owned, s) for s in cut.statements), cut)
+    return Knot(edges, len(members), tuple(_removal(graph, prover, owned, s) for s in cut.statements), cut)
 
 
 def _edge(graph: Graph, prover: Prover, dependent: str, dependency: str) -> CycleEdge:
@@ -80,8 +82,25 @@ def _edge(graph: Graph, prover: Prover, dependent: str, dependency: str) -> Cycl
     assert proof is not None and proof.rule is not None
     step = decisive(proof)
     assert step.rule is not None
+    own = own_rule(step)
+    if own is not None and own.rule is not None:
+        at = {"file": own.rule.file, "line": own.rule.line}
+        said = f": {reason_text(own.rule, own.assignment)}" if own.rule.reason else ""
+        reason = reason_text(step.rule, step.assignment) + said
+        return CycleEdge(dependent, dependency, own.rule.name, reason, at)
     source = next(iter(_sources(graph, proof)), None)
     return CycleEdge(dependent, dependency, step.rule.name, reason_text(step.rule, step.assignment), source)
+
+
+def own_rule(proof: Proof) -> Proof | None:
+    """The step of a rule in a file of the user's that an order stands on."""
+    waiting = [proof]
+    while waiting:
+        at = waiting.pop()
+        if at.predicate == ORDER and at.rule is not None:
+            return at if is_written(at.rule) else None
+        waiting += [x for x in reversed(at.body) if isinstance(x, Proof) and x.predicate in ("ordered", ORDER)]
+    return None
 
 
 def decisive(proof: Proof) -> Proof:
@@ -114,7 +133,7 @@ def _sources(graph: Graph, proof: Proof) -> list[dict[str, Any]]:
     return [source_json(source) for _, source in sorted(leaves, key=lambda leaf: leaf[0])]
 
 
-def _removal(graph: Graph, owned: Owned, statement: tuple[str, tuple[str, ...]]) -> Removal:
+def _removal(graph: Graph, prover: Prover, owned: Owned, statement: tuple[str, tuple[str, ...]]) -> Removal:
     facts = graph.database.facts
     mentions = owned.mentions[statement]
     spans = [facts.source(name, mention) for mention in mentions for name in REFERENCES]
@@ -124,7 +143,14 @@ def _removal(graph: Graph, owned: Owned, statement: tuple[str, tuple[str, ...]])
         if written is not None and written not in sources:
             sources.append(written)
     object, targets = statement
-    return Removal(object, targets, tuple(sorted({path for _, _, path in mentions})), tuple(sources))
+    rules: dict[str, dict[str, Any]] = {}
+    for _, target, path in mentions:
+        proof = prover.why("ordered", (target, object)) if path == ORDER else None
+        own = own_rule(proof) if proof is not None else None
+        if own is not None and own.rule is not None:
+            rules[own.rule.name] = {"file": own.rule.file, "line": own.rule.line}
+    sources += [at for at in rules.values() if at not in sources]
+    return Removal(object, targets, tuple(sorted({path for _, _, path in mentions})), tuple(sources), tuple(rules))
 
 
 # ---------------------------------------------------------------- text
@@ -145,7 +171,8 @@ def removal_text(removal: Removal) -> str:
     """What to remove, in one line."""
     where = "; ".join(place(source) for source in removal.sources)
     if removal.paths == (ORDER,):
-        return f"the rule of yours that orders {', '.join(removal.targets)} before {removal.object} ({ORDER})"
+        named = "; ".join((*removal.rules, where)) or ORDER
+        return f"the rule of yours that orders {', '.join(removal.targets)} before {removal.object} ({named})"
     return f"what {removal.object} says about {', '.join(removal.targets)}" + (f" ({where})" if where else "")
 
 

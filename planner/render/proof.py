@@ -128,6 +128,8 @@ def _parts(document: dict[str, Any], start: str) -> list[_Part]:
             continue
         part.about = step["tuple"][:2]
         part.reason = step["reason"] if "reason" in step else fact_text(step["tuple"])
+        if "rule_at" in step:
+            part.reason += f" [{own_rule_text(step)}]"
         if part.name in seen:
             part.again = True
             continue
@@ -212,7 +214,8 @@ def _full(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) 
             continue
         shown.add(name)
         reason = f": {step['reason']}" if step.get("reason") else ""
-        rule = paint(f" [{step['rule']}]", "grey") if step.get("rule") else ""
+        named = own_rule_text(step) if "rule_at" in step else step.get("rule")
+        rule = paint(f" [{named}]", "grey") if named else ""
         lines.append(f"{lead}{paint(fact, 'bold')}{reason}{rule}")
         stack += [(depth + 1, inner) for inner in reversed(step.get("body", ()))]
     return "\n".join(lines)
@@ -242,6 +245,13 @@ def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
     text = obstacles_text(document["rules"], goal, 0 if full else 2)
     lines += [f"{paint(fact_text(goal), 'bold')} does not hold.", text or "  No rule could derive it."]
     return "\n".join(lines)
+
+
+def own_rule_text(step: dict[str, Any]) -> str:
+    """A rule of the user's: its name, if it was given one, and where it stands."""
+    at = step["rule_at"]
+    place = f"{at['file']}:{at['line']}"
+    return place if step["rule"].startswith(at["file"].removesuffix(".dl") + ".") else f"{step['rule']}, {place}"
 
 
 def fact_text(tuple_: list[Any]) -> str:

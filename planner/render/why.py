@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from planner.render.proof import own_rule_text
 from planner.render.terminal import Paint
 
 CHAIN = "waits_for"
@@ -58,8 +59,10 @@ def _step(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
         else f"  {' '.join(map(str, columns))}"
     )
     lines = [head, f"    because {step.get('reason', 'it is given')} {rule}".rstrip()]
-    for further in ordered[-1:]:  # what the rule itself says, and its name
+    for further in ordered[-1:]:  # what the rule itself says, its name, and where it stands
         own = proofs[further]
+        if "rule_at" in own:
+            return [*lines, f"    {own.get('reason', '')} {paint('[' + own_rule_text(own) + ']', 'grey')}"]
         lines.append(f"    {own.get('reason', '')} {paint('[' + own.get('rule', '') + ']', 'grey')}")
     for place in _places(proofs, decisive):
         lines.append(f"    {paint(place, 'cyan')}")

@@ -235,7 +235,7 @@ made(I) :- action(I, "create"), instance(I, _, _, _, _).
 """
     (rules / "own.dl").write_text(own, encoding="utf-8")
     mine = planner("why", 'made("terraform_data.a")')
-    assert mine.code == 0 and mine.out.startswith("terraform_data.a is new: main.tf:2")
+    assert mine.code == 0 and mine.out.startswith("terraform_data.a is new [.planner/rules/own.dl:5]: main.tf:2")
 
 
 def test_a_fact_about_what_is_no_vertex(planner):
@@ -254,11 +254,15 @@ def test_an_order_of_a_rule_is_no_reference(planner, work: Path):
     ran = planner("why", "terraform_data.a", "terraform_data.alone")
     assert ran.code == 0 and "refers to" not in ran.out
     assert "a rule of yours says that terraform_data.alone comes before terraform_data.a [" in ran.out
-    assert "alone goes first [house.order]" in ran.out
+    assert "alone goes first [house.order, .planner/rules/own.dl:2]" in ran.out
     (rules / "own.dl").write_text(order.replace("alone", "b"), encoding="utf-8")
     cycle = " ".join(planner("plan").err.split())
-    assert "a rule of yours says that terraform_data.b comes before terraform_data.a" in cycle
-    assert "remove the rule of yours that orders terraform_data.b before terraform_data.a (order_before)" in cycle
+    assert (
+        "a rule of yours says that terraform_data.b comes before terraform_data.a: alone goes first [house.order]"
+        " .planner/rules/own.dl:2 " in cycle.replace("b goes", "alone goes")
+    )
+    removal = "remove the rule of yours that orders terraform_data.b before terraform_data.a"
+    assert f"{removal} (house.order; .planner/rules/own.dl:2)" in cycle
 
 
 def test_no_edge_is_told_by_what_comes_nearest(planner):

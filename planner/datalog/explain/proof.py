@@ -9,7 +9,8 @@
 
 The entries of a body stand in the order of the rule's literals. In a negation null means any value. An aggregate is
 `{"aggregate": "count : { edge(A, _) }", "value": 3}`. A leaf that a native operator decided has the source
-`{"native": "reduction"}`. A sub-proof that is used several times stands once.
+`{"native": "reduction"}`. A rule of the user's also has `"rule_at": {"file": ".planner/rules/own.dl", "line": 3}`. A
+sub-proof that is used several times stands once.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.explain.render import Absence, Condition, json_row, reason_text
 from planner.datalog.explain.search import Proof
+from planner.datalog.front.model import Rule
 from planner.datalog.front.values import decode
 
 FORMAT_VERSION = "1.0"
@@ -44,6 +46,8 @@ def proof_json(
         if at.rule is not None:
             written["rule"] = at.rule.name
             written["reason"] = reason_text(at.rule, at.assignment)
+            if is_written(at.rule):
+                written["rule_at"] = {"file": at.rule.file, "line": at.rule.line}
             written["body"] = [_entry(entry, names) for entry in at.body]
         else:
             written["input"] = True
@@ -59,6 +63,11 @@ def proof_json(
         "root": names[id(proof)],
         "proofs": proofs,
     }
+
+
+def is_written(rule: Rule) -> bool:
+    """Whether a rule stands in a file of the user's; rules that are made from those stand in none."""
+    return not rule.is_core and rule.file.endswith(".dl")
 
 
 def _entry(entry: Any, names: dict[int, str]) -> dict[str, Any]:
