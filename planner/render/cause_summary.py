@@ -32,6 +32,7 @@ _THEMSELVES = {
     "delete_because_no_move_target": "Moved to where nothing is declared",
     "replace_because_tainted": "Tainted",
     "replace_by_request": "Named by -replace",
+    "everything": "-destroy",
     "delete": "To be destroyed",
     "forget": "To be forgotten",
 }

@@ -153,3 +153,7 @@ def test_the_document_of_a_plan_has_causes_when_asked(planner: Run) -> None:
     assert roots["terraform_data.web[0]"] == ["var.image"]
     assert roots['terraform_data.more["b"]'] == ['var.more["b"]']
     assert not any("because" in c for c in json.loads(planner("show", "-json", "saved").out)["resource_changes"])
+
+
+def test_a_plan_that_destroys_everything(planner: Run) -> None:
+    assert planner("why", "-destroy").out.startswith("-destroy: 5 destructions\n")
