@@ -148,3 +148,31 @@ def test_plans_from_before_can_be_shown(tmp_path: Path) -> None:
     assert (first["reused"], again["reused"]) == (False, True)  # nobody had asked for its text at first
     assert again["changes"] == first["changes"] != []
     assert "# terraform_data.main will be created" in (tmp_path / "2.html").read_text()
+
+
+def test_the_page_of_a_thousand_units_is_small() -> None:
+    from planner.batch.reports.html import html
+
+    def unit(n: int) -> dict[str, Any]:
+        changes = [{"address": f"aws_instance.web[{k}]", "action": "create", "reason": ""} for k in range(20)]
+        return {
+            "unit": f"live/region-{n % 8}/unit-{n:04}", "folder": f"live/region-{n % 8}/unit-{n:04}",
+            "tags": [], "groups": [],
+            "wave": n // 100, "outcome": "changes", "because": "", "reused": False, "attempts": 1,
+            "selected_by": [{"selector": "", "way": "all"}], "waits_for": [], "changes": changes, "outputs": [],
+            "counts": {"add": 20, "change": 0, "remove": 0, "import": 0, "forget": 0},
+            "diagnostics": [], "seconds": 0.1, "plan_file": "",
+        }  # fmt: skip
+
+    units = [unit(n) for n in range(1000)]
+    names = [u["unit"] for u in units]
+    document = {
+        "command": "plan", "run": "x", "seconds": 1.0, "outcomes": {"changes": 1000}, "units": units, "diagnostics": [],
+        "edges": [[names[n], names[n - k]] for n in range(100, 1000) for k in (17, 60, 99)],
+    }  # fmt: skip
+    texts = {
+        name: "".join(f"  # aws_instance.web[{k}] in {name} will be created\n" * 6 for k in range(20)) for name in names
+    }
+    assert sum(map(len, texts.values())) > 5_000_000
+    assert len(html(document, texts).encode()) < 2_000_000
+    assert len(html(document, {}).encode()) < 2_000_000

@@ -1,7 +1,7 @@
 """Where the boxes of a page are drawn: in columns, what waits to the right of what it waits for.
 
-A layered drawing after Sugiyama, Tagawa and Toda (1981): levels by the longest path, without edges that would close a
-cycle; within a level, items are ordered by the mean place of their neighbours, a few times back and forth, so that few
+A layered drawing after Sugiyama, Tagawa and Toda (1981): levels by the longest path, what is in a cycle on one;
+within a level, items are ordered by the mean place of their neighbours, a few times back and forth, so that few
 edges cross. Levels that are too tall are broken into several columns. Sizes are the page's affair.
 
 Measured on dags of two references for each resource within a window of 200: 3,000 items 0.04 s, 20,000 0.24 s. The
@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import isqrt
 
+from planner.datalog.engine.native import levels
+
 SWEEPS = 6
 LOWEST = 24
 """items that a column always may have"""
@@ -24,53 +26,28 @@ HUB = 64
 def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
     """The items 0 to count - 1 in columns from left to right, each from top to bottom. An edge leads from an item to
     one that it waits for, which stands further left."""
-    waits_for: list[list[int]] = [[] for _ in range(count)]
-    for dependent, dependency in sorted(set(edges)):
-        if dependent != dependency:
-            waits_for[dependent].append(dependency)
-    level = _levels(waits_for)
+    pairs = sorted({edge for edge in edges if edge[0] != edge[1]})
+    known: dict[int, int] = dict(levels(pairs, {}))  # of what is in one cycle the same; folded modules may be
+    level = [known.get(item, 0) for item in range(count)]
     left: list[list[int]] = [[] for _ in range(count)]
     right: list[list[int]] = [[] for _ in range(count)]
-    for dependent, dependencies in enumerate(waits_for):
-        for dependency in dependencies:
-            left[dependent].append(dependency)
-            right[dependency].append(dependent)
+    for dependent, dependency in pairs:
+        left[dependent].append(dependency)
+        right[dependency].append(dependent)
     for neighbours in (left, right):
         for item, those in enumerate(neighbours):
             neighbours[item] = [o for o in those if len(left[o]) + len(right[o]) <= HUB]
-    levels: list[list[int]] = [[] for _ in range(max(level, default=-1) + 1)]
+    by_level: list[list[int]] = [[] for _ in range(max(level, default=-1) + 1)]
     for item in range(count):
-        levels[level[item]].append(item)
+        by_level[level[item]].append(item)
     place = [0.0] * count
-    for column in levels:
+    for column in by_level:
         _number(column, place)
     for sweep in range(SWEEPS):
         is_forward = sweep % 2 == 0
-        for column in levels if is_forward else reversed(levels):
+        for column in by_level if is_forward else reversed(by_level):
             _arrange(column, left if is_forward else right, place)
-    return _broken(levels, count)
-
-
-def _levels(waits_for: Sequence[Sequence[int]]) -> list[int]:
-    """The longest path below each item; edges back into a path that is being followed do not count."""
-    level = [-1] * len(waits_for)
-    is_open = [False] * len(waits_for)
-    for start in range(len(waits_for)):
-        if level[start] >= 0:
-            continue
-        stack = [(start, iter(waits_for[start]))]
-        is_open[start] = True
-        while stack:
-            item, rest = stack[-1]
-            following = next((d for d in rest if level[d] < 0 and not is_open[d]), None)
-            if following is not None:
-                is_open[following] = True
-                stack.append((following, iter(waits_for[following])))
-                continue
-            stack.pop()
-            is_open[item] = False
-            level[item] = max((level[d] + 1 for d in waits_for[item]), default=0)
-    return level
+    return _broken(by_level, count)
 
 
 def _arrange(column: list[int], neighbours: Sequence[Sequence[int]], place: list[float]) -> None:
@@ -91,11 +68,11 @@ def _number(column: list[int], place: list[float]) -> None:
         place[item] = number - middle
 
 
-def _broken(levels: list[list[int]], count: int) -> list[list[int]]:
+def _broken(by_level: list[list[int]], count: int) -> list[list[int]]:
     """The levels with those that are too tall in several columns."""
     most = max(LOWEST, 2 * isqrt(count))
     broken = []
-    for column in levels:
+    for column in by_level:
         parts = -(-len(column) // most)
         size = -(-len(column) // parts) if parts else 1
         broken += [column[at : at + size] for at in range(0, len(column), size)]

@@ -35,6 +35,12 @@ def test_a_tall_level_is_broken() -> None:
     assert [item for column in drawn for item in column] == list(range(3000))
 
 
+def test_what_is_in_a_cycle_stands_together() -> None:
+    ring = [(i, (i + 1) % 60) for i in range(60)]
+    drawn = columns(62, [*ring, (60, 3), (5, 61)])
+    assert drawn[0] == [61] and drawn[-1] == [60] and len(drawn) < 6
+
+
 def test_cycles_and_nothing() -> None:
     assert sorted(places(columns(3, [(0, 1), (1, 2), (2, 0), (1, 1)]))) == [0, 1, 2]
     assert columns(0, []) == []

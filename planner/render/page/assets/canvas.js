@@ -114,7 +114,7 @@ class Drawing {
       if (!shown || scene.folded[b] || !h || !sees(x, y, w, h)) continue;
       context.fillStyle = colours.box; context.strokeStyle = colours.line; context.lineWidth = 1 / k;
       context.fillRect(x, y, w, h); context.strokeRect(x, y, w, h);
-      if (k > 0.3) this.letters(context, `\u2212 ${scene.boxTitle(b)}`, x + 8, y + 16, w - 12, colours.soft);
+      if (k > 0.3) this.letters(context, `\u25be ${scene.boxTitle(b)}`, x + 8, y + 16, w - 12, colours.soft);
     }
     yield* this.edges(context, k, sees);
     let drawn = 0;
@@ -157,7 +157,7 @@ class Drawing {
     const many = scene.lines.length > 1500;
     for (let n = 0; n < runs.length; n++) {
       context.setLineDash(many ? [] : DASHES[n] || []);
-      yield* stroke(runs[n], colours[data.layers[n][0]], Math.max(1, 0.7 / k), marked ? 0.12 : many ? 0.35 : 0.75);
+      yield* stroke(runs[n], colours[data.layers[n][0]], Math.max(1, 0.7 / k), marked ? 0.12 : many ? 0.35 : scene.lines.length > 300 ? 0.55 : 0.75);
     }
     context.setLineDash([]);
     yield* stroke(strong, colours.mark, Math.max(2.2, 1.4 / k), 1);
@@ -180,10 +180,16 @@ class Drawing {
     if (k > 0.3) context.roundRect(x, y, w, h, 5); else context.rect(x, y, w, h);
     context.fill(); context.stroke();
     if (k > 0.3) {
-      const title = box ? `+ ${scene.boxTitle(-1 - thing)}` : scene.label(thing);
+      const title = box ? `\u25b8 ${scene.boxTitle(-1 - thing)}` : scene.label(thing);
       this.letters(context, title, x + 9, y + h / 2 + 4, w - 14, colours.ink);
     }
-    if (box && box.changed) { context.fillStyle = colours.update; context.fillRect(x, y + h - 4, w, 4); }
+    let left = x;
+    for (const [colour, number] of box ? box.tally : []) { // how many of which changes are in it
+      const width = w * number / box.size;
+      context.fillStyle = colours[colour] || colours.none;
+      context.fillRect(left, y + h - 5, width, 5);
+      left += width;
+    }
     context.globalAlpha = 1;
   }
   letters(context, text, x, y, room, colour) {

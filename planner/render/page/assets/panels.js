@@ -361,7 +361,12 @@ canvas.addEventListener("wheel", event => {
   drawing.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), event.clientX - box.left, event.clientY - box.top);
 }, { passive: false });
 
-$("search").addEventListener("input", () => { listed = FIRST; const nodes = fillList(); say(`${several(nodes.length, noun)} found.`); });
+$("search").addEventListener("input", () => { listed = FIRST;
+  const nodes = fillList(), isAsked = $("search").value.trim() !== "";
+  drawing.marked = isAsked || group !== null ? marks(nodes, new Set()) : null;
+  drawing.redraw();
+  say(`${several(nodes.length, noun)} found.`);
+});
 $("search").addEventListener("keydown", event => { if (event.key === "Enter") { const [first] = matching(); if (first !== undefined) choose(first); } });
 $("changed").addEventListener("change", () => { scene.onlyChanged = $("changed").checked; scene.arrange(); drawing.fit(); fillList(); });
 $("more").addEventListener("click", () => { listed += 500; fillList(); });

@@ -18,7 +18,7 @@ class Scene {
     this.layers = Uint8Array.from(edges.layers);
     this.out = index(this.count, this.from); // edges to what a node waits for
     this.in = index(this.count, this.to);
-    this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0 }));
+    this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, tally: new Map() }));
     this.folded = new Uint8Array(boxes.length);
     this.x = new Float64Array(this.count); this.y = new Float64Array(this.count); this.w = new Float64Array(this.count);
     this.runsDown = new Uint8Array(this.count); this.boxRunsDown = new Uint8Array(boxes.length);
@@ -30,7 +30,10 @@ class Scene {
     for (let n = 0; n < this.count; n++)
       for (let b = nodes.box[n]; b >= 0; b = this.boxes[b].parent) {
         this.boxes[b].size++;
-        if (this.action[n]) this.boxes[b].changed++;
+        if (!this.action[n]) continue;
+        this.boxes[b].changed++;
+        const colour = colourOf.get(this.action[n]), { tally } = this.boxes[b];
+        tally.set(colour, (tally.get(colour) || 0) + 1);
       }
     const quiet = this.count > QUIET_FROM ? ["provider", "module"] : [];
     this.visible = data.layers.reduce((bits, [name], n) => quiet.includes(name) ? bits : bits | 1 << n, 0);
