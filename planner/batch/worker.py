@@ -286,7 +286,7 @@ def _plan(request: Request, options: OperationOptions) -> Result:
     from planner.operations.plan_files import save_plan
     from planner.walk.hooks import Hooks
 
-    planned = _planned(request, options, Hooks())
+    planned = _planned(request, evolve(options, records_values=bool(request.plan_file)), Hooks())
     if planned.complete is None:
         return _failed(request, planned.diagnostics)
     made, problems = _judged(planned.complete)

@@ -77,6 +77,8 @@ class OperationOptions(StateOptions):
     """why they may"""
     suppress_forget_errors: bool = False
     """applying may leave forgotten objects behind without an error"""
+    records_values: bool = False
+    """the plan is going to be applied: it tells what values it was made with (planner.state.value_record)"""
     keeps_values: bool = False
     """somebody is going to ask about the values that a plan was made with"""
     pending_states: Mapping[str, str] = field(factory=dict)

@@ -89,6 +89,7 @@ def _plan(options: OperationOptions, hooks: Hooks, to_apply: bool, told: Told, r
     from planner.evaluation.variables import UNFIT
 
     forget_files_read()
+    options = evolve(options, records_values=True) if to_apply else options
     if options.generate_config_out:
         told.check(_check_output(options.generate_config_out, options.mode))
     reading = read_configuration(options)
@@ -255,6 +256,6 @@ def plan_options(start: Start) -> PlanOptions:
         stop=STOP,
         offline=options.offline,
         pending_states=options.pending_states,
-        digester=digester(),
+        digester=digester() if options.records_values else None,
         provider_limits=provider_limits(options, start.config, start.state),
     )

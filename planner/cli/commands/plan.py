@@ -61,7 +61,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     no_directory(arguments, "plan")
     settings = asking(operation_options(arguments, needs_configuration=True), terminal, may_ask(arguments))
-    settings = evolve(settings, keeps_values=may_tell_causes(arguments, terminal))
+    tells = may_tell_causes(arguments, terminal)
+    settings = evolve(settings, keeps_values=tells, records_values=bool(arguments["out"]))
     view = open_view(arguments, terminal)
     planned = plan(settings, view.hooks)
     made, problems = planned.made, list(planned.diagnostics)
