@@ -48,7 +48,7 @@ from planner.values.operations import same_value
 from planner.values.paths import parts
 from planner.values.short_text import short_text
 from planner.values.value import Null, Set, Unknown, Value, is_wholly_known, unmark, unmark_deep
-from planner.vocabulary.address import AddressError, format_resource, join, parse_module
+from planner.vocabulary.address import AddressError, format_resource, join, key_order, parse_module
 from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.vocabulary.span import Span
@@ -346,6 +346,7 @@ class Trace:
         elif place.kind == "call" and self._other_instances(place):
             pass
         elif place.kind == "call":
+            self._instances_that_change(place)
             for path, _ in select(value, place.path[len(place.path) :]):
                 for step, _ in parts(unmark(value)[0]):
                     for inner, _ in self.value(place.at((*place.path, *path, step))):
@@ -354,6 +355,17 @@ class Trace:
             self._facts.add("named_value", text, source=self._source(place))
             self._on_record(place, value, self._source(place))
             self._mentions(place, unknown=False, before=self._was.get(text), after=value)
+
+    def _instances_that_change(self, place: Place) -> None:
+        """Of all instances of a module those that are there only before the plan, or only after it."""
+        if place.path and place.path[0] != ANY:
+            return
+        now = place.module.calls.get(place.name, {})
+        before = self._known.calls.get((place.module.text, place.name), set())
+        for key in sorted(before ^ now.keys(), key=key_order):
+            inner = place.at((("index", key), *place.path[1:]))
+            if key is not None and self._other_instances(inner):
+                self._part(place, inner)
 
     def _other_instances(self, place: Place) -> bool:
         """Whether a place is in a module instance that is there only before the plan, or only after it: then it changes
