@@ -71,7 +71,7 @@ def chains_of(relations: Mapping[str, Collection[Any]], facts: FactBase, names: 
         if not roots:
             continue
         first, *others = (
-            Step(root, ways.leaves[root], places.of(root, ways.reader(name, root)), *variables.get(root, ("", "")))
+            Step(root, ways.leaves[root], places.of_leaf(root, ways.leaves[root], ways.reader(name, root)), *variables.get(root, ("", "")))
             for root in roots
         )
         between = ways.chain(name)
@@ -242,6 +242,13 @@ class _Ways:
 class _Places:
     """Where the things that facts are about stand: the source of the first fact whose first column names them."""
 
+    _ASKING: Mapping[str, tuple[str, ...]] = {
+        "replace_by_request": ("replace_requested",),
+        "replace_because_tainted": ("tainted",),
+        "delete_because_no_resource_config": ("removal",),
+        "delete_because_no_module": ("removal",),
+    }
+    """the facts that an action was decided from, by its leaf"""
     _TELLING = ("root_variable", "read_file", "own_text", "named_value", "altered", "read_value", "unknown_value")
 
     def __init__(self, facts: FactBase) -> None:
@@ -258,8 +265,16 @@ class _Places:
                     if source is not None:
                         self._sources[row[column]] = source
 
-    def of(self, what: str, reader: str = "") -> Any:
-        """The place, None when nothing tells; of a file where this one reads it."""
+    def of_leaf(self, what: str, kind: str, reader: str) -> Any:
+        """The place of a root cause: of a file where `reader` reads it, of an action what asked for it."""
         if reader:
             return self._facts.source("refers_value", (reader, what))
+        for predicate in self._ASKING.get(kind, ()):
+            for row in self._facts.relation(predicate):
+                if row[0] == what:
+                    return self._facts.source(predicate, row)
+        return self.of(what)
+
+    def of(self, what: str) -> Any:
+        """The place, None when nothing tells."""
         return self._sources.get(what)

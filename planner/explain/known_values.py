@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import field, frozen
 
 from planner.evaluation.text_digests import expression_digests
 from planner.state.value_record import Digester, Status, ValueRecord, status
@@ -17,6 +17,7 @@ class KnownValues:
 
     record: ValueRecord
     digester: Digester
+    _numbers: dict[str, int | None] = field(factory=dict, init=False)
 
     def status(self, place: str, value: Value, whole: str = "") -> Status:
         """Whether the value at a place is what it was; None stands for nothing there. `whole`: see status."""
@@ -29,6 +30,13 @@ class KnownValues:
         """Whether an expression stood there; `block`: see ValueRecord."""
         digests = expression_digests(node, self.digester)
         return self.record.text_status(name, digests[0], block) if digests else "unknown"
+
+    def number(self, place: str, most: int) -> int | None:
+        """The number at a place, if it was no greater than `most`, which is the same for one place."""
+        if place not in self._numbers:
+            recorded = self.record.values.get(place, ())
+            self._numbers[place] = next((n for n in range(most + 1) if self.digester.of(n) in recorded), None)
+        return self._numbers[place]
 
     def file_status(self, path: str) -> Status:
         """Whether a file is what it was."""

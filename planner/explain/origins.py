@@ -66,7 +66,8 @@ _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 class Given(NamedTuple):
     """The expression that gives the value at a place: `rest` is the path into its value, `scope` what names mean and
     `bound` what the names of the `for` expressions around it do. `fresh`: before or after the plan there is nothing at
-    `rest`. `before`: what the value at `rest` was, where the text was the same."""
+    `rest`. `before`: what the value at `rest` was, unless the text is known to have been another; `same_text`: it is
+    known to have been the same."""
 
     node: Expression
     source: Source
@@ -75,6 +76,7 @@ class Given(NamedTuple):
     fresh: bool = False
     bound: Mapping[str, Bound] = {}
     before: Value = None
+    same_text: bool = False
 
     @property
     def span(self) -> Span:
@@ -144,6 +146,8 @@ def _steps(given: Given) -> list[Given] | None:
         taken = _truth(given.evaluate(node.condition))
         if taken is not None and given.before is not None and _is_turned(given, node, taken):
             return [given.to(node.condition)]
+        if taken is not None and given.same_text and _is_as_before(given, node, taken):
+            return [given._replace(node=node.then if taken else node.otherwise)]
         branches = [node.then, node.otherwise] if taken is None else [node.then if taken else node.otherwise]
         return [*(given._replace(node=branch) for branch in branches), given.to(node.condition)]
     if isinstance(node, (Traversal, Variable)):
@@ -218,7 +222,8 @@ def _of_loop(given: Given, node: For) -> list[Given] | None:
         return None
     wanted = given.rest[0][1]
     if given.fresh and len(given.rest) == 1:
-        kept = node.key_expr is None or (isinstance(node.key_expr, Variable) and node.key_expr.name == node.key)
+        same_keys = isinstance(node.key_expr, Variable) and node.key_expr.name == node.key
+        kept = same_keys if collection.__class__ in (dict, Map) else node.key_expr is None
         deeper = given.rest if kept and collection.__class__ is not Set else ()
         over = given.to(node.collection, deeper, True)
         return [over, *(given.to(x) for x in (node.condition,) if x is not None)]
@@ -338,6 +343,16 @@ def _is_turned(given: Given, node: Conditional, taken: bool) -> bool:
     if was is None or not is_wholly_known(was) or not same_parts(was, given.before):
         return False
     return now is None or not same_parts(now, given.before)
+
+
+def _is_as_before(given: Given, node: Conditional, taken: bool) -> bool:
+    """Whether the branch that is not taken always gives another value than the one from before: then the condition said
+    the same as now."""
+    other = node.otherwise if taken else node.then
+    if given.before is None or any(chains(other)):
+        return False
+    was = _part(given.evaluate(other), given.rest)
+    return was is None or (is_wholly_known(was) and not same_parts(was, given.before))
 
 
 def _part(value: Value, path: Path) -> Value:

@@ -18,13 +18,24 @@ from planner.evaluation.scope import ModuleScope
 from planner.explain.origins import Given, Path, origins, path_step
 from planner.facts.mentions import in_body
 from planner.language.evaluate import try_evaluate
+from planner.state.value_record import place_name
 from planner.syntax.body import BlockSchema as BlockHeader
 from planner.syntax.body import BodySchema
 from planner.syntax.chains import EVERY, Chain
 from planner.syntax.nodes import Call, GetAttr, GetIndex, Step, Traversal, Variable
-from planner.values.convert import path_text
 from planner.values.paths import parts
-from planner.values.value import SENSITIVE, Marked, Set, Unknown, Value, is_wholly_known, unmark_deep
+from planner.values.value import (
+    SENSITIVE,
+    List,
+    Map,
+    Marked,
+    Set,
+    Unknown,
+    Value,
+    is_wholly_known,
+    unmark,
+    unmark_deep,
+)
 from planner.vocabulary.address import InstanceKey, join
 from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.span import Source, Span
@@ -56,8 +67,7 @@ class Place(NamedTuple):
         return self.at(())
 
     def __str__(self) -> str:
-        inside = path_text(self.path)
-        return self.root_text + (f".{inside}" if inside and inside[0] != "[" else inside)
+        return place_name(self.root_text, self.path)
 
     @property
     def root_text(self) -> str:
@@ -155,6 +165,17 @@ class Places:
             return []
         return [(place.at(p, place.fresh and p == place.path), v) for p, v in select(value, place.path)]
 
+    def named(self, place: Place) -> Place:
+        """The same place with the steps that its value has: maps are indexed, objects have attributes."""
+        value, path = self.value(place), []
+        for step in place.path:
+            plain = unmark(value)[0] if value is not None else None
+            known = [(s, part) for s, part in parts(plain) if s[1] == step[1]] if plain is not None else []
+            kind = "attr" if plain.__class__ is dict else "index" if plain.__class__ in (Map, List, tuple) else step[0]
+            path.append((kind, step[1]) if step != ANY else ANY)
+            value = known[0][1] if known else None
+        return place._replace(path=tuple(path))
+
     def is_sensitive(self, place: Place) -> bool:
         """Whether anything at the place, or around it, must not be shown."""
         if place not in self._secrets:
@@ -180,11 +201,11 @@ class Places:
         base = self._base(place)
         return next(iter(origins(base)), base) if base is not None else None
 
-    def origins(self, place: Place, before: Value = None) -> list[Given] | None:
+    def origins(self, place: Place, before: Value = None, same_text: bool = False) -> list[Given] | None:
         """The expressions that give the value at a place: the part taken, and what decides that it is (see origins).
-        None where there is none. `before`: what the value was, if the expressions stood there then."""
+        None where there is none. `before` and `same_text`: see Given."""
         base = self._base(place)
-        return origins(base._replace(before=before)) if base is not None else None
+        return origins(base._replace(before=before, same_text=same_text)) if base is not None else None
 
     def whole_text(self, place: Place) -> Given | None:
         """The expression as a whole that the value at a place is from; None where there is none."""

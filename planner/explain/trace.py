@@ -159,6 +159,9 @@ class Trace:
             is_key = at.argument == "for_each"
             value: Value = whole if not is_key else None if goes else str(at.key)
             status = self.record.status(str(place.at(place.path)), value, str(place.whole))
+            if at.argument == "count" and status == "other" and not goes and isinstance(at.key, int):
+                had = self.record.number(str(place), len(at.now))
+                return had is not None and had <= at.key
         if status != "unknown" or at.before:
             return status != "same"
         expr = repetition(repeatable(place))[1]
@@ -225,7 +228,8 @@ class Trace:
         """Ask about a place; the places that this means, with their values."""
         found: list[tuple[Place, Value]] = []
         there = self.places.found(place)
-        for at, value in there if there or not (place.fresh or self._goes(place)) else [(place, None)]:
+        nothing = place.fresh or self._goes(place)
+        for at, value in there if there or not nothing else [(self.places.named(place), None)]:
             owner = self.places.owner(at)
             if owner is not None:
                 found += self.value(owner)
@@ -490,18 +494,18 @@ class Trace:
             return "unknown"
         return self.record.text_status(place.text_name, node, place.block_name)
 
-    def _is_rewritten(self, place: Place) -> bool:
-        """Whether the expression as a whole is on record as another: then its parts now do not tell what it was."""
+    def _whole_status(self, place: Place) -> Status:
+        """The same of the expression as a whole: if that was another, its parts now do not tell what the value was."""
         whole = self.places.whole_text(place)
-        return whole is not None and self._text_status(place, whole.node) == "other"
+        return self._text_status(place, whole.node) if whole is not None else "unknown"
 
     # ---------------------------------------------------------------- mentions
 
     def _mentions(self, place: Place, unknown: bool, before: Value = None, after: Value = None) -> bool:
         """Facts about what the expressions at a place mention, with `unknown` only of what is not known; whether there
         is something of that kind. `before` and `after`: the values, where both are known."""
-        known = not unknown and before is not None and not self._is_rewritten(place)
-        found = self.places.origins(place, before if known else None)
+        status = self._whole_status(place)
+        found = self.places.origins(place, before if status != "other" else None, status == "same")
         if found is None:
             return self._in_blocks(place, unknown)
         alone = len(found) == 1
@@ -517,15 +521,14 @@ class Trace:
             mentioned, calls = chains(given.node)
             if not unknown:
                 some |= self._files(text, given, calls)
-            status = self._text_status(place, given.node) if not unknown else "same"
+            status = self._text_status(place, given.node)
             texts.add(status)
             if status == "other":
                 own.append(given)
                 rewritten = True
-            elif (
-                status == "unknown" and _has_text(given, mentioned) and not (direct and shows_text(given.node, before))
-            ):
-                own.append(given)
+            elif status == "unknown" and not unknown and _has_text(given, mentioned):
+                if not (direct and shows_text(given.node, before)):
+                    own.append(given)
             for chain in mentioned:
                 name = chain.base.root if isinstance(chain.base, Traversal) else chain.base.name
                 if name in given.bound:
@@ -542,6 +545,7 @@ class Trace:
                 span = self._source(place) if hidden else Span(given.source, chain.start, chain.end)
                 for meant, value in self.value(target):
                     if unknown and is_wholly_known(value):
+                        self._facts.add("beside_unknown", text, str(meant), source=span)
                         continue
                     some = True
                     self._facts.add("refers_value", text, str(meant), source=span)
@@ -555,7 +559,7 @@ class Trace:
                     span = self._source(place) if hidden else Span(given.source, call.start, call.end)
                     self._facts.add("impure", text, call.name, source=span)
         words, elsewhere = f"the text of {text}", False
-        if not unknown and not rewritten and texts <= {"same"} and self._is_rewritten(place):
+        if not unknown and not rewritten and texts <= {"same"} and self._whole_status(place) == "other":
             own, elsewhere = found, True
         for given in own if some or rewritten or elsewhere else ():
             span = self._source(place) if hidden else given.span

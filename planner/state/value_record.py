@@ -26,6 +26,7 @@ from planner.state.model import State
 from planner.values.convert import path_text
 from planner.values.paths import parts
 from planner.values.value import EPHEMERAL, List, Map, Marked, Null, Set, Unknown, Value
+from planner.vocabulary.address import valid_identifier
 
 VERSION = "1.0"
 NAME = "applied"
@@ -155,8 +156,8 @@ def _plain(value: Value) -> Value:
 
 
 def place_name(name: str, path: tuple[Any, ...]) -> str:
-    """The name of a part of a value."""
-    inside = path_text(path)
+    """The name of a part of a value. Of objects, too, in brackets where a dot would not do."""
+    inside = path_text(tuple(("index", key) if not valid_identifier(str(key)) else (kind, key) for kind, key in path))
     return name + (f".{inside}" if inside and inside[0] != "[" else inside)
 
 

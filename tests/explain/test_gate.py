@@ -6,7 +6,7 @@ The files in gate/ have one topic each. Of every configuration one apply is made
     files."main.tf" = '''...'''         before; `apply` has options of the apply
     [[configuration.change]]
     edit, files, remove, options, env   what is changed: [file, old, new], files written, files removed, ...
-    state                               [address, attribute, value]: edits of the state; `taint`: addresses
+    state                               [address, attribute, value]: edits of the state; `taint`, `lost`: addresses
     record = false                      without the record of what values were
     because."ADDRESS" = "variable var.n -var"
 
@@ -95,14 +95,17 @@ def edit_state(change: dict[str, Any]) -> None:
     edits = {(address, attribute): value for address, attribute, value in change.get("state", [])}
     edits |= {(address, "status"): "tainted" for address in change.get("taint", [])}
     for resource in state["resources"]:
-        for instance in resource["instances"]:
+        for instance in list(resource["instances"]):
             key = f"[{json.dumps(instance['index_key'])}]" if "index_key" in instance else ""
             module = f"{resource['module']}." if "module" in resource else ""
             mode = "data." if resource["mode"] == "data" else ""
+            name = f"{module}{mode}{resource['type']}.{resource['name']}{key}"
+            if name in change.get("lost", []):
+                resource["instances"].remove(instance)
             for (address, attribute), value in edits.items():
-                if address == f"{module}{mode}{resource['type']}.{resource['name']}{key}":
+                if address == name:
                     (instance if attribute == "status" else instance["attributes"])[attribute] = value
-    if edits:
+    if edits or "lost" in change:
         Path("terraform.tfstate").write_text(json.dumps(state), encoding="utf-8")
 
 
