@@ -71,7 +71,12 @@ def chains_of(relations: Mapping[str, Collection[Any]], facts: FactBase, names: 
         if not roots:
             continue
         first, *others = (
-            Step(root, ways.leaves[root], places.of_leaf(root, ways.leaves[root], ways.reader(name, root)), *variables.get(root, ("", "")))
+            Step(
+                root,
+                ways.leaves[root],
+                places.of_leaf(root, ways.leaves[root], ways.reader(name, root)),
+                *variables.get(root, ("", "")),
+            )
             for root in roots
         )
         between = ways.chain(name)

@@ -527,8 +527,7 @@ class Trace:
                 own.append(given)
                 rewritten = True
             elif status == "unknown" and not unknown and _has_text(given, mentioned):
-                if not (direct and shows_text(given.node, before)):
-                    own.append(given)
+                own += [] if direct and shows_text(given.node, before) else [given]
             for chain in mentioned:
                 name = chain.base.root if isinstance(chain.base, Traversal) else chain.base.name
                 if name in given.bound:
