@@ -113,6 +113,8 @@ def merge_resource(base: ResourceDecl, declared: Declared[ResourceDecl], problem
     if "connection" in given:
         changes.update(connection=over.connection, connection_span=over.connection_span)
     cycle = _given(over.lifecycle, given, ("create_before_destroy", "prevent_destroy", "destroy"))
+    if "create_before_destroy" in cycle:
+        cycle["create_before_destroy_span"] = over.lifecycle.create_before_destroy_span
     if over.lifecycle.ignore_changes:
         cycle["ignore_changes"] = over.lifecycle.ignore_changes
     if cycle:

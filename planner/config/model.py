@@ -126,6 +126,7 @@ class Lifecycle:
     preconditions: tuple[CheckRule, ...] = ()
     postconditions: tuple[CheckRule, ...] = ()
     span: Span | None = None
+    create_before_destroy_span: Span | None = None
 
 
 @frozen(eq=False)

@@ -306,9 +306,11 @@ def _managed_lifecycle(build: _Builder, block: Block) -> Lifecycle:
     content = read(block.body, _LIFECYCLE, problems)
     attributes = content.attributes
     build.given.update(attributes)
-    before_destroy = None
+    before_destroy = before_destroy_span = None
     if "create_before_destroy" in attributes:
-        before_destroy = bool(constant_bool(attributes["create_before_destroy"], problems))
+        attribute = attributes["create_before_destroy"]
+        before_destroy = bool(constant_bool(attribute, problems))
+        before_destroy_span = Span(attribute.source, attribute.start, attribute.end)
     build.enabled = build.repeated("enabled", attributes.get("enabled"))
     prevent = expr_of(attributes["prevent_destroy"], problems) if "prevent_destroy" in attributes else None
     destroy = expr_of(attributes["destroy"], problems) if "destroy" in attributes else None
@@ -328,6 +330,7 @@ def _managed_lifecycle(build: _Builder, block: Block) -> Lifecycle:
         tuple(build.preconditions),
         tuple(build.postconditions),
         block.header_span,
+        before_destroy_span,
     )
 
 

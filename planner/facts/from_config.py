@@ -148,7 +148,8 @@ def _resources(facts: FactBuilder, module: ModuleConfig, address: str, schemas: 
             first = (lifecycle.preconditions or lifecycle.postconditions)[0]
             facts.add("has_conditions", object, source=first.span)
         if lifecycle.create_before_destroy:
-            facts.add("create_before_destroy", object, source=lifecycle.span or resource.span)
+            source = lifecycle.create_before_destroy_span or lifecycle.span or resource.span
+            facts.add("create_before_destroy", object, source=source)
 
 
 def _checks(facts: FactBuilder, module: ModuleConfig, address: str) -> None:

@@ -47,6 +47,11 @@ def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[Near]:
     return list(_Look(graph, dependent, dependency).all())
 
 
+def left_out(graph: Graph, node: str) -> str:
+    """That pruning or the command line left a vertex out, and why; empty when it is there."""
+    return near_text(_Look(graph, node, node).left_out(node))
+
+
 class _Look:
     def __init__(self, graph: Graph, dependent: str, dependency: str) -> None:
         self.graph, self.a, self.b = graph, dependent, dependency

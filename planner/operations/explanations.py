@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from planner.model.plan import Plan
     from planner.state.backend import Store
 
+FORCED = "forced"
+"""word of `why` for what is created before it is destroyed because of others"""
+
 GRAPH_WORDS = {
     "targeted": "selected",
     "excluded": "excluded",
-    "forced": "forced_create_before_destroy",
+    FORCED: "forced_create_before_destroy",
 }
 """short words of `why` for predicates about a vertex: within -target and -exclude, out of it because of -exclude,
 created before it is destroyed because of something that depends on it"""
@@ -220,18 +223,69 @@ def why_planned(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof of a planned action (`verb` as people call it, or "" for whatever is planned) or of an unknown value.
     Raises Failure."""
-    found, problems = explainer(options, plan_file)
-    if found is None:
+    answer = planned(options, plan_file)
+    problems = list(answer.diagnostics)
+    if answer.made is None:
         return None, problems
+    found = explainer_of(answer.made)
     failed = problems if has_errors(problems) else []
     try:
         if verb == UNKNOWN:
             proof = found.not_unknown(what) if negated else found.unknown(what)
         else:
-            proof = found.not_action(what, verb) if negated else found.action(what, verb)
+            proof = found.not_action(what, verb) if negated else with_chains(answer.made, found.action(what, verb))
     except Failure as failure:  # planning failed, so what is asked about may never have been planned
-        raise Failure([*failed, *failure.diagnostics]) from None
+        raise Failure([*failed, *_with_limits(answer.made, what, failure.diagnostics)]) from None
     return proof, [_as_warning(d) for d in failed]
+
+
+def with_chains(made: Made[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
+    """The proof of an action, with what decided about it along the edges of the plan graph: why the new object is
+    created first, and why a data source is read only after others."""
+    from planner.graph.chains import replacement_chain, waiting_chain
+    from planner.graph.why import vertices_meant
+    from planner.programs.actions import does
+
+    _, name, action = proof["goal"]
+    rows = [step["tuple"] for step in proof["proofs"].values()]
+    waits = sorted({row[2] for row in rows if row[0] in ("dependency_pending", "change_before") and row[1] == name})
+    if not does(action, "sets_aside") and not waits:
+        return proof
+    graph = plan_graph(made)
+    chains = []
+    if does(action, "sets_aside"):
+        (node,), _ = vertices_meant(graph, [name])
+        chains.append((f"{name} is created before it is destroyed", replacement_chain(graph, node)))
+    for resource in waits:
+        object = str(parse_address(name).config)
+        chains.append((f"{name} is read only after {resource}", waiting_chain(graph, object, resource)))
+    written = [{"text": text, "steps": [step.json for step in steps]} for text, steps in chains if steps]
+    return {**proof, "chains": written} if written else proof
+
+
+def plan_graph(made: Made[Unstored]) -> Graph:
+    """The graph that a plan was made by, to ask."""
+    from planner.graph.build import ASKED, build_graph
+
+    return build_graph(graphs.planning_facts(made.plan, made.loaded), own=made.loaded.rules, more=ASKED)
+
+
+def _with_limits(made: Made[Unstored], what: str, problems: list[Diagnostic]) -> list[Diagnostic]:
+    """The problems of a question; of what is left out because of -target or -exclude it is said."""
+    from planner.graph.nearest_miss import left_out
+    from planner.graph.why import vertices_meant
+
+    if not (made.plan.targets or made.plan.excludes) or not any(p.code == "why.no_change" for p in problems):
+        return problems
+    graph = plan_graph(made)
+    try:
+        (node,), _ = vertices_meant(graph, [what])
+    except Failure:
+        return problems
+    said = left_out(graph, node)
+    options = [*(f"-target={t}" for t in made.plan.targets), *(f"-exclude={e}" for e in made.plan.excludes)]
+    told = said or f"{node} takes part, but {what} is left out ({', '.join(options)}): planner why -not targeted {what}"
+    return [evolve(p, detail=f"{p.detail}\n{told}") if p.code == "why.no_change" else p for p in problems]
 
 
 def _as_warning(problem: Diagnostic) -> Diagnostic:

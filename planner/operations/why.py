@@ -32,14 +32,17 @@ def why(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof of what the words name, in the documented format: two vertices (why the first waits for the second),
     a fact, or an address (why its action is planned)."""
-    from planner.operations.explanations import DRIFT, GRAPH_WORDS, MOVED, is_word, vertex_fact, why_planned
+    from planner.operations.explanations import DRIFT, FORCED, GRAPH_WORDS, MOVED, is_word, vertex_fact, why_planned
     from planner.operations.verdicts import WORDS, why_verdict
 
     if len(words) > 1 and words[0] in WORDS and not negated:
         return why_verdict(options, words[0], words[1:], plan_file)
     if len(words) == 2 and words[0] in GRAPH_WORDS:
         kind = kind or "plan"  # that is where it was decided, also for a plan in a file
-        text = vertex_fact(_checked(graph(options, kind, plan_file, True)), *words)
+        asked = _checked(graph(options, kind, plan_file, True))
+        text = vertex_fact(asked, *words)
+        if words[0] == FORCED and not negated:
+            return _why_forced(options, asked, words[1], text, kind, plan_file)
         return _why_fact(options, text, kind, plan_file, negated)
     if len(words) == 2 and words[0] == MOVED:
         return _why_moved(options, words[1], plan_file, negated)
@@ -80,6 +83,33 @@ def _why_wait(
     if negated:
         return not_an_edge(asked, dependent, dependency, notes), []
     return prove_wait(asked, dependent, dependency, notes)
+
+
+def _why_forced(
+    options: OperationOptions, asked: Graph, what: str, text: str, kind: str, plan_file: str | None
+) -> Proved:
+    """Why an object is created before it is destroyed, with the whole chain of what asks for it. An apply graph does as
+    was planned: the chain is that of the plan graph. Raises Failure for what asks for it itself."""
+    from planner.graph.chains import FORCED, SAFE, replacement_chain
+    from planner.graph.cycles import place
+    from planner.graph.why import find_node
+
+    node = find_node(asked, what, pruned=True)
+    if (node,) in asked.database[SAFE] and kind == "apply":
+        asked = _checked(graph(options, "plan", plan_file, True))
+        node = find_node(asked, what, pruned=True)
+        text = f"{FORCED}({quote(node)})"
+    chain = replacement_chain(asked, node)
+    if (node,) in asked.database[SAFE]:
+        told = "; ".join(f"{step.text} ({', '.join(map(place, step.sources))})" for step in chain)
+        raise Failure(
+            error("why.not_forced", "Nothing forces it", f"It is created before it is destroyed by itself: {told}.")
+        )
+    proof, problems = _proved(asked, text, False)
+    if proof is None or not chain:
+        return proof, problems
+    said = f"something that must be created before it is destroyed depends on {node}"
+    return {**proof, "chains": [{"text": said, "steps": [step.json for step in chain]}]}, problems
 
 
 def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None, negated: bool) -> Proved:

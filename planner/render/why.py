@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planner.render.proof import own_rule_text
+from planner.render.proof import own_rule_text, source_text
 from planner.render.terminal import Paint
 
 CHAIN = "waits_for"
 EDGE = "edge"
+FORCED = "forced_create_before_destroy"
+"""of this goal the chain says all"""
 
 
 def why_text(proof: dict[str, Any], paint: Paint) -> str:
@@ -26,6 +28,18 @@ def why_text(proof: dict[str, Any], paint: Paint) -> str:
     for name in steps:
         lines.append("")
         lines += _step(proof, name, paint)
+    return "\n".join(lines)
+
+
+def chains_text(document: dict[str, Any], paint: Paint) -> str:
+    """What decided along the edges of a graph, step by step; empty when nothing did."""
+    lines: list[str] = []
+    for chain in document.get("chains", ()):
+        lines.append(f"{chain['text']}:")
+        for step in chain["steps"]:
+            places = [place for place in map(source_text, step["sources"]) if place]
+            lines.append(f"  {step['text']}" + (f": {paint(places[0], 'grey')}" if places else ""))
+            lines += [f"    {paint(place, 'grey')}" for place in places[1:3]]
     return "\n".join(lines)
 
 

@@ -111,8 +111,82 @@ def test_forced(planner):
     ran = planner("why", "forced", "terraform_data.a")
     assert ran.code == 0
     assert ran.out.startswith("something that must be created before it is destroyed depends on terraform_data.a")
-    assert "main.tf:6" in ran.out and "main.tf:5: input = terraform_data.b.output" in ran.out
+    assert ran.out.rstrip("\n").split("\n")[1:] == [
+        "  terraform_data.c asks for create_before_destroy: main.tf:7: create_before_destroy = true",
+        "  terraform_data.c (expand) depends on terraform_data.b (expand): main.tf:5: input = terraform_data.b.output",
+        "  terraform_data.b (expand) depends on terraform_data.a (expand): "
+        'main.tf:3: resource "terraform_data" "b" { input = terraform_data.a.id }',
+    ]
+    itself = planner("why", "forced", "terraform_data.c")
+    assert itself.code == 1 and "main.tf:7: create_before_destroy = true" in " ".join(itself.err.split())
     assert planner("why", "-not", "forced", "terraform_data.alone").code == 0
+
+
+def test_what_forces_a_replacement_to_come_first(planner):
+    """In the plan graph and in that of applying it, down to the line that asks for it."""
+    asks = "  terraform_data.c asks for create_before_destroy: main.tf:7: create_before_destroy = true"
+    assert planner("apply", "-auto-approve").code == 0
+    ran = planner("why", "replace", "terraform_data.a", "-var=x=3")
+    assert ran.code == 0 and ran.out.split("\n")[-5:-3] == ["terraform_data.a is created before it is destroyed:", asks]
+    document = json.loads(planner("why", "replace", "terraform_data.a", "-var=x=3", "-json").out)
+    assert document["chains"][0]["steps"][0]["sources"][0]["line"] == 7
+    assert planner("plan", "-var=x=3", "-out=plan").code == 0
+    for more in ([], ["-type=apply"]):
+        ran = planner("why", "-plan=plan", *more, "forced", "terraform_data.a")
+        assert ran.code == 0 and asks in ran.out
+
+
+READ_LATER = """variable "x" { default = "2" }
+resource "terraform_data" "a" { input = var.x }
+data "terraform_remote_state" "r" {
+  backend    = "local"
+  config     = { path = "terraform.tfstate" }
+  depends_on = [
+    terraform_data.a,
+  ]
+}
+module "m" {
+  source     = "./m"
+  depends_on = [terraform_data.a]
+}
+"""
+
+
+def test_what_makes_a_data_source_wait(planner, work: Path):
+    """The line of the depends_on, of the data source itself or of the call around it."""
+    (work / "m").mkdir()
+    (work / "m/main.tf").write_text(
+        'data "terraform_remote_state" "r" {\n  backend = "local"\n  config = { path = "terraform.tfstate" }\n}\n'
+    )
+    (work / "main.tf").write_text(READ_LATER, encoding="utf-8")
+    assert planner("init").code == 0 and planner("apply", "-auto-approve").code == 0
+    ran = planner("why", "data.terraform_remote_state.r", "-var=x=3")
+    name = "data.terraform_remote_state.r"
+    assert ran.out.rstrip("\n").split("\n")[-2:] == [
+        f"{name} is read only after terraform_data.a:",
+        f"  {name} names terraform_data.a in depends_on: main.tf:7: terraform_data.a,",
+    ]
+    ran = planner("why", f"module.m.{name}", "-var=x=3")
+    assert "  module.m names terraform_data.a in depends_on: main.tf:12: depends_on = [terraform_data.a]\n" in ran.out
+
+
+def test_what_the_command_line_left_out_has_no_change(planner):
+    ran = planner("why", "-target=terraform_data.a", "terraform_data.b")
+    assert (
+        ran.code == 1
+        and "left out of this graph" in " ".join(ran.err.split())
+        and "-target=terraform_data.a" in ran.err
+    )
+    ran = planner("why", "-exclude=terraform_data.a", "terraform_data.b")
+    assert ran.code == 1 and "of which something is excluded" in " ".join(ran.err.split())
+
+
+def test_an_instance_that_the_command_line_left_out(planner, work: Path):
+    (work / "main.tf").write_text(INSTANCES, encoding="utf-8")
+    a, b = 'terraform_data.web["a"]', 'terraform_data.web["b"]'
+    ran = planner("why", f"-target={a}", b)
+    told = " ".join(ran.err.split())
+    assert ran.code == 1 and f"terraform_data.web (expand) takes part, but {b} is left out (-target={a})" in told
 
 
 def test_cut(planner, work):

@@ -56,7 +56,7 @@ FLAGS = (
 
 def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> str:
     from planner.render.proof import proof_text
-    from planner.render.why import why_text
+    from planner.render.why import FORCED, chains_text, why_text
     from planner.render.why_verdict import VERDICTS, verdict_text
 
     full, depth, expand = arguments["full"], arguments["depth"], arguments["expand"]
@@ -64,8 +64,12 @@ def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> st
         return verdict_text(proof, terminal.paint, full)
     if not full and not depth and not expand and proof["goal"][0] in ("edge", "waits_for") and "proofs" in proof:
         return why_text(proof, terminal.paint)
+    chains = chains_text(proof, terminal.paint)
+    if proof["goal"][0] == FORCED and chains and not full and not depth and not expand:
+        return chains
     try:
-        return proof_text(proof, terminal.paint, full, depth, expand)
+        text = proof_text(proof, terminal.paint, full, depth, expand)
+        return f"{text}\n{chains}" if chains and not expand else text
     except KeyError:
         detail = f"The steps of this proof are p1 to p{len(proof['proofs'])}."
         raise UsageError(f"The proof has no step {expand}", detail) from None
