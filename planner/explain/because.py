@@ -250,6 +250,7 @@ class _Places:
     _ASKING: Mapping[str, tuple[str, ...]] = {
         "replace_by_request": ("replace_requested",),
         "replace_because_tainted": ("tainted",),
+        "gone": ("removed_outside",),
         "delete_because_no_resource_config": ("removal",),
         "delete_because_no_module": ("removal",),
     }

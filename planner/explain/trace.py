@@ -99,7 +99,11 @@ class Trace:
         for predicate, _, *columns in change.facts:
             source = decision_source(self.plan, self.config, change, predicate, columns)
             self._facts.add(predicate, name, *columns, source=source)
-        self._repetition(change, name)
+        drift = self._drift.get(name)
+        if drift is not None and drift.after.__class__ is Null and change.before.__class__ is Null:
+            self._facts.add("removed_outside", name, source=StateEntry(name))
+        else:
+            self._repetition(change, name)
         module = self.places.context.module(parse_module(change.module))
         key = format_resource("", change.mode, change.type, change.name)
         decl = module.config.resources.get(key) if module is not None else None
@@ -193,9 +197,20 @@ class Trace:
 
     def _attribute(self, place: Place, instance: str, text: str) -> None:
         if self.places.given(place) is None and not self.places.in_blocks(place):
+            if self.record is not None and self.record.record.texts.get(place.text_name):
+                self._dropped(place, instance, text)
             return
         self._facts.add("attribute_place", str(place), instance, text, source=self._source(place))
         self.value(place)
+
+    def _dropped(self, place: Place, instance: str, argument: str) -> None:
+        """The facts about an argument that was given when the object was last applied, and is not any more."""
+        text, source = str(place), self._source(place)
+        words = f"the text of {text}"
+        self._facts.add("attribute_place", text, instance, argument, source=source)
+        self._facts.add("altered", text, f"{argument} of {instance} is not given any more", source=source)
+        self._facts.add("own_text", text, words, source=source)
+        self._facts.add("changed_since", words, source=source)
 
     def _triggers(self, change: ResourceChange, module: ModuleInstance, decl: ResourceDecl) -> None:
         for row in change.facts:
@@ -393,9 +408,14 @@ class Trace:
         if place.module.config.resources[place.name].mode == "data" and (change is None or change.action == "no-op"):
             self._read_value(place, value)
             return
-        if change is None or change.action == "no-op":
+        if change is None:
             return
         source = self._source(place)
+        if self._has_drifted(place) and (change.action == NO_OP or same_value(_plain(change.before, place.path), value)):
+            self._facts.add("drifted_value", text, change.address, source=StateEntry(change.address))
+            return
+        if change.action == NO_OP:
+            return
         if change.before.__class__ is Null or change.after.__class__ is Null:
             self._facts.add("appears", text, change.address, source=source)
             self.change(change)
@@ -413,12 +433,16 @@ class Trace:
                     for at, _ in self.value(inner):
                         self._part(place, at)
             return
-        if self._altered(place, before, value):
-            drift = self._drift.get(change.address)
-            if drift is not None and drift.after.__class__ is not Null:
-                old, new = _at(drift.before, place.path), _at(drift.after, place.path)
-                if old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0]):
-                    self._facts.add("drifted_value", text, change.address, source=StateEntry(change.address))
+        if self._altered(place, before, value) and self._has_drifted(place):
+            self._facts.add("drifted_value", text, change.address, source=StateEntry(change.address))
+
+    def _has_drifted(self, place: Place) -> bool:
+        """Whether somebody changed an object, which is still there, at this place."""
+        drift = self._drift.get(place.root_text)
+        if drift is None or drift.after.__class__ is Null or not place.path:
+            return False
+        old, new = _at(drift.before, place.path), _at(drift.after, place.path)
+        return old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0])
 
     def _read_value(self, place: Place, value: Value) -> None:
         """The facts about what a data source gave while planning: an argument as it is written, the rest as it was read
@@ -631,6 +655,11 @@ def _of_bound(given: Given, chain: Chain, name: str) -> list[Given]:
     whole = chain.start == given.node.start and chain.end == given.node.end
     rest = (*bound.rest, *map(path_step, steps), *(given.rest if whole else ()))
     return origins(bound._replace(rest=rest, fresh=given.fresh and whole))
+
+
+def _plain(value: Value, path: Path) -> Value:
+    part = _at(value, path)
+    return unmark_deep(part)[0] if part is not None else None
 
 
 def _at(value: Value, path: Path) -> Value:

@@ -15,8 +15,10 @@ from planner.vocabulary.span import Span
 MOST_STEPS = 5
 """steps that a line shows; of longer chains the ends"""
 _NEW = "because it is declared{place} and does not exist yet"
+_GONE = "because it was removed outside"
 _KINDS = {
     "drift": "what was changed outside",
+    "gone": "removed outside",
     "read": "as it was read",
     "function": "a function of the time of the apply",
     "ephemeral": "opened when it is needed",
@@ -70,7 +72,7 @@ def because_line(because: Because, address: str, actions: Mapping[str, str]) -> 
     """The sentence; empty where the headline of the change has said it. `actions`: of all changes, by name."""
     root = because.steps[0]
     if root.what == address:
-        return _NEW.format(place=_place(root.source)) if root.kind == "create" else ""
+        return {"create": _NEW.format(place=_place(root.source)), "gone": _GONE}.get(root.kind, "")
     shown = [step for step in because.steps if not _is_own(step, address)] or [because.steps[-1]]
     kept = [step for at, step in enumerate(shown) if at + 1 == len(shown) or not _is_part(step, shown[at + 1])]
     words = [words_of(step, actions) for step in kept]

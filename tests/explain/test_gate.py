@@ -7,6 +7,7 @@ The files in gate/ have one topic each. Of every configuration one apply is made
     [[configuration.change]]
     edit, files, remove, options, env   what is changed: [file, old, new], files written, files removed, ...
     state                               [address, attribute, value]: edits of the state; `taint`, `lost`: addresses
+    world                               objects behind a provider that change outside; {} for one that is gone
     record = false                      without the record of what values were
     because."ADDRESS" = "variable var.n -var"
 
@@ -20,11 +21,13 @@ import json
 import shutil
 import tomllib
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from explain.explaining import explain
+from provider.plugins import attached, write_plugin
 
 from planner.explain.because import Because, Step
 from planner.model.plan import change_name
@@ -48,13 +51,26 @@ def configurations() -> list[Any]:
 def test_every_change_has_the_causes_that_it_should(
     entry: dict[str, Any], tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    applied, work = tmp_path / "applied", tmp_path / "work"
+    with ExitStack() as stack:
+        run_entry(entry, tmp_path, planner, monkeypatch, stack)
+
+
+def run_entry(
+    entry: dict[str, Any], tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch, stack: ExitStack
+) -> None:
+    applied, work, world = tmp_path / "applied", tmp_path / "work", tmp_path / "world"
     write(applied, entry["files"])
     monkeypatch.chdir(applied)
+    if "world" in entry:
+        write(world, {f"{name}.json": json.dumps(thing) for name, thing in entry["world"].items()})
+        plugin = {"test": write_plugin(tmp_path / "bin")}
+        reattach = stack.enter_context(attached(plugin, TEST_PROVIDER_WORLD=str(world)))
+        monkeypatch.setenv("TF_REATTACH_PROVIDERS", reattach)
     explain([])  # installs modules
     ran = planner("apply", "-auto-approve", *entry.get("apply", []))
     assert ran.code == 0, ran.out + ran.err
     wrong = []
+    things = {path.name: path.read_text(encoding="utf-8") for path in world.glob("*.json")}
     for change in entry["change"]:
         monkeypatch.chdir(tmp_path)
         shutil.rmtree(work, ignore_errors=True)
@@ -63,6 +79,13 @@ def test_every_change_has_the_causes_that_it_should(
         with monkeypatch.context() as patch:
             for name, value in change.get("env", {}).items():
                 patch.setenv(name, value)
+            write(world, things)
+            for name, thing in change.get("world", {}).items():
+                path = world / f"{name}.json"
+                old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+                path.write_text(json.dumps({**old, **thing}), encoding="utf-8")
+                if not thing:
+                    path.unlink()
             told = causes(change)
         if told != {name: in_order(text) for name, text in change.get("because", {}).items()}:
             wrong.append(difference(change, told))
