@@ -411,7 +411,9 @@ class Trace:
         if change is None:
             return
         source = self._source(place)
-        if self._has_drifted(place) and (change.action == NO_OP or same_value(_plain(change.before, place.path), value)):
+        if self._has_drifted(place) and (
+            change.action == NO_OP or same_value(_plain(change.before, place.path), value)
+        ):
             self._facts.add("drifted_value", text, change.address, source=StateEntry(change.address))
             return
         if change.action == NO_OP:
