@@ -16,6 +16,7 @@ from planner.operations.plan_files import Unstored, planned
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
+    from planner.evaluation.schemas import Schemas
     from planner.explain.because import Because
     from planner.model.graph import Graph
     from planner.model.plan import Plan
@@ -31,6 +32,7 @@ class Explored:
     plan: Plan
     graphs: tuple[tuple[str, Graph], ...]
     causes: Mapping[str, Because]
+    schemas: Schemas
     actions: dict[str, str]
     """of everything that changes, by name"""
 
@@ -51,7 +53,7 @@ def explore(
         if has_errors(more):
             return None, problems
     built = tuple((kind, _graph(made, kind)) for kind in kinds if kind == kinds[0] or made.plan.can_apply)
-    return Explored(made.plan, built, causes(made), changed_actions(made)), problems
+    return Explored(made.plan, built, causes(made), made.loaded.schemas, changed_actions(made)), problems
 
 
 def _judged(made: Made[Unstored]) -> tuple[Made[Unstored], list[Diagnostic]]:

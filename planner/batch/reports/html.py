@@ -50,7 +50,7 @@ def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapp
     return Page(
         summary_line(document),
         (counts, f"Run {document['run']}, {document['seconds']} s."),
-        (_view(document, texts, grounds, number),),
+        (_view(document, grounds, number),),
         LAYERS,
         tuple(
             (outcome, COLOURS[outcome], SIGNS.get(outcome, ""))
@@ -67,16 +67,14 @@ def _change(unit: dict[str, Any], texts: dict[str, str]) -> Change:
     because = unit["because"]
     lines = [] if texts.get(unit["unit"]) else [_line(change) for change in unit["changes"]]
     groups = (f"because of {because}",) if because else ()
-    return Change(unit["unit"], unit["outcome"], because, groups, tuple(lines))
+    return Change(unit["unit"], unit["outcome"], because, groups, tuple(lines), texts.get(unit["unit"], ""))
 
 
 def _line(change: dict[str, Any]) -> str:
     return f"{change['action']} {change['address']} {change['reason']}".rstrip()
 
 
-def _view(
-    document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, Ground], number: dict[str, int]
-) -> View:
+def _view(document: dict[str, Any], grounds: Mapping[Edge, Ground], number: dict[str, int]) -> View:
     units = document["units"]
     names = {unit["unit"] for unit in units}
     boxes = _boxes([unit["folder"] for unit in units])
@@ -90,7 +88,6 @@ def _view(
             None,
             (number[unit["unit"]],) if unit["unit"] in number else (),
             tuple(_facts(unit)),
-            texts.get(unit["unit"], ""),
         )
         for unit in units
     )

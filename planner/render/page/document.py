@@ -3,13 +3,13 @@
     {"format_version": "1.0", "title", "summary": [text...], "noun": "node" or "unit", "asks": command,
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign]...],
      "changes": [[address, action, reason, [group...], [line...]]...],
-     "verdicts": [[kind, code, address, message]...],
+     "texts": {change: text}, "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
      "views": [{"name", "title", "is_reduced",
                 "boxes": [[name, label, parent box, [column...]]...],
                 "nodes": {"name": [string...], "label": [string...], "kind": [string...], "about": [string...],
                           "box": [box...], "place": [place or -1...], "changes": {node: [change...]},
-                          "facts": {node: [[word, text]...]}, "texts": {node: text}},
+                          "facts": {node: [[word, text]...]}},
                 "edges": {"from": [node...], "to": [node...], "layers": [bits...], "grounds": [ground or list...]}}...]}
 
 `from` waits for `to`. The bits of `layers` are those of the list of layers; the bit above them says that other edges
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
@@ -39,7 +39,7 @@ CLIPPED = 200
 """characters of a line of a file that are shown"""
 
 MOST_TEXT = 300_000
-"""characters of texts of a view from which on they are compressed"""
+"""characters of all texts from which on they are compressed"""
 
 Place = tuple[str, str]
 """where something stands, and the line"""
@@ -68,7 +68,7 @@ class Arrow:
 @frozen
 class Item:
     """A node. `box` is a module, or another group that can be folded; `about` what it stands for (an address); `facts`
-    are words and texts that are shown of it, `text` is shown as it is."""
+    are words and texts that are shown of it."""
 
     name: str
     kind: str
@@ -78,7 +78,6 @@ class Item:
     place: Place | None = None
     changes: tuple[int, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
-    text: str = ""
 
 
 @frozen
@@ -104,6 +103,8 @@ class Change:
     groups: tuple[str, ...]
     """causes, which changes have in common"""
     lines: tuple[str, ...] = ()
+    text: str = ""
+    """what changes, as a plan shows it"""
 
 
 @frozen
@@ -121,11 +122,13 @@ class Page:
     noun: str = "node"
     asks: str = ""
     """the command that proves an edge, up to the names of its ends"""
+    hide: Callable[[str], str] = str
+    """what takes sensitive values out of lines of files"""
 
 
 def page_json(page: Page) -> dict[str, Any]:
     """The page as plain data."""
-    tables = _Tables()
+    tables = _Tables(page.hide)
     views = [_View(view, [name for name, _ in page.layers], tables).json() for view in page.views]
     return {
         "format_version": FORMAT_VERSION,
@@ -136,6 +139,7 @@ def page_json(page: Page) -> dict[str, Any]:
         "layers": [list(layer) for layer in page.layers],
         "actions": [list(action) for action in page.actions],
         "changes": [[c.address, c.action, c.reason, list(c.groups), list(c.lines)] for c in page.changes],
+        "texts": _packed({str(n): change.text for n, change in enumerate(page.changes) if change.text}),
         "verdicts": [list(verdict) for verdict in page.verdicts],
         "strings": list(tables.strings.numbers),
         "places": [list(place) for place in tables.places.numbers],
@@ -164,14 +168,16 @@ class _Table:
 class _Tables:
     """What views share."""
 
-    def __init__(self) -> None:
+    def __init__(self, hide: Callable[[str], str]) -> None:
         self.strings, self.places, self.grounds = _Table(), _Table(), _Table()
+        self.hide = hide
 
 
 class _View:
     def __init__(self, view: View, layers: Sequence[str], tables: _Tables) -> None:
         self.view, self.bits = view, {name: 1 << n for n, name in enumerate(layers)}
         self.implied = 1 << len(layers)
+        self.hide = tables.hide
         self.strings, self.places, self.grounds = tables.strings, tables.places, tables.grounds
         self.items = sorted(view.items, key=lambda item: item.name)
         self.number = {item.name: n for n, item in enumerate(self.items)}
@@ -200,7 +206,6 @@ class _View:
             "place": [-1 if item.place is None else self._place(item.place) for item in items],
             "changes": {str(n): list(item.changes) for n, item in enumerate(items) if item.changes},
             "facts": {str(n): [list(f) for f in item.facts] for n, item in enumerate(items) if item.facts},
-            "texts": _packed({str(n): item.text for n, item in enumerate(items) if item.text}),
         }
 
     def _edges(self) -> dict[str, Any]:
@@ -226,7 +231,7 @@ class _View:
 
     def _place(self, place: Place) -> int:
         where, line = place
-        line = line.strip()
+        line = self.hide(line.strip())
         return self.places.of((where, line if len(line) <= CLIPPED else line[: CLIPPED - 3] + "..."))
 
     # ---------------------------------------------------------------- boxes

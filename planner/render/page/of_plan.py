@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from planner.graph.grounds import LAYERS, declarations, grounds
@@ -12,6 +13,10 @@ from planner.programs.actions import NO_OP, actions, does
 from planner.render.because import Causes
 from planner.render.cause_summary import groups_of, title_of
 from planner.render.page.document import MOST_EDGES, Arrow, Change, Item, Page, Reason, View, place_of, places_of
+from planner.render.page.hidden import hiding
+from planner.render.plan import PlanText, is_shown
+from planner.render.schema_lookup import SchemaLookup
+from planner.render.terminal import Terminal
 from planner.vocabulary.address import AddressError, ModuleAddress, parse_module, parse_resource_instance
 
 if TYPE_CHECKING:
@@ -34,6 +39,9 @@ MEANINGS = {
 def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     """The page about a plan. `asks`: the command that proves an edge."""
     plan = explored.plan
+    hide = hiding(plan)
+    terminal = Terminal(StringIO(), StringIO(), StringIO(), colour=False)
+    shown = PlanText(plan, SchemaLookup(explored.schemas).resource_schema, terminal)
     told = Causes(explored.causes, explored.actions, "full")
     groups: dict[str, list[str]] = defaultdict(list)
     for group in groups_of(explored.causes, explored.actions):
@@ -44,8 +52,9 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
             change_name(change),
             change.action,
             change.reason.replace("_", " "),
-            tuple(groups.get(change_name(change), ())),
-            tuple(told.lines(change_name(change))),
+            tuple(map(hide, groups.get(change_name(change), ()))),
+            tuple(map(hide, told.lines(change_name(change)))),
+            hide(shown.change(change)) if is_shown(change) else "",
         )
         for change in sorted(plan.changes, key=change_name)
     )
@@ -60,6 +69,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         changes,
         tuple(sorted(verdicts)),
         asks=asks,
+        hide=hide,
     )
 
 

@@ -125,17 +125,19 @@ function edgeList(title, pairs) {
   return [el("h3", {}, `${title} (${pairs.length})`), some(el("ul", { class: "plain" }), pairs, item, 30)];
 }
 function changeParts(node) {
-  return scene.changes(node).slice(0, 50).flatMap(([address, action, , causes, lines]) => [
+  const numbers = (scene.view.nodes.changes[node] || []).slice(0, 50);
+  return numbers.map(n => [n, data.changes[n]]).flatMap(([n, [address, action, , causes, lines]]) => [
     el("h3", {}, swatch(colourOf.get(action) || "none"), `${address}: ${action}`),
     ...causes.slice(0, 8).map(cause => el("p", { class: "why" }, "Cause: ", button(cause, () => chooseGroup(cause), { class: "name" }))),
     lines.length ? el("pre", {}, lines.join("\n")) : null,
+    textOf(n),
     ...data.verdicts.filter(v => v[2] === address).map(verdictLine),
   ]);
 }
 const verdictLine = ([kind, code, address, message]) => el("p", {}, el("strong", {}, kind), ` ${code}: ${address} ${message}`);
 
 function showNode(node) {
-  const place = scene.placeOf(node), facts = scene.view.nodes.facts[node] || [], texts = scene.view.nodes.texts, text = typeof texts === "string" ? null : texts[node];
+  const place = scene.placeOf(node), facts = scene.view.nodes.facts[node] || [];
   details(
     el("h2", {}, scene.name(node)),
     el("p", { class: "why" }, scene.kind(node).replaceAll("_", " ")),
@@ -149,12 +151,14 @@ function showNode(node) {
       start !== null && start !== node ? button("Path to here", () => showPath(start, node)) : null),
     ...edgeList("Waits for", scene.out[node].map(e => [e, scene.to[e]])),
     ...edgeList("Waited for by", scene.in[node].map(e => [e, scene.from[e]])),
-    text ? el("pre", {}, text) : null,
   );
-  if (typeof texts === "string") unpack(texts).then(all => {
-    scene.view.nodes.texts = all;
-    if (all[node] && drawing.chosen === node) $("details").append(el("pre", {}, all[node]));
-  });
+}
+/** What a change does, as a plan shows it; where there are very many, as soon as they are unpacked. */
+function textOf(change) {
+  const shown = el("pre", { hidden: "" });
+  const fill = texts => { data.texts = texts; if (texts[change]) { shown.textContent = texts[change]; shown.hidden = false; } };
+  if (typeof data.texts === "string") unpack(data.texts).then(fill); else fill(data.texts);
+  return shown;
 }
 /** Texts that came compressed. */
 async function unpack(packed) {
