@@ -27,39 +27,14 @@ def explain_finding(finding: Finding, plain: PlainProofs, explainer: Explainer) 
     return _Explained(finding, plain, explainer).document()
 
 
-class _Explained:
-    def __init__(self, finding: Finding, plain: PlainProofs, explainer: Explainer) -> None:
-        self.finding, self.plain, self.explainer = finding, plain, explainer
+class Culprits:
+    """What is wrong, with the line of the very value and where that comes from."""
+
+    def __init__(self, plain: PlainProofs, explainer: Explainer) -> None:
+        self.plain, self.explainer = plain, explainer
         self.places: Places = explainer.places
 
-    def document(self) -> dict[str, Any]:
-        finding = self.finding
-        proof = self.plain.proof(finding)
-        written = {r.name: r for r in self.plain.policies.program.rules}.get(finding.rule)
-        about: dict[str, Any] = {"rule": {"name": finding.rule}}
-        if written is not None:
-            about["rule"] |= {"text": written.text, "source": source_json(written.span)}
-        document: dict[str, Any] = {
-            "format_version": "1.0",
-            "goal": [finding.kind, finding.code, finding.address, finding.message],
-            **about,
-        }
-        if finding.reason:
-            document["overridden"] = finding.reason
-        if finding.kind == "undecided":
-            document["would"] = finding.would
-            document["waits_for"] = [self.waiting(address, path) for address, path in finding.waits_for]
-        if finding.kind == "broken":
-            document["culprits"] = [self.culprit(culprit) for culprit in self.plain.read_by(finding)]
-        if proof is None:
-            return document
-        document["culprits"] = [self.culprit(culprit) for culprit in self.plain.culprits(proof)]
-        shown = self.plain.document(proof)
-        return document | {name: shown[name] for name in ("root", "proofs")}
-
-    # -------- culprits
-
-    def culprit(self, culprit: Culprit) -> dict[str, Any]:
+    def told(self, culprit: Culprit) -> dict[str, Any]:
         """A value with its line, and where it comes from."""
         told: dict[str, Any] = {"what": culprit.what}
         if culprit.is_action:
@@ -126,6 +101,37 @@ class _Explained:
                 source = facts.source("root_variable", row)
                 return {"origin": row[2], **({"source": source_json(source)} if source is not None else {})}
         return {}
+
+
+class _Explained(Culprits):
+    def __init__(self, finding: Finding, plain: PlainProofs, explainer: Explainer) -> None:
+        super().__init__(plain, explainer)
+        self.finding = finding
+
+    def document(self) -> dict[str, Any]:
+        finding = self.finding
+        proof = self.plain.proof(finding)
+        written = {r.name: r for r in self.plain.policies.program.rules}.get(finding.rule)
+        about: dict[str, Any] = {"rule": {"name": finding.rule}}
+        if written is not None:
+            about["rule"] |= {"text": written.text, "source": source_json(written.span)}
+        document: dict[str, Any] = {
+            "format_version": "1.0",
+            "goal": [finding.kind, finding.code, finding.address, finding.message],
+            **about,
+        }
+        if finding.reason:
+            document["overridden"] = finding.reason
+        if finding.kind == "undecided":
+            document["would"] = finding.would
+            document["waits_for"] = [self.waiting(address, path) for address, path in finding.waits_for]
+        if finding.kind == "broken":
+            document["culprits"] = [self.told(culprit) for culprit in self.plain.read_by(finding)]
+        if proof is None:
+            return document
+        document["culprits"] = [self.told(culprit) for culprit in self.plain.culprits(proof)]
+        shown = self.plain.document(proof)
+        return document | {name: shown[name] for name in ("root", "proofs")}
 
     # -------- what is not known yet
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from attrs import frozen
@@ -151,6 +151,10 @@ class Explainer:
         relations = evaluate(cause_program(), facts, ("because", "leaf", "guess", "was"))
         return chains_of(relations, facts, names)
 
+    def what_was(self, asked: Asked) -> Mapping[str, Collection[Any]]:
+        """What is known of the values of inputs from before, about everything that has to do with a change."""
+        return evaluate(cause_program(), self.facts(asked), ("was",))
+
     def not_action(self, address: str, verb: str) -> dict[str, Any]:
         """Why the change is none of the actions of a verb. Raises Failure if it is one."""
         asked = self.find(address)
@@ -208,16 +212,21 @@ class Explainer:
 
     def unknown(self, text: str) -> dict[str, Any]:
         """The proof that a value is not known yet. Raises Failure when it is known, or there is no such value."""
+        base, open_ones = self.unknown_facts(text)
+        proof = Prover(cause_program(), evaluate(cause_program(), base)).why("unknown", (open_ones[0],))
+        assert proof is not None, open_ones
+        return proof_json(proof, base, source_json)
+
+    def unknown_facts(self, text: str) -> tuple[FactBase, list[str]]:
+        """All that a question about an unknown value may need, and the places that somebody names which are not known.
+        Raises Failure when it is known, or there is no such value."""
         trace = self.trace()
         read = self._values(trace, text)
         open_ones = [str(at) for at, value in read if not is_wholly_known(value)]
         if not open_ones:
             values = [short_text(value, self.places.is_sensitive(at)) for at, value in read]
             raise Failure(error("why.known", "Nothing to explain", f"{text} is known: {', '.join(values)}."))
-        base = trace.build()
-        proof = Prover(cause_program(), evaluate(cause_program(), base)).why("unknown", (open_ones[0],))
-        assert proof is not None, open_ones
-        return proof_json(proof, base, source_json)
+        return trace.build(), open_ones
 
     def not_unknown(self, text: str) -> dict[str, Any]:
         """Why a value is known: what keeps every rule from deriving that it is not. Raises Failure when it is not

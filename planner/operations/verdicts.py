@@ -10,7 +10,10 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.nearest import did_you_mean
 
 if TYPE_CHECKING:
+    from planner.operations.plan import Made
+    from planner.operations.plan_files import Unstored
     from planner.policy.model import Finding, Verdict
+    from planner.policy.plain import PlainProofs
 
 WORDS = ("deny", "warn", "undecided", "broken")
 """the words of `why` that are about policies"""
@@ -22,27 +25,32 @@ def why_verdict(
     """Why policies say so: `words` are a code and an address, or one of them. Raises Failure."""
     from planner.explain.verdicts import explain_finding
     from planner.operations.explanations import explainer_of
-    from planner.operations.policies import judged_plainly
 
     answer = planned(options, plan_file)
     if answer.made is None or has_errors(answer.diagnostics):
         return None, list(answer.diagnostics)
-    made = answer.made
+    verdict, plain = judged_for(options, answer.made)
+    explainer = explainer_of(answer.made)
+    documents = [explain_finding(finding, plain, explainer) for finding in the_findings(verdict, kind, words)]
+    first, *others = documents
+    return ({**first, "also": others} if others else first), []
+
+
+def judged_for(options: OperationOptions, made: Made[Unstored]) -> tuple[Verdict, PlainProofs]:
+    """What policies say about a plan, and proofs of it. Raises Failure when there are none, or one is wrong."""
+    from planner.operations.policies import judged_plainly
+
     recorded = made.plan.policy is not None and made.plan.policy.files
     if not options.judges and not recorded:
         detail = "Name policies with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
         raise Failure(error("why.no_policies", "No policies", detail))
     verdict, plain, problems = judged_plainly(made)
     if verdict is None or plain is None:
-        return None, problems
-    explainer = explainer_of(made)
-    chosen = _chosen(verdict, kind, words)
-    documents = [explain_finding(finding, plain, explainer) for finding in chosen]
-    first, *others = documents
-    return ({**first, "also": others} if others else first), [d for d in problems if not d.is_error]
+        raise Failure(problems)
+    return verdict, plain
 
 
-def _chosen(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Finding]:
+def the_findings(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Finding]:
     """The findings that somebody asks about. Raises Failure when there is none."""
     kinds = ("deny", "overridden") if kind == "deny" else (kind,)
     of_kind = [finding for finding in verdict.findings if finding.kind in kinds]

@@ -7,12 +7,13 @@ is undecided or broken has none; what it waits for or rests on is told instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from attrs import frozen
 
 from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.datalog.engine.json_relations import member
 from planner.datalog.engine.terms import value_of
 from planner.datalog.explain.render import Absence
@@ -69,14 +70,29 @@ class PlainProofs:
                 return self.prover.why(predicate, row)
         return None
 
+    def proof_of(
+        self, predicate: str, code: str, address: str, changed: Collection[Culprit]
+    ) -> tuple[Proof, Prover] | None:
+        """The proof of a verdict with this code and address when some of what it rests on is otherwise: values and
+        actions are not there, and what is missing has some value."""
+        facts = _changed(self.facts, changed)
+        prover = self.prover
+        if changed:
+            prover = Prover(self.policies.program, evaluate(self.policies.program, facts, [predicate]))
+        for row in sorted(prover.database[predicate], key=str):
+            if tuple(map(str, self.curtain.row(predicate, row)[:2] if not changed else row[:2])) == (code, address):
+                proof = prover.why(predicate, row)
+                return (proof, prover) if proof is not None else None
+        return None
+
     def document(self, proof: Proof) -> dict[str, Any]:
         """The proof in the documented format, without what is sensitive."""
         return self.curtain.proof(proof)
 
-    def culprits(self, proof: Proof) -> list[Culprit]:
+    def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:
         """The values that a verdict rests on, those that are missing first; or else the planned actions. What the rules
         only ask to be there, whatever it is, counts where there is nothing else."""
-        found = list(dict.fromkeys(self._all(proof)))
+        found = list(dict.fromkeys(self._all(proof, prover or self.prover)))
         values = [culprit for culprit, _ in found if not culprit.is_action]
         telling = [culprit for culprit, is_telling in found if is_telling and not culprit.is_action]
         kept = telling or values or [culprit for culprit, _ in found]
@@ -89,7 +105,7 @@ class PlainProofs:
         told = [Culprit(a, p, None if v == MASK else v, is_secret=v == MASK) for a, p, v in read]
         return sorted(set(told), key=lambda culprit: culprit.what)
 
-    def _all(self, proof: Proof) -> Iterator[tuple[Culprit, bool]]:
+    def _all(self, proof: Proof, prover: Prover) -> Iterator[tuple[Culprit, bool]]:
         stack: list[tuple[Proof, Literal | None]] = [(proof, None)]
         seen: set[int] = set()
         while stack:
@@ -103,7 +119,7 @@ class PlainProofs:
             pairs = list(zip(at.rule.body, at.body, strict=True))
             for _, entry in pairs:
                 if isinstance(entry, Absence):
-                    yield from ((culprit, True) for culprit in self._missing(entry.predicate, entry.pattern))
+                    yield from ((culprit, True) for culprit in _missing(prover, entry.predicate, entry.pattern))
             stack += [(entry, below) for below, entry in reversed(pairs) if isinstance(entry, Proof)]
 
     def _given(self, leaf: Proof, literal: Literal | None) -> Iterator[tuple[Culprit, bool]]:
@@ -123,19 +139,52 @@ class PlainProofs:
                 not is_any,
             )
 
-    def _missing(self, predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
-        """Where values are missing because of which a row does not hold."""
-        if predicate in _SOUGHT:
-            yield from _absent(predicate, pattern)
-            return
-        if None in pattern or not self.prover.program.rules_for(predicate):
-            return
-        for obstacle in why_not(self.prover, predicate, pattern) or ():
-            literal = obstacle.literal
-            if isinstance(literal, Atom) and literal.predicate in _SOUGHT:
-                terms = literal.arguments
-                values = [None if isinstance(t, Wildcard) else value_of(t, obstacle.assignment) for t in terms]
-                yield from _absent(literal.predicate, tuple(values))
+
+def _missing(prover: Prover, predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
+    """Where values are missing because of which a row does not hold."""
+    if predicate in _SOUGHT:
+        yield from _absent(predicate, pattern)
+        return
+    if None in pattern or not prover.program.rules_for(predicate):
+        return
+    for obstacle in why_not(prover, predicate, pattern) or ():
+        literal = obstacle.literal
+        if isinstance(literal, Atom) and literal.predicate in _SOUGHT:
+            terms = literal.arguments
+            values = [None if isinstance(t, Wildcard) else value_of(t, obstacle.assignment) for t in terms]
+            yield from _absent(literal.predicate, tuple(values))
+
+
+def _changed(facts: FactBase, changed: Collection[Culprit]) -> FactBase:
+    """The facts of a plan in which some values are otherwise."""
+    gone = {c.fact[1][:2] for c in changed if c.fact is not None and not c.is_action}
+    removed = {
+        name: {row for row in facts.relation(name) if (row[0], row[1]) in gone} for name in READ if facts.relation(name)
+    }
+    parts = facts.relation("part")
+    removed["part"] = {row for row in parts if (row[0], row[3]) in gone}
+    acting = {c.address for c in changed if c.is_action}
+    removed["action"] = {row for row in facts.relation("action") if row[0] in acting}
+    builder = FactBuilder(FactBase.without(facts, removed))
+    for culprit in changed:
+        if culprit.is_missing:
+            builder.add("planned", culprit.address, culprit.path, "something")
+            builder.add("configured", culprit.address, culprit.path, "something")
+            around, key = _last_key(culprit.path)
+            if key is not None:
+                builder.add("part", culprit.address, around, key, culprit.path)
+    return builder.build()
+
+
+def _last_key(path: str) -> tuple[str, Any]:
+    """`tags.Owner` is the part Owner of tags."""
+    around, dot, key = path.rpartition(".")
+    if dot and "]" not in key:
+        return around, key
+    if path.endswith("]"):
+        around, _, written = path[:-1].rpartition("[")
+        return around, written.strip('"') if written.startswith('"') else int(written) if written.isdigit() else None
+    return path, None
 
 
 def _absent(predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:

@@ -34,6 +34,10 @@ Else explains, rule by rule, why something holds:
                                 undecided and broken; CODE or ADDRESS alone, too
   planner why 'edge("a", "b")'  why a derived fact holds
 
+With -fix, the smallest sets of places (lines, variables, options, rules of
+yours) that make it go away: each was checked by deriving or planning again
+without it, or says why not.
+
 With -not, each of them explains why it does not hold: what comes nearest,
 with -full for each rule the first condition that fails. Every step names its
 reason, and every leaf the place in a file it comes from; what was shown before
@@ -45,6 +49,7 @@ FLAGS = (
     Flag("expand", "string", "Show one step of the proof in full: p1, p2, ... as -json has them.", value="ID"),
     Flag("full", "bool", "Show the whole proof: every fact, rule and condition."),
     Flag("not", "bool", "Explain why something does not hold."),
+    Flag("fix", "bool", "Tell the smallest sets of places that make it go away."),
     JSON,
     DESTROY,
     *OPERATION,
@@ -91,6 +96,24 @@ def _summary(arguments: Arguments, terminal: Terminal) -> int:
     return finish(list(answer.diagnostics), terminal)
 
 
+def _fix(arguments: Arguments, terminal: Terminal) -> int:
+    """What makes it go away."""
+    from planner.operations.fixes import fixes
+    from planner.render.fixes import fixes_text
+
+    if arguments["not"]:
+        raise UsageError("-fix and -not do not go together", "-fix is about what holds.")
+    asked = operation_options(arguments)
+    document, diagnostics = fixes(asked, tuple(arguments.words), arguments["type"], arguments["plan"] or None)
+    if document is None or has_errors(diagnostics):
+        return finish(diagnostics, terminal)
+    if arguments["json"]:
+        terminal.data(json_text(document))
+    else:
+        terminal.out(fixes_text(document, terminal.paint))
+    return finish(diagnostics, terminal)
+
+
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is nothing to explain."""
     from planner.operations.why import why
@@ -99,6 +122,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("One to three words are needed", "See planner why -help.")
     if not arguments.words:
         return _summary(arguments, terminal)
+    if arguments["fix"]:
+        return _fix(arguments, terminal)
     proof, diagnostics = why(
         operation_options(arguments),
         tuple(arguments.words),

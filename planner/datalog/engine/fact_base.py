@@ -46,6 +46,11 @@ class FactBase:
     def sorted(self, predicate: str) -> list[Row]:
         return sorted_rows(self.relation(predicate))
 
+    def without(self, removed: Mapping[str, AbstractSet[Row]]) -> FactBase:
+        """The same without some rows."""
+        kept = {name: {r: v for r, v in self.rows(name).items() if r not in rows} for name, rows in removed.items()}
+        return FactBase({**self._relations, **kept}, self._sources)
+
     def says_the_same(self, other: FactBase) -> bool:
         """Whether the same is asserted, wherever it comes from."""
         return self._relations == other._relations

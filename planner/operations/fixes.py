@@ -1,0 +1,222 @@
+"""`why -fix`: the smallest sets of places that make what somebody asks about go away, each checked where it can be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from planner.graph.build import graph_with, user_files
+from planner.language.evaluate import try_evaluate
+from planner.operations.explanations import (
+    GRAPH_WORDS,
+    UNKNOWN,
+    explainer_of,
+    is_word,
+    vertex_fact,
+)
+from planner.operations.graph import graph
+from planner.operations.options import OperationOptions
+from planner.operations.plan_files import planned
+from planner.syntax.rule_syntax import Atom, Constant
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.span import Source
+
+if TYPE_CHECKING:
+    from planner.explain.fixes import Cause
+    from planner.explain.why import Asked
+    from planner.graph.fixes import Fix, Fixes
+    from planner.model.graph import Graph
+    from planner.operations.plan import Made
+    from planner.operations.plan_files import Unstored
+    from planner.programs.table import Files
+
+Found = tuple["dict[str, Any] | None", list[Diagnostic]]
+
+
+def fixes(options: OperationOptions, words: tuple[str, ...], kind: str = "", plan_file: str | None = None) -> Found:
+    """The document of what the words name: two vertices, a fact of a graph, `unknown VALUE`, a verdict of a policy, or
+    an address with or without its action. Raises Failure."""
+    from planner.operations.verdicts import WORDS
+
+    if words[0] in WORDS and len(words) > 1:
+        return _of_verdict(options, words, plan_file)
+    if len(words) == 2 and words[0] == UNKNOWN:
+        return _of_unknown(options, words[1], plan_file)
+    if len(words) == 1 and "(" in words[0].partition('"')[0]:
+        return _of_fact(options, words[0], kind, plan_file)
+    if len(words) == 2 and words[0] in GRAPH_WORDS:
+        asked = _checked(graph(options, kind or "plan", plan_file, True))
+        return _of_fact(options, vertex_fact(asked, *words), kind or "plan", plan_file)
+    if len(words) == 1 or (len(words) == 2 and is_word(words[0])):
+        return _of_change(options, words, plan_file)
+    if len(words) == 2:
+        return _of_wait(options, words, kind, plan_file)
+    raise Failure(error("why.words", "Nothing to fix", "Name two vertices, one address, a value, or a verdict."))
+
+
+def _document(goal: list[Any], found: Fixes) -> dict[str, Any]:
+    notes = {name: text for name, text in (("limit", found.limit), ("stuck", found.stuck)) if text}
+    return {"format_version": "1.0", "goal": goal, "fixes": [fix.json for fix in found.fixes], **notes}
+
+
+# ---------------------------------------------------------------- graphs
+
+
+def _checked(found: Graph) -> Graph:
+    if not found.nodes:
+        raise Failure(found.diagnostics)
+    return found
+
+
+def _rules(options: OperationOptions, plan_file: str | None) -> Files:
+    """The user's rules that a graph was made by."""
+    if plan_file is None:
+        return user_files(options.rules)
+    answer = planned(options, plan_file)
+    return answer.made.loaded.rules if answer.made is not None else ()
+
+
+def _of_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_file: str | None) -> Found:
+    from planner.graph.fixes import fact_fixes
+    from planner.graph.why import prove_wait, vertices_meant
+
+    kind = kind or ("apply" if plan_file else "plan")
+    asked = _checked(graph(options, kind, plan_file, True, words[1]))
+    (dependent, dependency), notes = vertices_meant(asked, words)
+    if dependency != words[1]:  # the relation is derived towards what is asked about
+        asked = _checked(graph(options, kind, plan_file, True, dependency))
+    pair = (dependent, dependency)
+    if pair not in asked.database["waits_for"]:
+        return prove_wait(asked, dependent, dependency, notes)
+    found = fact_fixes(asked, "waits_for", pair, _rules(options, plan_file))
+    return {**_document(["waits_for", *pair], found), **({"notes": notes} if notes else {})}, []
+
+
+def _of_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None) -> Found:
+    from planner.graph.fixes import fact_fixes
+    from planner.graph.why import read_query, with_nodes
+
+    asked = _checked(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
+    query, problems = read_query(asked.program, text)
+    query, unknown = with_nodes(asked, query)
+    (atom, *others) = query.rule.body
+    if others or not isinstance(atom, Atom) or not all(isinstance(a, Constant) for a in atom.arguments):
+        raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
+    row = tuple(a.value for a in atom.arguments if isinstance(a, Constant))
+    if atom.predicate not in asked.database:
+        asked = graph_with(asked.program, asked.database.facts, atom.predicate)
+    if row not in asked.database[atom.predicate]:
+        raise Failure(
+            [*unknown, error("why.fails", "It does not hold", f"{atom} does not hold: there is nothing to fix.")]
+        )
+    found = fact_fixes(asked, atom.predicate, row, _rules(options, plan_file))
+    return _document([atom.predicate, *row], found), problems
+
+
+# ---------------------------------------------------------------- plans
+
+
+def _made(options: OperationOptions, plan_file: str | None) -> Made[Unstored]:
+    answer = planned(options, plan_file)
+    if answer.made is None:
+        raise Failure(list(answer.diagnostics))
+    return answer.made
+
+
+def _of_unknown(options: OperationOptions, text: str, plan_file: str | None) -> Found:
+    from planner.explain.fixes import unknown_fixes
+
+    return _document(["unknown", text], unknown_fixes(explainer_of(_made(options, plan_file)), text)), []
+
+
+def _of_verdict(options: OperationOptions, words: tuple[str, ...], plan_file: str | None) -> Found:
+    from planner.explain.fixes import denial_fixes
+    from planner.operations.verdicts import judged_for, the_findings
+
+    made = _made(options, plan_file)
+    verdict, plain = judged_for(options, made)
+    documents = []
+    for finding in the_findings(verdict, words[0], words[1:]):
+        if finding.kind in ("undecided", "broken"):
+            detail = f"{finding.code} is {finding.kind}: planner why {finding.kind} tells what it waits for."
+            raise Failure(error("why.no_fix", "Nothing to fix yet", detail))
+        found = denial_fixes(finding, plain, explainer_of(made))
+        documents.append(_document([finding.kind, finding.code, finding.address, finding.message], found))
+    first, *others = documents
+    return {**first, **({"also": others} if others else {})}, []
+
+
+def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str | None) -> Found:
+    from planner.explain.fixes import causes_of
+    from planner.graph.fixes import Fixes
+    from planner.graph.hitting import MOST_SETS
+
+    made = _made(options, plan_file)
+    explainer = explainer_of(made)
+    verb, what = words if len(words) == 2 else ("", words[0])
+    explainer.action(what, verb)  # there is such a change, and it is this one
+    asked = explainer.find(what)
+    because = explainer.causes().get(asked.name)
+    goal = [asked.predicate, asked.name, asked.action]
+    if because is None:
+        return _document(goal, Fixes(stuck=f"Nothing is planned for {asked.name} that has a cause.")), []
+    sets = causes_of(because, explainer.what_was(asked))
+    tried = [_tried(options, plan_file, made, asked, causes) for causes in sets[:MOST_SETS]]
+    limit = f"There are {len(sets) - MOST_SETS} more candidates." if len(sets) > MOST_SETS else ""
+    if because.is_guess:
+        limit = " ".join(text for text in ("These are candidates: what they were is not on record.", limit) if text)
+    return _document(goal, Fixes(tuple(tried), limit)), []
+
+
+def _tried(
+    options: OperationOptions, plan_file: str | None, made: Made[Unstored], asked: Asked, causes: tuple[Cause, ...]
+) -> Fix:
+    """Plan again as it was before."""
+    from planner.graph.fixes import Fix
+    from planner.operations.causes import changed_actions
+
+    places = tuple(cause.place for cause in causes)
+    unknown = [cause for cause in causes if cause.before is None]
+    if unknown:
+        by_hand = all(cause.root.kind not in ("variable",) for cause in unknown)
+        why = "it stands in a text or an object" if by_hand else "what it was is not on record"
+        return Fix(places, False, f"not checked: {why}")
+    inputs, replace, mode = dict(options.inputs), options.replace, options.mode
+    if plan_file is not None:
+        return Fix(places, False, "not checked: a saved plan is not made again")
+    said = []
+    for cause in causes:
+        if cause.root.kind == "variable":
+            value = _value(str(cause.before), made)
+            if value is None:
+                return Fix(places, False, "not checked: what it was is not on record as a whole")
+            inputs[cause.root.what.removeprefix("var.")] = value
+            said.append(f"{cause.root.what} = {cause.before}")
+        elif cause.place.text == "-destroy":
+            mode = "normal"
+        else:
+            replace = tuple(address for address in replace if address != cause.root.what)
+    again = planned(evolve(options, inputs=inputs, replace=replace, mode=mode))
+    how = f" with {', '.join(said)}" if said else " without it"
+    if again.complete is None:
+        return Fix(places, False, f"not checked: planning again{how} failed")
+
+    action = changed_actions(again.complete).get(asked.name, "no-op")
+    if action == "no-op":
+        return Fix(places, True, f"planned again{how}: it does not change")
+    if action != asked.action:
+        return Fix(places, True, f"planned again{how}: {action} instead")
+    return Fix(places, False, f"planned again{how}: still {action}")
+
+
+def _value(text: str, made: Made[Unstored]) -> Any:
+    """The value of an expression that is a literal; None for any other."""
+    from planner.syntax.parse import parse_expression
+
+    source = Source("<before>", text)
+    node, problems = parse_expression(source)
+    if node is None or problems or "..." in text or "(sensitive" in text:
+        return None
+    value, _ = try_evaluate(node, explainer_of(made).places.context.root.scope, source)
+    return value

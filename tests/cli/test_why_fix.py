@@ -1,0 +1,157 @@
+"""`why -fix`: the smallest sets of places that make something go away, each checked or with a word why not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+CONFIG = """variable "x" { default = "2" }
+resource "terraform_data" "a" { triggers_replace = var.x }
+resource "terraform_data" "b" { input = terraform_data.a.id }
+resource "terraform_data" "c" {
+  input = terraform_data.b.output
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+resource "terraform_data" "alone" {}
+"""
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(CONFIG, encoding="utf-8")
+    return tmp_path
+
+
+def told(planner, *words):
+    ran = planner("why", "-fix", *words)
+    assert ran.code == 0, ran.err
+    return ran.out.rstrip("\n").split("\n")
+
+
+def test_a_way_by_either_of_its_edges(planner):
+    assert told(planner, "terraform_data.c", "terraform_data.a") == [
+        "terraform_data.c (expand) waits for terraform_data.a (expand). Any of these would end that:",
+        '  1. main.tf:3: resource "terraform_data" "b" { input = terraform_data.a.id } [checked]',
+        "  2. main.tf:5: input = terraform_data.b.output [checked]",
+    ]
+    document = json.loads(planner("why", "-fix", "-json", "terraform_data.c", "terraform_data.a").out)
+    assert [fix["places"][0]["source"]["line"] for fix in document["fixes"]] == [3, 5]
+    assert all(fix["checked"] for fix in document["fixes"]) and document["goal"][0] == "waits_for"
+    none = planner("why", "-fix", "terraform_data.a", "terraform_data.c")
+    assert none.code == 1 and "The other way round there is a path" in none.err
+
+
+def test_two_ways_take_two_lines(planner, work: Path):
+    text = CONFIG.replace("  lifecycle", "  triggers_replace = terraform_data.a.id\n  lifecycle")
+    (work / "main.tf").write_text(text, encoding="utf-8")
+    document = json.loads(planner("why", "-fix", "-json", "terraform_data.c", "terraform_data.a").out)
+    lines = [[place["source"]["line"] for place in fix["places"]] for fix in document["fixes"]]
+    assert lines == [[3, 6], [5, 6]]
+    # what is claimed is so
+    (work / "main.tf").write_text(
+        text.replace("input = terraform_data.a.id", "").replace("= terraform_data.a.id", "= 1")
+    )
+    assert planner("why", "terraform_data.c", "terraform_data.a").code == 1
+
+
+def test_what_is_declared_alone_cannot_be_taken_away(planner):
+    lines = told(planner, 'selected("terraform_data.alone")')
+    assert len(lines) == 2 and lines[1].startswith("It rests on what is declared alone")
+
+
+def test_facts_of_a_graph(planner):
+    lines = told(planner, "forced", "terraform_data.a")
+    assert lines[-1] == "  3. main.tf:7: create_before_destroy = true [checked]" and len(lines) == 4
+    lines = told(planner, "excluded", "-exclude=terraform_data.a", "terraform_data.b")
+    assert any("-exclude=terraform_data.a [checked]" in line for line in lines)
+
+
+def test_a_rule_of_the_users(planner, work: Path):
+    rules = work / ".planner/rules"
+    rules.mkdir(parents=True)
+    (rules / "own.dl").write_text(
+        '@name("house.order") @reason("alone goes first")\norder_before("terraform_data.alone", "terraform_data.a").\n'
+        '@name("house.too") order_before("terraform_data.alone", "terraform_data.b").\n',
+        encoding="utf-8",
+    )
+    assert told(planner, "terraform_data.a", "terraform_data.alone")[1:] == [
+        "  1. your rule house.order (.planner/rules/own.dl:2) [checked]"
+    ]
+    assert told(planner, "terraform_data.b", "terraform_data.alone")[1:] == [
+        '  1. main.tf:3: resource "terraform_data" "b" { input = terraform_data.a.id }',
+        "     and your rule house.too (.planner/rules/own.dl:3) [checked]",
+        "  2. your rule house.order (.planner/rules/own.dl:2)",
+        "     and your rule house.too (.planner/rules/own.dl:3) [checked]",
+    ]
+
+
+def test_a_change_is_planned_again_as_it_was(planner):
+    assert planner("apply", "-auto-approve").code == 0
+    change = "The planned action of terraform_data.a is create-then-delete. Any of these would end that:"
+    assert told(planner, "terraform_data.a", "-var=x=3") == [
+        change,
+        '  1. var.x (-var=x) [planned again with var.x = "2": it does not change]',
+    ]
+    lines = told(planner, "replace", "terraform_data.b", "-replace=terraform_data.b", "-var=x=3")
+    assert lines[1] == "  1. -replace=terraform_data.b [planned again without it: update instead]"
+    lines = told(planner, "terraform_data.a", "-destroy")
+    assert lines[1] == "  1. -destroy [planned again without it: it does not change]"
+    assert planner("plan", "-out=plan", "-var=x=3").code == 0
+    lines = told(planner, "terraform_data.a", "-plan=plan")
+    assert lines[1].startswith("  1. var.x") and "[not checked: a saved plan is not made again]" in lines[1]
+
+
+def test_a_text_is_not_checked(planner, work: Path):
+    assert planner("apply", "-auto-approve").code == 0
+    (work / "main.tf").write_text(CONFIG.replace("= var.x", '= "other"'), encoding="utf-8")
+    lines = told(planner, "terraform_data.a")
+    assert len(lines) == 2 and "[not checked: it stands in a text or an object]" in lines[1]
+    assert "main.tf:2" in lines[1]
+
+
+def test_an_unknown_value(planner):
+    lines = told(planner, "unknown", "terraform_data.c.input")
+    assert lines == [
+        "terraform_data.c.input is not known yet. Any of these would end that:",
+        "  1. main.tf:5: input = terraform_data.b.output [checked]",
+        "  2. terraform_data.b: apply it first (planner apply '-target=terraform_data.b') [checked]",
+    ]
+    assert planner("apply", "-auto-approve", "-target=terraform_data.b").code == 0
+    assert planner("why", "unknown", "terraform_data.c.input").code == 1  # it is known now, as was said
+    assert planner("why", "-fix", "unknown", "terraform_data.c.input").code == 1
+
+
+POLICY = """@reason("{A} has no owner")
+deny("owner", A, "has no Owner") :- planned(A, "input.size", _), not planned(A, "input.tags.Owner", _).
+@reason("{A} is too large")
+deny("size", A, "is too large") :- planned(A, "input.size", N), N > 10.
+deny("size", A, "is too large") :- planned(A, "input.other", N), N > 10.
+"""
+LARGE = """variable "size" { default = 20 }
+resource "terraform_data" "a" {
+  input = {
+    size  = var.size
+    other = 30
+    tags  = {}
+  }
+}
+"""
+
+
+def test_a_denial(planner, work: Path):
+    (work / "main.tf").write_text(LARGE, encoding="utf-8")
+    (work / "p.dl").write_text(POLICY, encoding="utf-8")
+    lines = told(planner, "-policy=p.dl", "deny", "size", "terraform_data.a")
+    assert lines[1:] == [
+        "  1. another value of terraform_data.a.input.other: main.tf:5: other = 30",
+        "     and another value of var.size, which terraform_data.a.input.size copies: "
+        'main.tf:1: variable "size" { default = 20 } [checked]',
+    ]
+    lines = told(planner, "-policy=p.dl", "deny", "owner", "terraform_data.a")
+    assert lines[1:] == ["  1. give terraform_data.a.input.tags.Owner a value: main.tf:6: tags  = {} [checked]"]
+    assert planner("why", "-fix", "-not", "terraform_data.a", "terraform_data.b").code == 1
