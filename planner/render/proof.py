@@ -96,6 +96,8 @@ def _settle(part: _Part, is_root: bool) -> None:
     if is_root:
         if not only.below:
             part.below, part.places = [], only.places
+            if only.about[:1] == ["action"]:
+                part.reason = f"{part.reason}: {only.reason}"
     else:
         part.name, part.reason, part.below, part.places = only.name, only.reason, only.below, only.places
 
