@@ -6,6 +6,7 @@ as rules/plan/because.dl gives them: all that are certain together, of candidate
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -44,12 +45,22 @@ class _Unknown:
         self.base, self.goal = base, goal
         self.supports: dict[str, dict[tuple[str, Row], Place | None]] = {}
         for value, whence in sorted(base.relation("refers_value")):
-            self._add(value, "refers_value", (value, whence), place_of(base.source("refers_value", (value, whence))))
+            self._add(
+                value,
+                "refers_value",
+                (value, whence),
+                place_of(base.source("refers_value", (value, whence)), _owner(value)),
+            )
         for value, part in sorted(base.relation("value_part")):
             self._add(value, "value_part", (value, part), None)
         for name in ("impure", "left_out", "opened_later", "root_variable", "configured_by"):
             for row in sorted(base.relation(name)):
-                self._add(str(row[0]), name, row, place_of(base.source(name, row)) if name == "impure" else None)
+                self._add(
+                    str(row[0]),
+                    name,
+                    row,
+                    place_of(base.source(name, row), _owner(row[0])) if name == "impure" else None,
+                )
         for value, instance in sorted(base.relation("object_value")):
             if not self.supports.get(value):
                 text = f"{instance}: apply it first (planner apply '-target={instance}')"
@@ -108,6 +119,15 @@ class _Unknown:
                 if place is not None:
                     yield place
             waiting += [entry for entry in at.body if isinstance(entry, Proof)]
+
+
+_OWNER = re.compile(r"(?:module\.[^.\[]+(?:\[[^\]]*\])?\.)*(?:data\.)?[^.\[]+\.[^.\[]+")
+
+
+def _owner(value: Any) -> str:
+    """What has a value: `terraform_data.web` of `terraform_data.web[0].input.size`."""
+    told = _OWNER.match(str(value))
+    return told[0] if told else str(value)
 
 
 # ---------------------------------------------------------------- denials

@@ -32,7 +32,7 @@ from planner.values.short_text import short_text
 from planner.values.value import Null, Value, is_wholly_known
 from planner.vocabulary.address import parse_resource_instance
 from planner.vocabulary.diagnostic import Failure, error
-from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.near_address import instead
 
 
 def verb_of(action: str) -> str:
@@ -184,7 +184,7 @@ class Explainer:
         asked = known.get(address)
         if asked is None:
             instance = next((name for name in known if name.startswith(f"{address}[")), "")
-            hint = f" Name one of its instances, as {instance}." if instance else did_you_mean(address, known)
+            hint = f" Name one of its instances, as {instance}." if instance else instead(address, known)
             detail = f'The plan has no change for "{address}".{hint}'
             raise Failure(error("why.no_change", "Nothing to explain", detail))
         return asked
@@ -238,7 +238,21 @@ class Explainer:
         prover = Prover(cause_program(), evaluate(cause_program(), trace.build()))
         goal = ["unknown", str(read[0][0])]
         rules = obstacles(prover, "unknown", (goal[1],))
-        return {"format_version": "1.0", "goal": goal, "holds": False, "rules": rules}
+        values = ", ".join(short_text(value, self.places.is_sensitive(at)) for at, value in read)
+        near = [{"kind": "known", "text": f"{text} is known: {values}.", "sources": []}]
+        return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, "rules": rules}
+
+    def _values_like(self, text: str) -> str:
+        """The attribute, output, local or variable that a value's name most likely meant."""
+        root = self.places.context.root
+        names = [f"output.{name}" for name in root.outputs] + [f"local.{name}" for name in root.locals]
+        names += [f"var.{name}" for name in root.variables]
+        address = text.rpartition(".")[0]
+        for change in self.plan.changes:
+            names += [change.address] if not change.deposed else []
+            if change.address == address and isinstance(change.after, dict):
+                names += [f"{address}.{name}" for name in change.after]
+        return instead(text, names) or instead(address, [n for n in names if n.rpartition(".")[0] != address])
 
     def _values(self, trace: Trace, text: str) -> list[tuple[Place, Value]]:
         """The places that somebody names, with their values; the trace knows of them then. Raises Failure."""
@@ -249,5 +263,6 @@ class Explainer:
                 f'There is no planned value "{text}". Name an attribute of an instance (terraform_data.web[0].id), '
                 "output.NAME, local.NAME, var.NAME, or one of these in a module (module.net.id, module.net.local.x)."
             )
+            detail += self._values_like(text)
             raise Failure(error("why.no_value", "Nothing to explain", detail))
         return values

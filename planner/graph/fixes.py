@@ -90,11 +90,11 @@ class Fixes:
         return cls(fixes, limits.get(found.limit, ""), stuck if is_stuck else "")
 
 
-def place_of(source: Any) -> Place | None:
-    """The place that a source names."""
+def place_of(source: Any, owner: str) -> Place | None:
+    """The place that a source names. What stands on one line of one thing (`owner`) goes together."""
     if isinstance(source, Span):
         written = source_json(source)
-        key = f"{source.filename}:{written['line']:06}:{written['column']:04}"
+        key = f"{source.filename}:{written['line']:06}:{owner}"
         return Place("line", key, f"{source.filename}:{written['line']}: {written['snippet'].strip()}", written)
     if isinstance(source, CommandLine):
         return Place("option", source.argument, source.argument, source_json(source))
@@ -125,7 +125,7 @@ class _Removals:
         self.rules: dict[Place, Rule] = {}
         for name in REMOVABLE:
             for fact in self.facts.relation(name):
-                place = place_of(self.facts.source(name, fact))
+                place = place_of(self.facts.source(name, fact), str(fact[0]))
                 if place is not None:
                     self.rows.setdefault(place, {}).setdefault(name, set()).add(fact)
         for rule in graph.program.rules:
@@ -155,7 +155,7 @@ class _Removals:
                 continue
             seen.add(id(at))
             if at.rule is None and at.predicate in REMOVABLE:
-                place = place_of(self.facts.source(at.predicate, at.row))
+                place = place_of(self.facts.source(at.predicate, at.row), str(at.row[0]))
                 if place is not None:
                     yield place
             if at.rule is not None and at.rule.name in names:

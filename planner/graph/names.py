@@ -7,8 +7,8 @@ from typing import Any
 
 from attrs import frozen
 
-from planner.vocabulary.address import AddressError, ModuleAddress, parse_address
-from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.address import AddressError, parse_address
+from planner.vocabulary.near_address import instead
 
 SPOKEN = ("spoken", "may_mean_vertex")
 """the relations that names are read from"""
@@ -49,57 +49,9 @@ class Names:
     def unknown(self, text: str) -> str:
         """That no vertex is called so, and the name that was most likely meant: one that is written alike, else the
         same thing in another module, else what there is of the same type."""
-        return f'The graph has no vertex "{text}".{self._instead(text)}'
-
-    def _instead(self, text: str) -> str:
-        known = sorted(self.meant)
-        alike = did_you_mean(text, known)
-        if alike:
-            return alike
-        try:
-            address = parse_address(text)
-        except AddressError:
-            return ""
-        if isinstance(address, ModuleAddress):
-            return _listed("The modules are", [name for name in known if _is_module(name)])
-        config = address.config
-        tail = config.relative
-        same = [name for name in known if name == tail or name.endswith(f".{tail}")]
-        if same:
-            return f' Did you mean "{same[0]}"?'
-        kind = tail.rpartition(".")[0]
-        return _listed(
-            f"Of {kind} there are", [n for n in known if _in_root(n).startswith(f"{kind}.") and " " not in n]
-        )
+        return f'The graph has no vertex "{text}".{instead(text, self.meant)}'
 
 
 def told_instead(text: str, node: str) -> str:
     """That a vertex stands for what somebody named."""
     return f"{text} has no vertex of its own in this graph: {node} stands for it."
-
-
-def _in_root(text: str) -> str:
-    """An address without the modules that it is in."""
-    try:
-        address = parse_address(text)
-    except AddressError:
-        return text
-    return str(address) if isinstance(address, ModuleAddress) else address.relative
-
-
-def _is_module(text: str) -> bool:
-    try:
-        return isinstance(parse_address(text), ModuleAddress)
-    except AddressError:
-        return False
-
-
-_FEW = 6
-"""names that are listed"""
-
-
-def _listed(lead: str, names: list[str]) -> str:
-    if not names:
-        return ""
-    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-    return f" {lead} {', '.join(names[:_FEW])}{more}."

@@ -216,7 +216,7 @@ def _value(text: str, made: Made[Unstored]) -> Any:
 
     source = Source("<before>", text)
     node, problems = parse_expression(source)
-    if node is None or problems or "..." in text or "(sensitive" in text:
-        return None
+    if node is None or problems or any(sign in text for sign in ("...", "${", "%{", "(sensitive value)")):
+        return None  # shortened, hidden, or no literal of the language as it stands
     value, _ = try_evaluate(node, explainer_of(made).places.context.root.scope, source)
     return value

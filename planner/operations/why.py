@@ -73,7 +73,7 @@ def _why_wait(
 
     kind = kind or ("apply" if plan_file else "plan")
     asked = _checked(graph(options, kind, plan_file, True, words[1]))
-    if all(is_single_instance(asked, word) for word in words):
+    if not negated and all(is_single_instance(asked, word) for word in words):
         fact = f"instance_waits({quote(words[0])}, {quote(words[1])})"
         return _why_fact(options, fact, kind, plan_file, negated)
     (dependent, dependency), notes = vertices_meant(asked, words)
@@ -200,7 +200,7 @@ def _first_argument(program: Program, text: str) -> str:
 
 def _proved(found: Graph, text: str, negated: bool) -> Proved:
     """The proof of a fact, or that it does not hold."""
-    from planner.graph.why import prove, read_query, why_not, with_nodes
+    from planner.graph.why import not_an_edge, prove, read_query, why_not, with_nodes
     from planner.operations.questions import known_elsewhere
 
     try:
@@ -221,6 +221,10 @@ def _proved(found: Graph, text: str, negated: bool) -> Proved:
     if negated:
         if proof is not None:
             return None, [*problems, error("why.holds", "It does hold", f"{atom} holds; ask why without -not.")]
+        if atom.predicate == "edge":
+            notes = [problem.detail for problem in unknown if problem.code == "query.stands_for"]
+            others = [problem for problem in problems if problem.code != "query.stands_for"]
+            return not_an_edge(found, str(row[0]), str(row[1]), notes), others
         obstacles, _ = why_not(found, atom.predicate, row)
         return {"format_version": "1.0", "goal": [atom.predicate, *row], "holds": False, "rules": obstacles}, problems
     if proof is None:

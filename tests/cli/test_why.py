@@ -362,6 +362,7 @@ def test_no_edge_is_told_by_what_comes_nearest(planner):
     )
     through = planner("why", "-not", "terraform_data.c", "terraform_data.a").out
     assert through.startswith("terraform_data.c (expand) does wait for terraform_data.a (expand), through others:\n")
+    assert planner("why", "-not", 'edge("terraform_data.c", "terraform_data.a")').out == through
     same = planner("why", "-not", "terraform_data.a", "terraform_data.a").out
     assert "nothing waits for itself" in same
     assert planner("why", "-not", "terraform_data.b", "terraform_data.a").code == 1  # it does hold
@@ -413,5 +414,13 @@ def test_unknown_addresses_get_names_that_there_are(planner):
         ran = planner(*words)
         told = " ".join(ran.err.split())
         assert ran.code == 1 and "Of terraform_data there are terraform_data.a, terraform_data.alone" in told, words
+    for words, name in (
+        (("unknown", "terraform_data.c.inptu"), "terraform_data.c.input"),
+        (("terraform_data.alon",), "terraform_data.alone"),
+        (("module.m.terraform_data.alone",), "terraform_data.alone"),
+    ):
+        ran = planner("why", *words)
+        assert ran.code == 1 and f'Did you mean "{name}"?' in " ".join(ran.err.split()), words
+    assert planner("why", "-not", "unknown", "var.x").out.startswith('var.x is known: "2".\n')
     ran = planner("why", "module.m.terraform_data.alone", "terraform_data.a")
     assert 'Did you mean "terraform_data.alone"?' in " ".join(ran.err.split())

@@ -52,6 +52,10 @@ def test_two_ways_take_two_lines(planner, work: Path):
     document = json.loads(planner("why", "-fix", "-json", "terraform_data.c", "terraform_data.a").out)
     lines = [[place["source"]["line"] for place in fix["places"]] for fix in document["fixes"]]
     assert lines == [[3, 6], [5, 6]]
+    one = text.replace("= terraform_data.b.output", "= [terraform_data.b.output, terraform_data.a.id]")
+    (work / "main.tf").write_text(one.replace("  triggers_replace = terraform_data.a.id\n", ""), encoding="utf-8")
+    document = json.loads(planner("why", "-fix", "-json", "terraform_data.c", "terraform_data.a").out)
+    assert [[p["source"]["line"] for p in fix["places"]] for fix in document["fixes"]] == [[5]]
     # what is claimed is so
     (work / "main.tf").write_text(
         text.replace("input = terraform_data.a.id", "").replace("= terraform_data.a.id", "= 1")
