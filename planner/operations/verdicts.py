@@ -36,6 +36,32 @@ def why_verdict(
     return ({**first, "also": others} if others else first), []
 
 
+def why_no_verdict(
+    options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
+) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
+    """Why a policy (the first word, its code) does not deny, or warn of, an address (the second). Raises Failure."""
+    if kind not in ("deny", "warn") or len(words) != 2:
+        detail = "Name deny or warn, a code and an address: planner why -not deny CODE ADDRESS."
+        raise Failure(error("why.words", "Nothing to explain", detail))
+    answer = planned(options, plan_file)
+    if answer.made is None or has_errors(answer.diagnostics):
+        return None, list(answer.diagnostics)
+    verdict, plain = judged_for(options, answer.made)
+    code, address = words
+    said = [f for f in verdict.findings if (f.code, f.address) == words]
+    if any(f.kind in (kind, "overridden") for f in said):
+        raise Failure(error("why.holds", "It does hold", f"It is so: planner why {kind} {code} {address}."))
+    if code not in verdict.codes and not said:
+        hint = did_you_mean(code, sorted(verdict.codes))
+        raise Failure(error("why.no_code", "No such policy", f"No rule gives the code {code}.{hint}"))
+    rules = plain.obstacles(kind, code, address)
+    lines = [f"[{rule['rule']}] would need {rule['fails']}" for rule in rules]
+    lines += [f"it is {f.kind}: planner why {f.kind} {code} {address}" for f in said]
+    near = {"kind": "policy", "text": f"Policy {code} does not {kind} {address}.", "lines": lines, "sources": []}
+    goal = [kind, code, address]
+    return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": [near], "rules": rules}, []
+
+
 def judged_for(options: OperationOptions, made: Made[Unstored]) -> tuple[Verdict, PlainProofs]:
     """What policies say about a plan, and proofs of it. Raises Failure when there are none, or one is wrong."""
     from planner.operations.policies import judged_plainly

@@ -33,10 +33,10 @@ def why(
     """The proof of what the words name, in the documented format: two vertices (why the first waits for the second),
     a fact, or an address (why its action is planned)."""
     from planner.operations.explanations import DRIFT, FORCED, GRAPH_WORDS, MOVED, is_word, vertex_fact, why_planned
-    from planner.operations.verdicts import WORDS, why_verdict
+    from planner.operations.verdicts import WORDS, why_no_verdict, why_verdict
 
-    if len(words) > 1 and words[0] in WORDS and not negated:
-        return why_verdict(options, words[0], words[1:], plan_file)
+    if len(words) > 1 and words[0] in WORDS:
+        return (why_no_verdict if negated else why_verdict)(options, words[0], words[1:], plan_file)
     if len(words) == 2 and words[0] in GRAPH_WORDS:
         kind = kind or "plan"  # that is where it was decided, also for a plan in a file
         asked = _checked(graph(options, kind, plan_file, True))

@@ -19,13 +19,14 @@ from planner.datalog.engine.terms import value_of
 from planner.datalog.explain.render import Absence
 from planner.datalog.explain.search import Proof, Prover
 from planner.datalog.explain.why_not import why_not
+from planner.datalog.explain.why_not_deep import obstacles
 from planner.datalog.front.values import Row, decode
 from planner.policy.facts import PolicyFacts
 from planner.policy.modal import VERDICTS
 from planner.policy.model import Finding
 from planner.policy.program import Policies
 from planner.policy.secrets import MASK, Curtain
-from planner.syntax.rule_syntax import Atom, Literal, Wildcard
+from planner.syntax.rule_syntax import Atom, Constant, Literal, Wildcard
 
 READ = ("planned", "configured", "size_of", "json_value", "prior")
 """what says a value at a path"""
@@ -84,6 +85,25 @@ class PlainProofs:
                 proof = prover.why(predicate, row)
                 return (proof, prover) if proof is not None else None
         return None
+
+    def obstacles(self, predicate: str, code: str, address: str) -> list[dict[str, Any]]:
+        """What keeps each rule that can give the code from giving it to the address: the first condition that fails, as
+        it is written where the plan has sensitive values."""
+        found = []
+        for rule in self.policies.program.rules_for(predicate):
+            first, _, message = rule.head.arguments
+            if isinstance(first, Constant) and first.value != code:
+                continue
+            row = (code, address, message.value if isinstance(message, Constant) else "")
+            found += [o for o in obstacles(self.prover, predicate, row) if o["rule"] == rule.name and o["head_fits"]]
+        if not self.facts.hidden:
+            return found
+        rules = {rule.name: rule for rule in self.policies.program.rules}
+        shown = []
+        for one in found:
+            literal = rules[one["rule"]].body[one["literal"]]
+            shown.append({"rule": one["rule"], "fails": str(literal), "bound": {}, "head_fits": True})
+        return shown
 
     def document(self, proof: Proof) -> dict[str, Any]:
         """The proof in the documented format, without what is sensitive."""

@@ -323,6 +323,8 @@ deny("list", A, "holds " ++ V) :- planned(A, "input[0]", V), planned(A, "input[1
 def test_reasons_show_no_sensitive_values(folder: Path, planner: Run, code: str) -> None:
     (folder / "main.tf").write_text(SECRETS)
     (folder / "nosy.dl").write_text(NOSY)
+    ran = planner("why", "-not", "-full", "-json", "-policy=nosy.dl", "deny", code, "terraform_data.other")
+    assert ran.code == 0 and SECRET not in ran.out + ran.err
     for more in ([], ["-full"], ["-json"], ["-fix"], ["-fix", "-json"]):
         ran = planner("why", *more, "-policy=nosy.dl", "deny", code)
         assert ran.code == 0, ran.err

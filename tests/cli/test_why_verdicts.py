@@ -115,3 +115,19 @@ def test_saved_plans_and_what_is_not_said(planner, work: Path):
 def test_overridden(planner):
     told = lines(planner, "deny", "size", "-policy-override=size", "-reason=for a day")
     assert told[0].startswith("Policy size denies terraform_data.a, which is overridden") and "for a day" in told[1]
+
+
+def test_what_is_not_denied(planner):
+    ran = planner("why", "-not", "-policy=p.dl", "deny", "size", "terraform_data.id")
+    assert ran.code == 0 and ran.out.startswith(
+        "Policy size does not deny terraform_data.id.\n  [p.2] would need planned("
+    )
+    ran = planner("why", "-not", "-policy=p.dl", "warn", "ssh", "terraform_data.b")
+    assert ran.code == 0 and '[p.3] would need part(terraform_data.b, "input.ports"' in ran.out.replace(
+        "input.ports,", '"input.ports"'
+    )
+    ran = planner("why", "-not", "-policy=p.dl", "deny", "owner", "terraform_data.b")
+    assert "it is undecided: planner why undecided owner terraform_data.b" in ran.out
+    assert planner("why", "-not", "-policy=p.dl", "deny", "size", "terraform_data.a").code == 1
+    ran = planner("why", "-not", "-policy=p.dl", "deny", "sise", "terraform_data.a")
+    assert ran.code == 1 and 'Did you mean "size"?' in ran.err
