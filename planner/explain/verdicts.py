@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.datalog.front.reasons import has_own_reason
 from planner.explain.places import Place, Places
 from planner.explain.why import Explainer
 from planner.model.sources import source_json
@@ -115,6 +116,8 @@ class _Explained(Culprits):
         about: dict[str, Any] = {"rule": {"name": finding.rule}}
         if written is not None:
             about["rule"] |= {"text": written.text, "source": source_json(written.span)}
+            if proof is not None and has_own_reason(written, self.plain.policies.program.predicates):
+                about["rule"]["reason"] = self.plain.document(proof)["proofs"]["p1"]["reason"]
         document: dict[str, Any] = {
             "format_version": "1.0",
             "goal": [finding.kind, finding.code, finding.address, finding.message],

@@ -9,6 +9,7 @@ from attrs import frozen
 from planner.datalog.explain.proof import is_written
 from planner.datalog.explain.render import reason_text
 from planner.datalog.explain.search import Proof, Prover
+from planner.datalog.front.reasons import has_own_reason
 from planner.graph.cut import Cut, Owned, owned_edges, shortest_cycle, smallest_cut
 from planner.model.graph import Graph
 from planner.model.sources import source_json
@@ -85,7 +86,8 @@ def _edge(graph: Graph, prover: Prover, dependent: str, dependency: str) -> Cycl
     own = own_rule(step)
     if own is not None and own.rule is not None:
         at = {"file": own.rule.file, "line": own.rule.line}
-        said = f": {reason_text(own.rule, own.assignment)}" if own.rule.reason else ""
+        is_told = has_own_reason(own.rule, graph.program.predicates)
+        said = f": {reason_text(own.rule, own.assignment)}" if is_told else ""
         reason = reason_text(step.rule, step.assignment) + said
         return CycleEdge(dependent, dependency, own.rule.name, reason, at)
     source = next(iter(_sources(graph, proof)), None)

@@ -160,7 +160,7 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
     because = explainer.causes().get(asked.name)
     goal = [asked.predicate, asked.name, asked.action]
     if because is None:
-        return _document(goal, Fixes(stuck=f"Nothing is planned for {asked.name} that has a cause.")), []
+        return _document(goal, Fixes(stuck="There is no cause to take away.")), []
     sets = causes_of(because, explainer.what_was(asked))
     tried = [_tried(options, plan_file, made, asked, causes) for causes in sets[:MOST_SETS]]
     limit = f"There are {len(sets) - MOST_SETS} more candidates." if len(sets) > MOST_SETS else ""

@@ -73,10 +73,12 @@ def _why_wait(
 
     kind = kind or ("apply" if plan_file else "plan")
     asked = _checked(graph(options, kind, plan_file, True, words[1]))
-    if not negated and all(is_single_instance(asked, word) for word in words):
+    (dependent, dependency), notes = vertices_meant(asked, words)
+    if dependent == dependency and all(is_single_instance(asked, word) for word in words):
         fact = f"instance_waits({quote(words[0])}, {quote(words[1])})"
         return _why_fact(options, fact, kind, plan_file, negated)
-    (dependent, dependency), notes = vertices_meant(asked, words)
+    if dependency != words[1] and notes:  # the relation is derived towards what is asked about
+        asked = _checked(graph(options, kind, plan_file, True, dependency))
     if negated and (dependent, dependency) in asked.database["edge"]:
         detail = f"{dependent} waits for {dependency} directly; ask why without -not."
         raise Failure(error("why.holds", "It does hold", "\n".join([*notes, detail])))

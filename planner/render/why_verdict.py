@@ -42,9 +42,8 @@ def _finding(document: dict[str, Any], paint: Paint, full: bool) -> str:
     if kind == "undecided":
         lines.append(f"  it may become: {document['would']}")
     rule = document["rule"]
-    if "root" in document and not full:
-        reason = document["proofs"][document["root"]].get("reason", "")
-        lines.append(f"  because {reason} {paint('[' + rule['name'] + ']', 'grey')}{_at(rule, paint)}")
+    if rule.get("reason") and not full:
+        lines.append(f"  because {rule['reason']} {paint('[' + rule['name'] + ']', 'grey')}{_at(rule, paint)}")
     elif not full:
         lines.append(f"  by the rule {paint('[' + rule['name'] + ']', 'grey')}{_at(rule, paint)}")
     if full and "proofs" in document:

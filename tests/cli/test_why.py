@@ -403,6 +403,9 @@ def test_an_instance_falls_back_to_what_stands_for_it(planner, work: Path):
     assert json.loads(planner("why", "-json", b, "terraform_data.net").out)["notes"] == [note]
     ran = planner("why", "terraform_data.net", b)
     assert ran.code == 1 and "stands for it" in ran.err and "It is the other way round" in ran.err
+    (work / "main.tf").write_text(INSTANCES.replace('"net" {}', '"net" { count = 2 }').replace("net.id", "net[*].id"))
+    ran = planner("why", b, "terraform_data.net[1]")
+    assert ran.code == 0 and "terraform_data.net (expand) stands for it" in ran.out and ran.out.startswith(note)
     ran = planner("query", "deps(terraform_data.web[0])")
     assert ran.code == 0 and "terraform_data.net" in ran.out and "stands for it" in " ".join(ran.err.split())
     ran = planner("query", 'edge("terraform_data.web[0]", X)')

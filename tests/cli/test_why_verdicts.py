@@ -68,6 +68,9 @@ def test_what_is_missing_and_an_element(planner):
     first, culprit, because = lines(planner, "deny", "owner", "terraform_data.a")
     assert first == "Policy owner denies terraform_data.a: has no Owner"
     assert culprit == "  terraform_data.a.input.tags.Owner is not there: main.tf:5: tags = {"
+    (Path("p.dl")).write_text(POLICY.replace('@reason("every resource needs an owner")', ""), encoding="utf-8")
+    assert lines(planner, "deny", "owner", "terraform_data.a")[-1].startswith("  by the rule [p.1]: p.dl:2: ")
+    (Path("p.dl")).write_text(POLICY, encoding="utf-8")
     assert because.startswith("  because every resource needs an owner [p.1]: p.dl:2: ")
     assert "  terraform_data.a.input.ports[1] is 22: main.tf:9: ports = [80, 22]" in lines(planner, "warn", "ssh")
     assert lines(planner, "warn", "new")[1].startswith(

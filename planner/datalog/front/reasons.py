@@ -35,3 +35,8 @@ def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
             meaning[column.name] = str(argument.value)
     sentence = first.replace("{", "(").replace("}", ")")
     return evolve(rule, reason=re.sub(r"`(\w+)`", lambda m: meaning.get(m[1], m[1]), sentence))
+
+
+def has_own_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> bool:
+    """Whether the reason of a rule says more than what its head asserts anyway."""
+    return bool(rule.reason) and rule.reason != with_reason(evolve(rule, reason=""), predicates).reason
