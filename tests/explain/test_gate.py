@@ -9,6 +9,7 @@ The files in gate/ have one topic each. Of every configuration one apply is made
     state                               [address, attribute, value]: edits of the state; `taint`, `lost`: addresses
     world                               objects behind a provider that change outside; {} for one that is gone
     record = false                      without the record of what values were
+    masks                               changes that have another cause as soon as theirs are taken back
     because."ADDRESS" = "variable var.n -var"
 
 An expected cause is its kind, its name and its place (`:3` is a line of main.tf). Several in one text are joined by
@@ -27,6 +28,7 @@ from typing import Any
 
 import pytest
 from explain.explaining import explain
+from explain.turning_back import Former, unexplained
 from provider.plugins import attached, write_plugin
 
 from planner.explain.because import Because, Step
@@ -69,7 +71,10 @@ def run_entry(
     explain([])  # installs modules
     ran = planner("apply", "-auto-approve", *entry.get("apply", []))
     assert ran.code == 0, ran.out + ran.err
-    wrong = []
+    wrong, stay = [], []
+    explained, _ = explain(entry.get("apply", []))
+    assert explained is not None
+    former = Former.of(explained, applied)
     things = {path.name: path.read_text(encoding="utf-8") for path in world.glob("*.json")}
     for change in entry["change"]:
         monkeypatch.chdir(tmp_path)
@@ -86,14 +91,17 @@ def run_entry(
                 path.write_text(json.dumps({**old, **thing}), encoding="utf-8")
                 if not thing:
                     path.unlink()
-            told = causes(change)
+            told, kept = causes(change, former, work)
+            stay += kept
         if told != {name: in_order(text) for name, text in change.get("because", {}).items()}:
             wrong.append(difference(change, told))
     assert not wrong, "\n".join(wrong)
+    assert not stay, "\n".join(stay)
 
 
-def causes(change: dict[str, Any]) -> dict[str, str]:
-    """The causes of all changes of the plan after a change of what it is made from."""
+def causes(change: dict[str, Any], former: Former, work: Path) -> tuple[dict[str, str], list[str]]:
+    """The causes of all changes of the plan after a change of what it is made from; and the changes that are still
+    there when all their causes are taken back."""
     for name in change.get("remove", []):
         Path(name).unlink()
     write(Path(), change.get("files", {}))
@@ -109,7 +117,11 @@ def causes(change: dict[str, Any]) -> dict[str, str]:
     chains = explained.causes()
     names = [change_name(c) for c in explained.plan.changes if c.action != "no-op"]
     names += [f"output.{o.name}" for o in explained.plan.outputs if o.action != "no-op"]
-    return {name: words(chains[name]) if name in chains else "" for name in names}
+    told = {name: words(chains[name]) if name in chains else "" for name in names}
+    _, stay = unexplained(explained, former, change.get("options", []), work)
+    return told, [
+        f"{change.get('about')}: {name} stays" for name in stay if name.partition(": ")[0] not in change.get("masks", [])
+    ]
 
 
 def edit_state(change: dict[str, Any]) -> None:

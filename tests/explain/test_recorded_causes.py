@@ -1,0 +1,64 @@
+"""Every change of every recorded case has a cause; and where what the causes were before is known, taking them back
+takes back the change."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from explain.explaining import explain
+from explain.turning_back import Former, unexplained
+from plan.test_recorded_plans import CASES, META, PLANNED, work_copy
+
+from planner.model.plan import change_name
+
+Run = Callable[..., Any]
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_every_change_has_a_cause(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(work_copy(name, tmp_path))
+    for variable, value in META[name].get("env", {}).items():
+        monkeypatch.setenv(variable, value)
+    explained, problems = explain(META[name].get("plan_args", []))
+    if explained is None:
+        assert any(d.is_error for d in problems)
+        return
+    causes = explained.causes()
+    names = [change_name(c) for c in explained.plan.changes if c.action != "no-op"]
+    names += [f"output.{o.name}" for o in explained.plan.outputs if o.action != "no-op"]
+    for change in names:
+        assert causes[change].roots, change
+        assert all(root.kind for root in causes[change].roots), causes[change].roots
+
+
+TWICE = [name for name in PLANNED if (CASES / name / "prior").is_dir()]
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_taking_back_the_causes_takes_back_the_change(
+    name: str, tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The configuration that the prior state is from is applied here, so that its values are on record."""
+    applied, work = tmp_path / "applied", work_copy(name, tmp_path)
+    shutil.copytree(CASES / name / "prior", applied)
+    for variable, value in META[name].get("env", {}).items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.chdir(applied)
+    first, problems = explain([])
+    if first is None or planner("apply", "-auto-approve").code != 0:
+        pytest.skip(f"cannot be applied anew: {problems}")
+    former = Former.of(first, applied)
+    for path in (*applied.glob("terraform.tfstate"), *applied.glob(".terraform.tfstate.applied.json")):
+        shutil.copy(path, work / path.name)
+    monkeypatch.chdir(work)
+    options = META[name].get("plan_args", [])
+    explained, problems = explain(options)
+    if explained is None:
+        pytest.skip(f"cannot be planned: {problems}")
+    checked, wrong = unexplained(explained, former, options, work)
+    print("COUNT", checked, len(explained.causes()))
+    assert wrong == []
