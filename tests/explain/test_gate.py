@@ -120,7 +120,9 @@ def causes(change: dict[str, Any], former: Former, work: Path) -> tuple[dict[str
     told = {name: words(chains[name]) if name in chains else "" for name in names}
     _, stay = unexplained(explained, former, change.get("options", []), work)
     return told, [
-        f"{change.get('about')}: {name} stays" for name in stay if name.partition(": ")[0] not in change.get("masks", [])
+        f"{change.get('about')}: {name} stays"
+        for name in stay
+        if name.partition(": ")[0] not in change.get("masks", [])
     ]
 
 

@@ -69,8 +69,9 @@ def texts(config: Config) -> Iterator[tuple[str, Span]]:
                 yield from of(f"{name}.{argument}", getattr(block, argument))
             for attribute in attributes.values():
                 try:
-                    yield f"{name}.{kind}{attribute.name}", Span(
-                        attribute.source, attribute.expr.start, attribute.expr.end
+                    yield (
+                        f"{name}.{kind}{attribute.name}",
+                        Span(attribute.source, attribute.expr.start, attribute.expr.end),
                     )
                 except Failure:
                     continue
