@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from ipaddress import ip_network
 from typing import Any
 
 
@@ -23,8 +24,45 @@ TESTS = {
     "contains": lambda a, b: isinstance(a, str) and isinstance(b, str) and b in a,
     "matches": lambda a, b: isinstance(a, str) and isinstance(b, str) and re.search(b, a) is not None,
     "is_symbol": lambda a: isinstance(a, str),
-    "is_number": lambda a: type(a) is int,
+    "is_number": lambda a: type(a) in (int, float),
+    "is_cidr": lambda a: network(a) is not None,
+    "cidr_contains": lambda a, b: bool((x := network(a)) and (y := network(b)) and both(x, y) and y.subnet_of(x)),
+    "cidr_overlaps": lambda a, b: bool((x := network(a)) and (y := network(b)) and both(x, y) and x.overlaps(y)),
 }
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "length": len,
+    "lower": str.lower,
+    "upper": str.upper,
+    "before": lambda a, b: a.split(b, 1)[0] if b in a else None,
+    "after": lambda a, b: a.split(b, 1)[1] if b in a else None,
+    "before_last": lambda a, b: a.rsplit(b, 1)[0] if b in a else None,
+    "after_last": lambda a, b: a.rsplit(b, 1)[1] if b in a else None,
+    "trim_prefix": lambda a, b: a[len(b) :] if a.startswith(b) else a,
+    "trim_suffix": lambda a, b: a[: len(a) - len(b)] if a.endswith(b) else a,
+    "replace": lambda a, b, c: c.join(a.split(b)),
+    "substring": lambda a, b, c: a[b : b + c],
+    "cidr_prefix": lambda a: x.prefixlen if (x := network(a)) else None,
+    "cidr_addresses": lambda a: x.num_addresses if (x := network(a)) else None,
+    "to_symbol": lambda a: written(a),
+    "to_number": lambda a: number(a),
+}
+
+
+def number(x: Any) -> Any:
+    if isinstance(x, str):
+        return int(x) if re.fullmatch(r"-?[0-9]+", x) else float(x) if re.fullmatch(r"-?[0-9]+\.[0-9]+", x) else None
+    return x if type(x) in (int, float) else None
+
+
+def network(text: Any) -> Any:
+    try:
+        return ip_network(text.strip(), strict=False)
+    except (ValueError, AttributeError):
+        return None
+
+
+def both(a: Any, b: Any) -> bool:
+    return bool(a.version == b.version)
 
 
 class Reader:
@@ -155,6 +193,8 @@ def value(term: Any, bound: dict[str, Any]) -> Any:
     values = [value(t, bound) for t in term[2]]
     if None in values:
         return None
+    if term[1] in FUNCTIONS:
+        return FUNCTIONS[term[1]](*values)
     a, b = values[0], values[-1]
     if term[1] == "++":
         return written(a) + written(b)
@@ -288,6 +328,8 @@ def check_aggregate(name: str, literal: Any, entry: Any, bound: dict[str, Any], 
     elif function == "sum":
         total = sum(found)
         expected = int(total) if total == int(total) else total
+    elif not found:
+        raise ProofError(f"{name}: {entry}, but there is nothing to choose from")
     else:
         expected = (min if function == "min" else max)(found)
     if not same(expected, entry["value"]):

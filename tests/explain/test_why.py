@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from datalog.naive_model import Model
 from datalog.proof_checker import check
 from explain.explaining import explain
 from plan.test_recorded_plans import META, PLANNED, work_copy
 
 from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.front.values import decode
+from planner.datalog.explain.proof import proof_json
+from planner.datalog.explain.search import Prover
 from planner.explain.places import Place, open_parts
 from planner.explain.why import Explainer
 from planner.model.plan import change_name
+from planner.model.sources import source_json
 from planner.programs.rule_programs import cause_program
 from planner.values.value import Unknown, unmark
 from planner.vocabulary.address import format_resource, parse_module
@@ -39,14 +42,17 @@ def test_every_action_and_unknown_value_has_a_proof(name: str, tmp_path: Path, m
     for place in places:
         everything.value(place)
     database = evaluate(cause_program(), everything.build())
-
-    def holds(predicate: str) -> list[list[Any]]:
-        return [[decode(v) for v in row] for row in database[predicate]]
-
+    model = Model.of(cause_program(), database)
+    assert model.differences(cause_program(), database) == []
     for change in explained.plan.changes:
-        accept(explained.action(change_name(change)), ["explained", change_name(change), change.action], holds)
+        accept(explained.action(change_name(change)), ["explained", change_name(change), change.action], model.holds)
     for place in places:
-        accept(explained.unknown(str(place)), ["unknown", str(place)], holds)
+        accept(explained.unknown(str(place)), ["unknown", str(place)], model.holds)
+    prover = Prover(cause_program(), database)
+    for predicate, row in [(name, row) for name in ("because", "leaf") for row in sorted(database[name])]:
+        proof = prover.why(predicate, row)
+        assert proof is not None, row
+        check(RULES, proof_json(proof, database.facts, source_json), model.holds)
 
 
 def accept(document: dict[str, Any], goal: list[str], holds: Any) -> None:
