@@ -209,4 +209,3 @@ def _groups(needs: Mapping[str, set[str]]) -> list[list[str]]:
         if name not in numbers:
             visit(name)
     return groups
-

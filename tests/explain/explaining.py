@@ -10,6 +10,7 @@ from planner.config.module_installer import install_modules
 from planner.config.variables import collect_variables
 from planner.explain.why import Explainer
 from planner.operations.explanations import explainer
+from planner.operations.options import OperationOptions
 from planner.vocabulary.diagnostic import Diagnostic
 
 FLAGS = (DESTROY, *OPERATION, *STATE, *VARIABLES)
@@ -17,9 +18,14 @@ FLAGS = (DESTROY, *OPERATION, *STATE, *VARIABLES)
 
 def explain(arguments: list[str], plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
     """What explains the plan of the current directory."""
+    return explainer(options_of(arguments), plan_file)
+
+
+def options_of(arguments: list[str]) -> OperationOptions:
+    """The options of a plan of the current directory, whose modules are installed."""
     given = operation_options(parse(arguments, FLAGS))
     install_modules(".", variables=collect_variables(".", given.var_args)[0])
-    return explainer(given, plan_file)
+    return given
 
 
 def explain_text(text: str, *arguments: str) -> Explainer:
