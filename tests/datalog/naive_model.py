@@ -1,7 +1,8 @@
 """What rules derive from facts, worked out without the engine: the oracle that proofs are checked against.
 
-Rules are read as text by the reader of the proof checker; the engine gives only what it was given. Each group of predicates that
-depend on each other is worked out after those that it needs, all its rules over and over until nothing is new.
+Rules are read as text by the reader of the proof checker; of the engine only what it was given is taken. Each group of
+predicates that depend on each other is worked out after those that it needs, all its rules over and over until nothing
+is new.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Every edge of every recorded graph, and what limits and replaces, has a proof that an independent checker accepts, down
-to places in files, state entries or the command line. What is not there is checked against an evaluation of its own."""
+"""Every edge of every recorded graph, and what limits and replaces, has a proof that an independent checker accepts,
+down to places in files, state entries or the command line. What is not there, an evaluation of its own tells."""
 
 from __future__ import annotations
 

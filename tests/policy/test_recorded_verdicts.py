@@ -1,5 +1,5 @@
-"""Verdicts about every recorded case: what the policies derive is what an evaluation of its own derives, and the proof of
-every finding, undecided ones included, is accepted."""
+"""Verdicts about every recorded case: what the policies derive is what an independent evaluation derives, and the proof
+of every finding, undecided ones included, is accepted."""
 
 from __future__ import annotations
 
