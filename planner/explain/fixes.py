@@ -193,7 +193,8 @@ class Cause:
 
 def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> list[tuple[Cause, ...]]:
     """Sets of causes: all that are certain together; of candidates each by itself."""
-    before = {str(row[0]): str(row[1]) for row in sorted(relations.get("was", ()), reverse=True)}
+    known = [*sorted(relations["planned_change"], reverse=True), *sorted(relations["was"], reverse=True)]
+    before = {str(row[0]): str(row[1]) for row in known}
     causes = sorted((_cause(root, before) for root in because.roots), key=lambda cause: order(cause.place))
     unique = list({cause.place: cause for cause in causes}.values())
     return [(cause,) for cause in unique] if because.is_guess else [tuple(unique)]
@@ -224,4 +225,5 @@ def _cause(root: Root, before: Mapping[str, str]) -> Cause:
         return Cause(root, Place("option", "-destroy", "-destroy"), True)
     what = root.what.removeprefix("the text of ") if root.kind == "text" else root.what
     text = _SAID.get(root.kind, "{what}").format(what=what)
-    return Cause(root, Place("text" if root.kind == "text" else "object", root.what, text, source))
+    kind = "text" if root.kind == "text" else "object"
+    return Cause(root, Place(kind, root.what, text, source), before.get(what) if kind == "text" else None)

@@ -152,8 +152,9 @@ class Explainer:
         return chains_of(relations, facts, names)
 
     def what_was(self, asked: Asked) -> Mapping[str, Collection[Any]]:
-        """What is known of the values of inputs from before, about everything that has to do with a change."""
-        return evaluate(cause_program(), self.facts(asked), ("was",))
+        """What is known of values from before, about everything that has to do with a change: `was` of inputs, and
+        `planned_change` of what an object has."""
+        return evaluate(cause_program(), self.facts(asked), ("was", "planned_change"))
 
     def not_action(self, address: str, verb: str) -> dict[str, Any]:
         """Why the change is none of the actions of a verb. Raises Failure if it is one."""

@@ -106,7 +106,7 @@ def place_of(source: Any, owner: str) -> Place | None:
 def fact_fixes(graph: Graph, predicate: str, row: Row, own: Files) -> Fixes:
     """What makes a fact of a graph go away that holds."""
     search = _Removals(graph, predicate, row, own)
-    stuck = "It rests on what is declared alone: no line, option or rule of yours could be taken away."
+    stuck = "It rests on what is declared or planned alone: no line, option or rule of yours could be taken away."
     most = proofs_for(len(graph.database.facts))
     return Fixes.of(smallest_sets(search.proof_without, order, most_proofs=most), stuck)
 

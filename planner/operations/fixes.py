@@ -19,6 +19,7 @@ from planner.operations.graph import graph
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import planned
 from planner.syntax.rule_syntax import Atom, Constant
+from planner.values.short_text import short_text
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.span import Source
 
@@ -177,37 +178,55 @@ def _tried(
     from planner.operations.causes import changed_actions
 
     places = tuple(cause.place for cause in causes)
-    unknown = [cause for cause in causes if cause.before is None]
-    if unknown:
-        by_hand = all(cause.root.kind not in ("variable",) for cause in unknown)
-        why = "it stands in a text or an object" if by_hand else "what it was is not on record"
-        return Fix(places, False, f"not checked: {why}")
-    inputs, replace, mode = dict(options.inputs), options.replace, options.mode
     if plan_file is not None:
         return Fix(places, False, "not checked: a saved plan is not made again")
-    said = []
+    inputs, replace, mode = dict(options.inputs), options.replace, options.mode
+    said: list[str] = []
+    is_guessed = False
     for cause in causes:
+        what = cause.root.what
         if cause.root.kind == "variable":
-            value = _value(str(cause.before), made)
-            if value is None:
-                return Fix(places, False, "not checked: what it was is not on record as a whole")
-            inputs[cause.root.what.removeprefix("var.")] = value
-            said.append(f"{cause.root.what} = {cause.before}")
+            before, told, by_default = _former(made, cause)
+            if before is None:
+                return Fix(places, False, f"not checked: what {what} was is not on record")
+            inputs[what.removeprefix("var.")] = before
+            said.append(f"{what} = {told}")
+            is_guessed |= by_default
+        elif cause.root.kind == "text":
+            was = f"it was {cause.before}, and has to be edited" if cause.before else "what it was is not on record"
+            return Fix(places, False, f"not checked: {was}")
+        elif cause.before is None:
+            return Fix(places, False, "not checked: planning again cannot leave that out")
         elif cause.place.text == "-destroy":
             mode = "normal"
         else:
-            replace = tuple(address for address in replace if address != cause.root.what)
+            replace = tuple(address for address in replace if address != what)
     again = planned(evolve(options, inputs=inputs, replace=replace, mode=mode))
     how = f" with {', '.join(said)}" if said else " without it"
-    if again.complete is None:
-        return Fix(places, False, f"not checked: planning again{how} failed")
-
-    action = changed_actions(again.complete).get(asked.name, "no-op")
+    action = changed_actions(again.complete).get(asked.name, "no-op") if again.complete is not None else None
     if action == "no-op":
         return Fix(places, True, f"planned again{how}: it does not change")
-    if action != asked.action:
+    if action is not None and action != asked.action:
         return Fix(places, True, f"planned again{how}: {action} instead")
+    if is_guessed:
+        return Fix(places, False, "not checked: what it was is not on record, and the default is not it")
+    if action is None:
+        return Fix(places, False, f"not checked: planning again{how} failed")
     return Fix(places, False, f"planned again{how}: still {action}")
+
+
+def _former(made: Made[Unstored], cause: Cause) -> tuple[Any, str, bool]:
+    """The value of a variable from before, its text, and whether that is only its default, which it may have had. None
+    where nothing is known that it could have been."""
+    name = cause.root.what.removeprefix("var.")
+    value = _value(str(cause.before), made) if cause.before is not None else None
+    if value is not None:
+        return value, str(cause.before), False
+    declared = made.loaded.config.root.variables.get(name)
+    given = made.variables.get(name)
+    if declared is None or declared.default is None or given is None or given.origin == "default":
+        return None, "", False
+    return declared.default, f"{short_text(declared.default, declared.sensitive)} (its default)", True
 
 
 def _value(text: str, made: Made[Unstored]) -> Any:

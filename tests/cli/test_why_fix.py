@@ -65,7 +65,7 @@ def test_two_ways_take_two_lines(planner, work: Path):
 
 def test_what_is_declared_alone_cannot_be_taken_away(planner):
     lines = told(planner, 'selected("terraform_data.alone")')
-    assert len(lines) == 2 and lines[1].startswith("It rests on what is declared alone")
+    assert len(lines) == 2 and lines[1].startswith("It rests on what is declared or planned alone")
 
 
 def test_facts_of_a_graph(planner):
@@ -114,8 +114,26 @@ def test_a_text_is_not_checked(planner, work: Path):
     assert planner("apply", "-auto-approve").code == 0
     (work / "main.tf").write_text(CONFIG.replace("= var.x", '= "other"'), encoding="utf-8")
     lines = told(planner, "terraform_data.a")
-    assert len(lines) == 2 and "[not checked: it stands in a text or an object]" in lines[1]
-    assert "main.tf:2" in lines[1]
+    assert len(lines) == 2 and '[not checked: it was "2", and has to be edited]' in lines[1] and "main.tf:2" in lines[1]
+
+
+def test_what_was_is_not_on_record(planner, work: Path):
+    """Several certain causes go together, candidates alone; what nobody knows may have been the default."""
+    text = 'variable "x" { default = "2" }\nvariable "y" { default = "3" }\n'
+    text += 'resource "terraform_data" "a" { input = "${var.x}-${var.y}" }\n'
+    (work / "main.tf").write_text(text, encoding="utf-8")
+    assert planner("apply", "-auto-approve").code == 0
+    lines = told(planner, "terraform_data.a", "-var=x=3", "-var=y=4")
+    said = 'planned again with var.x = "2" (its default), var.y = "3" (its default): it does not change'
+    assert lines[1:] == ["  1. var.x (-var=x)", f"     and var.y (-var=y) [{said}]"]
+    assert planner("apply", "-auto-approve", "-var=x=7").code == 0
+    lines = told(planner, "terraform_data.a", "-var=x=3")
+    assert lines[1] == "  1. var.x (-var=x) [not checked: what it was is not on record, and the default is not it]"
+    lines = told(planner, "terraform_data.a")
+    assert lines[1].endswith("[not checked: what var.x was is not on record]")
+    (work / ".terraform.tfstate.applied.json").unlink()
+    lines = told(planner, "terraform_data.a", "-var=x=3", "-var=y=4")
+    assert lines[-1] == "These are candidates: what they were is not on record." and len(lines) == 4
 
 
 def test_an_unknown_value(planner):
