@@ -3,8 +3,8 @@ applied. Layout and comments do not count.
 
     terraform_data.web.input    terraform_data.web.count    local.tags    module.net.var.size    output.id
 
-Each has a digest of the whole first, then of every expression inside. What is declared has a name of its own, without
-digests.
+Each has digests of the whole and of every expression inside, with where it stands there. What is declared has a name of
+its own, without digests.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import Any
 from planner.config.model import Config, Expr, ModuleConfig
 from planner.state.value_record import Digester
 from planner.syntax.body import Body
-from planner.syntax.nodes import Expression, Literal, Node, Parens
+from planner.syntax.nodes import Expression, Literal, Node, ObjectItem, Parens
 from planner.vocabulary.address import format_module, join
 from planner.vocabulary.diagnostic import Failure
 
-_POSITIONS = frozenset(("name_end", "root_end", "open", "close", "bracket", "marker_start", "marker_end", "open_end"))
+_POSITIONS = frozenset(("name_end", "root_end", "open", "close", "bracket", "marker_start", "marker_end", "open_end", "close_start"))
+_LENGTH = 16
+"""characters of the digest of a text: nobody can make others that fit, as the key is secret"""
 _FIELDS: dict[type, tuple[str, ...]] = {}
 """what makes up a node, without its positions"""
 
@@ -31,23 +33,26 @@ def text_digests(config: Config, digester: Digester) -> dict[str, tuple[str, ...
         for name, nodes in _texts(module):
             told: list[str] = []
             for node in nodes:
-                told += expression_digests(node, digester)
+                told += expression_digests(node, digester).values()
             digests[name] = (*digests.get(name, ()), *told)
     return digests
 
 
-def expression_digests(node: Expression, digester: Digester) -> list[str]:
-    """Of an expression, and of all inside; none where it is nested too deeply."""
-    told: list[str] = []
+def expression_digests(node: Expression, digester: Digester) -> dict[int, str]:
+    """Of an expression, and of all inside, by their identities; none where it is nested too deeply. Where something
+    stands in the whole counts, too."""
+    told: dict[int, str] = {}
     try:
-        whole = _digest(node, digester, told)
+        _digest(node, digester, "", told)
     except (RecursionError, ValueError):
-        return []
-    return [whole, *told[:-1]]
+        return {}
+    return told
 
 
-def _digest(node: Any, digester: Digester, told: list[str]) -> str:
+def _digest(node: Any, digester: Digester, path: str, told: dict[int, str]) -> str:
+    outside = []
     while node.__class__ is Parens:
+        outside.append(node)
         node = node.expr
     kind = node.__class__
     if kind is Literal:
@@ -57,20 +62,32 @@ def _digest(node: Any, digester: Digester, told: list[str]) -> str:
     else:
         fields = _FIELDS.get(kind)
         if fields is None:
-            fields = tuple(f for f in kind.__slots__ if f not in _POSITIONS and f != "close_start")
+            fields = tuple(f for f in kind.__slots__ if f not in _POSITIONS)
             _FIELDS[kind] = fields
-        made = [kind.__name__, *(_field(getattr(node, f), digester, told) for f in fields)]
+        made = [kind.__name__, *(_field(getattr(node, f), digester, f"{path}/{f}", told) for f in fields)]
         whole = digester.of_bytes("\0".join(made).encode("utf-8", "surrogateescape"))
-    told.append(whole)
+    here = digester.of_bytes(f"{path} {whole}".encode("utf-8", "surrogateescape"))[:_LENGTH]
+    told.update((id(one), here) for one in (*outside, node))
     return whole
 
 
-def _field(value: Any, digester: Digester, told: list[str]) -> str:
+def _field(value: Any, digester: Digester, path: str, told: dict[int, str]) -> str:
     if isinstance(value, Node):
-        return _digest(value, digester, told)
+        return _digest(value, digester, path, told)
     if value.__class__ is tuple:
-        return f"({','.join([_field(item, digester, told) for item in value])})"
+        items = [
+            _digest(item, digester, f"{path}/{_name(item, at)}", told) if isinstance(item, Node) else repr(item)
+            for at, item in enumerate(value)
+        ]
+        return f"({','.join(items)})"
     return repr(value)
+
+
+def _name(item: Node, at: int) -> str:
+    """What an item is called among others: by its key, where that is written out."""
+    if item.__class__ is ObjectItem and item.key.__class__ is Literal:
+        return f"={item.key.value}"
+    return str(at)
 
 
 def _texts(module: ModuleConfig) -> Iterator[tuple[str, list[Expression]]]:

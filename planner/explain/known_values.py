@@ -17,6 +17,7 @@ class KnownValues:
 
     record: ValueRecord
     digester: Digester
+    _digests: dict[int, tuple[Expression, dict[int, str]]] = field(factory=dict, init=False)
     _numbers: dict[str, int | None] = field(factory=dict, init=False)
 
     def status(self, place: str, value: Value, whole: str = "") -> Status:
@@ -26,10 +27,13 @@ class KnownValues:
             return "unknown"
         return status(self.record.values, place, digest, whole)
 
-    def text_status(self, name: str, node: Expression, block: str) -> Status:
-        """Whether an expression stood there; `block`: see ValueRecord."""
-        digests = expression_digests(node, self.digester)
-        return self.record.text_status(name, digests[0], block) if digests else "unknown"
+    def text_status(self, name: str, node: Expression, whole: Expression, block: str) -> Status:
+        """Whether an expression stood there in the whole of another; `block`: see ValueRecord."""
+        known = self._digests.get(id(whole))
+        if known is None:
+            known = self._digests[id(whole)] = (whole, expression_digests(whole, self.digester))
+        digest = known[1].get(id(node))
+        return self.record.text_status(name, digest, block) if digest is not None else "unknown"
 
     def number(self, place: str, most: int) -> int | None:
         """The number at a place, if it was no greater than `most`, which is the same for one place."""

@@ -226,7 +226,8 @@ def _of_loop(given: Given, node: For) -> list[Given] | None:
         kept = same_keys if collection.__class__ in (dict, Map) else node.key_expr is None
         deeper = given.rest if kept and collection.__class__ is not Set else ()
         over = given.to(node.collection, deeper, True)
-        return [over, *(given.to(x) for x in (node.condition,) if x is not None)]
+        choosing = (node.condition, None if same_keys else node.key_expr)
+        return [over, *(given.to(x) for x in choosing if x is not None)]
     for number, (step, value) in enumerate(parts(collection)):
         of = None if collection.__class__ is Set else given.to(node.collection, (step,))
         bound = {**given.bound, node.value: Bound(value, of or given.to(node.collection))}

@@ -516,9 +516,10 @@ class Trace:
 
     def _text_status(self, place: Place, node: Expression) -> Status:
         """Whether an expression stood at a place when that was last applied."""
-        if self.record is None:
+        whole = self.places.whole_text(place)
+        if self.record is None or whole is None:
             return "unknown"
-        return self.record.text_status(place.text_name, node, place.block_name)
+        return self.record.text_status(place.text_name, node, whole.node, place.block_name)
 
     def _whole_status(self, place: Place) -> Status:
         """The same of the expression as a whole: if that was another, its parts now do not tell what the value was."""
@@ -583,15 +584,13 @@ class Trace:
                     some = True
                     span = self._source(place) if hidden else Span(given.source, call.start, call.end)
                     self._facts.add("impure", text, call.name, source=span)
-        words, elsewhere = f"the text of {text}", False
-        if not unknown and not rewritten and texts <= {"same"} and self._whole_status(place) == "other":
-            own, elsewhere = found, True
-        for given in own if some or rewritten or elsewhere else ():
+        words = f"the text of {text}"
+        for given in own if some or rewritten else ():
             span = self._source(place) if hidden else given.span
             self._facts.add("own_text", text, words, source=span)
             if rewritten:
                 self._facts.add("changed_since", words, source=span)
-        if not unknown and texts <= {"same"} and not elsewhere:
+        if not unknown and ((texts == {"same"} and not place.fresh) or self._whole_status(place) == "same"):
             self._facts.add("same_text", text, source=self._source(place))
         return some
 

@@ -10,7 +10,7 @@ it was written with, or one that only moved entries since.
      "files": {"user-data.sh": ["x1f..."]},
      "texts": {"terraform_data.web": [], "terraform_data.web.input": ["9ab...", ...], "local.tags": null}}
 
-A text has the digest of the whole expression first, then those of all inside; null, where it may have been several.
+A text has digests of the expression and of all inside; null, where it may have been several.
 """
 
 from __future__ import annotations
