@@ -19,7 +19,9 @@ from planner.syntax.nodes import Expression, Literal, Node, ObjectItem, Parens
 from planner.vocabulary.address import format_module, join
 from planner.vocabulary.diagnostic import Failure
 
-_POSITIONS = frozenset(("name_end", "root_end", "open", "close", "bracket", "marker_start", "marker_end", "open_end", "close_start"))
+_POSITIONS = frozenset(
+    ("name_end", "root_end", "open", "close", "bracket", "marker_start", "marker_end", "open_end", "close_start")
+)
 _LENGTH = 16
 """characters of the digest of a text: nobody can make others that fit, as the key is secret"""
 _FIELDS: dict[type, tuple[str, ...]] = {}
