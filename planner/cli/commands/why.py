@@ -30,8 +30,8 @@ Else explains, rule by rule, why something holds:
   planner why forced NODE       why it is created before it is destroyed
                                 though it does not ask for that itself
                                 (forced_create_before_destroy)
-  planner why deny CODE ADDRESS why a policy denies it (-policy=DIR); also warn,
-                                undecided and broken; CODE or ADDRESS alone, too
+  planner why deny CODE ADDR    why a policy denies it (-policy=DIR); also
+                                warn, undecided, broken; one word is enough
   planner why 'edge("a", "b")'  why a derived fact holds
 
 With -fix, the smallest sets of places (lines, variables, options, rules of
