@@ -15,9 +15,10 @@ from planner.config.references import Ref, parse_reference
 from planner.config.variables import RootVariable
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.evaluation.context import ModuleInstance
-from planner.evaluation.value_digests import repetition_value
 from planner.evaluation.watched import watched
+from planner.explain.former_names import FormerNames
 from planner.explain.known_values import KnownValues
+from planner.explain.on_record import OnRecord
 from planner.explain.origins import (
     Given,
     Path,
@@ -29,7 +30,7 @@ from planner.explain.origins import (
     shows_text,
     within_json,
 )
-from planner.explain.places import ANY, Place, Places, open_parts, repeatable, repetition, select
+from planner.explain.places import ANY, Place, Places, open_parts, select
 from planner.explain.repetition import KnownInstances, Repeated, repeated
 from planner.facts.from_changes import declaration
 from planner.facts.from_config import configuration_address
@@ -39,9 +40,8 @@ from planner.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.model.sources import CommandLine, StateEntry
 from planner.plan.decision_sources import decision_source, output_source
 from planner.programs.actions import NO_OP, does
-from planner.state.value_record import Status
 from planner.syntax.chains import Chain, chains
-from planner.syntax.nodes import Call, Expression, GetAttr, GetIndex, Traversal
+from planner.syntax.nodes import Call, GetAttr, GetIndex, Traversal
 from planner.syntax.references import variables
 from planner.values.convert import path_text
 from planner.values.operations import same_value
@@ -65,7 +65,7 @@ class Trace:
         variables: Mapping[str, RootVariable],
         record: KnownValues | None = None,
     ) -> None:
-        self.record = record
+        self.on_record = OnRecord(record, FormerNames.of(plan.changes), places)
         self.plan, self.config, self.places, self.variables = plan, config, places, variables
         self.changes = {change_name(c): c for c in plan.changes}
         self._resources: dict[str, list[ResourceChange]] = {}
@@ -138,7 +138,7 @@ class Trace:
             place = place.at((("index", at.key),), True)
         if place in self._seen:
             return place
-        if not self._repeats_otherwise(at, place, goes):
+        if not self.on_record.repeats_otherwise(at, place, goes):
             return None
         self._seen.add(place)
         text, source, value = str(place), self._source(place), self.places.value(place.whole)
@@ -154,22 +154,6 @@ class Trace:
         self._facts.add("altered", text, said, source=source)
         self._mentions(place, unknown=False, before=before, after=value if before is not None else None)
         return place
-
-    def _repeats_otherwise(self, at: Repeated, place: Place, goes: bool) -> bool:
-        """Whether there are other instances than before, because the block says so."""
-        status: Status = "unknown"
-        if self.record is not None:
-            whole = repetition_value(at.argument, at.now)
-            is_key = at.argument == "for_each"
-            value: Value = whole if not is_key else None if goes else str(at.key)
-            status = self.record.status(str(place.at(place.path)), value, str(place.whole))
-            if at.argument == "count" and status == "other" and not goes and isinstance(at.key, int):
-                had = self.record.number(str(place), len(at.now))
-                return had is not None and had <= at.key
-        if status != "unknown" or at.before:
-            return status != "same"
-        expr = repetition(repeatable(place))[1]
-        return expr is not None and self._text_status(place, expr.node) == "other"
 
     def output(self, change: OutputChange) -> None:
         """The facts of the decision about a root output, and what they are about."""
@@ -197,7 +181,7 @@ class Trace:
 
     def _attribute(self, place: Place, instance: str, text: str) -> None:
         if self.places.given(place) is None and not self.places.in_blocks(place):
-            if self.record is not None and self.record.record.texts.get(place.text_name):
+            if self.on_record.had_text(place):
                 self._dropped(place, instance, text)
             return
         self._facts.add("attribute_place", str(place), instance, text, source=self._source(place))
@@ -506,32 +490,18 @@ class Trace:
 
     def _on_record(self, place: Place, value: Value, source: Any) -> None:
         """Whether the value is what it was when it was last applied, where that is known."""
-        if self.record is None or place.kind in ("each", "each_call", "resources", "call", "provider"):
-            return
-        status = self.record.status(str(place), value, place.root_text)
+        status = self.on_record.value(place, value)
         if status == "same":
             self._facts.add("stayed", str(place), source=source)
         elif status == "other":
             self._facts.add("changed_since", str(place), source=source)
-
-    def _text_status(self, place: Place, node: Expression) -> Status:
-        """Whether an expression stood at a place when that was last applied."""
-        whole = self.places.whole_text(place)
-        if self.record is None or whole is None:
-            return "unknown"
-        return self.record.text_status(place.text_name, node, whole.node, place.block_name)
-
-    def _whole_status(self, place: Place) -> Status:
-        """The same of the expression as a whole: if that was another, its parts now do not tell what the value was."""
-        whole = self.places.whole_text(place)
-        return self._text_status(place, whole.node) if whole is not None else "unknown"
 
     # ---------------------------------------------------------------- mentions
 
     def _mentions(self, place: Place, unknown: bool, before: Value = None, after: Value = None) -> bool:
         """Facts about what the expressions at a place mention, with `unknown` only of what is not known; whether there
         is something of that kind. `before` and `after`: the values, where both are known."""
-        status = self._whole_status(place)
+        status = self.on_record.text(place)
         found = self.places.origins(place, before if status != "other" else None, status == "same")
         if found is None:
             return self._in_blocks(place, unknown)
@@ -548,7 +518,7 @@ class Trace:
             mentioned, calls = chains(given.node)
             if not unknown:
                 some |= self._files(text, given, calls)
-            status = self._text_status(place, given.node)
+            status = self.on_record.text(place, given.node)
             texts.add(status)
             if status == "other":
                 own.append(given)
@@ -590,7 +560,7 @@ class Trace:
             self._facts.add("own_text", text, words, source=span)
             if rewritten:
                 self._facts.add("changed_since", words, source=span)
-        if not unknown and ((texts == {"same"} and not place.fresh) or self._whole_status(place) == "same"):
+        if not unknown and ((texts == {"same"} and not place.fresh) or self.on_record.text(place) == "same"):
             self._facts.add("same_text", text, source=self._source(place))
         return some
 
@@ -608,7 +578,7 @@ class Trace:
             some = True
             self._facts.add("refers_value", text, file, source=span)
             self._facts.add("read_file", file, source=span)
-            status = self.record.file_status(path) if self.record is not None else "unknown"
+            status = self.on_record.file(path)
             if status != "unknown":
                 self._facts.add("stayed" if status == "same" else "changed_since", file, source=span)
         return some
