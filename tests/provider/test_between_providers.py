@@ -94,5 +94,8 @@ def test_the_order_that_was_given_up_can_be_asked_for(run: Run) -> None:
     chain = ["test_thing.pod[0] (destroy)", 'provider["example.com/test/other"]', "test_thing.cluster", nodes[0]]
     for dependent, dependency in pairwise(chain):
         assert f"  {dependent} needs {dependency}\n" in said
+    near = run("why", "-plan=plan", "-not", *nodes)
+    assert f"{nodes[1]} should be done before {nodes[0]}, but that order was given up" in near
+    assert "The other way round there is a path" in near
     asked = f'given_up("{nodes[0]}", "{nodes[1]}")'
     assert "was created after test_thing.cluster" in run("why", "-plan=plan", asked)
