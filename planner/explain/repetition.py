@@ -45,11 +45,15 @@ class KnownInstances:
     resources: dict[tuple[str, str], set[InstanceKey]] = field(factory=dict)
 
     @classmethod
-    def of(cls, state: State) -> KnownInstances:
-        """Of current objects only."""
+    def of(cls, state: State, previous: State) -> KnownInstances:
+        """Of current objects only. `state` has moved entries where they are now, and what was read while planning;
+        of that counts what the `previous` state has, too."""
         known, seen = cls(), set()
+        read = {(r.address, i.key) for r, i in previous.instances() if r.mode == "data"}
         for resource, instance in state.instances():
             if instance.current is None:
+                continue
+            if resource.mode == "data" and (resource.address, instance.key) not in read:
                 continue
             name = format_resource("", resource.mode, resource.type, resource.name)
             known.resources.setdefault((resource.module, name), set()).add(instance.key)

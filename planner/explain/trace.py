@@ -48,7 +48,7 @@ from planner.values.operations import same_value
 from planner.values.paths import parts
 from planner.values.short_text import short_text
 from planner.values.value import Null, Set, Unknown, Value, is_wholly_known, unmark, unmark_deep
-from planner.vocabulary.address import AddressError, format_resource, join, key_order, parse_module
+from planner.vocabulary.address import AddressError, InstanceKey, format_resource, join, key_order, parse_module
 from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.vocabulary.span import Span
@@ -74,7 +74,7 @@ class Trace:
                 self._resources.setdefault(_without_keys(change), []).append(change)
         self._drift = {c.address: c for c in plan.drift}
         self._outputs = {f"output.{o.name}": o for o in plan.outputs}
-        self._known = KnownInstances.of(plan.prior_state)
+        self._known = KnownInstances.of(plan.prior_state, plan.previous_state)
         self._facts = FactBuilder()
         self._seen: set[Place] = set()
         self._explained: set[str] = set()
@@ -237,7 +237,20 @@ class Trace:
             if at not in self._seen:
                 self._seen.add(at)
                 self._waiting.append(at)
+        for gone in self._gone(place):
+            found += self.value(gone)
         return found
+
+    def _gone(self, place: Place) -> list[Place]:
+        """Where a place is in all instances of a resource or module: the same in those that there are no more."""
+        keys: set[InstanceKey] = set()
+        if place.path[:1] == (ANY,) and place.kind == "resources":
+            changes = self._resources.get(join(str(place.module.address.config), place.name), ())
+            keys = {c.key for c in changes if c.module == place.module.text and c.after.__class__ is Null}
+        elif place.path[:1] == (ANY,) and place.kind == "call":
+            known = self._known.calls.get((place.module.text, place.name), set())
+            keys = known - place.module.calls.get(place.name, {}).keys()
+        return [place.at((("index", key), *place.path[1:])) for key in sorted(keys - {None}, key=key_order)]
 
     def _goes(self, place: Place) -> bool:
         """Whether a place is in an instance that there is no more after the plan."""
