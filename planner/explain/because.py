@@ -6,14 +6,17 @@ the shortest, then the first by name.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from attrs import evolve, frozen
 
 from planner.datalog.engine.fact_base import FactBase
 from planner.model.sources import source_json
+from planner.vocabulary.span import Span
 
 _NOTED = ("default", "environment", "input", "plan")
 
@@ -91,7 +94,9 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
     told = {}
     for name, text, origin in facts.relation("root_variable"):
         value = f"{before[name]} to {text}" if name in before else text
-        told[name] = (value, origin if origin in _NOTED else "")
+        source = facts.source("root_variable", (name, text, origin))
+        elsewhere = isinstance(source, Span) and source.filename != origin  # of a sensitive value: its declaration
+        told[name] = (value, origin if origin in _NOTED or elsewhere else "")
     return told
 
 
@@ -108,15 +113,21 @@ class Group:
 def grouped(chains: Mapping[str, Because], actions: Mapping[str, str], risks: Mapping[str, int]) -> tuple[Group, ...]:
     """The changes by their root causes; those that have none but themselves by its kind. A change of several causes
     stands with each. `risks`: how early an action comes."""
-    members: dict[tuple[str, str], list[str]] = {}
-    roots: dict[tuple[str, str], Step] = {}
+    members: dict[Key, list[str]] = {}
+    roots: dict[Key, Step] = {}
+    behind_others = {root.what for name, because in chains.items() for root in because.roots if root.what != name}
+    crowded = _crowded(chains)
     for name, because in sorted(chains.items()):
         for root in because.roots:
-            whole = evolve(root, what="", source=None) if root.what == name else root
-            key = (_variable(root.what) if root.kind == "variable" else whole.what, root.kind)
+            is_itself = root.what == name and not (root.kind in _TOGETHER and name in behind_others)
+            whole = evolve(root, what="", source=None) if is_itself else root
+            key = _key(whole, crowded)
             known = roots.setdefault(key, whole)
-            if known.what != whole.what:  # parts of one variable
-                roots[key] = evolve(whole, what=key[0], value="")
+            if known.what != whole.what and whole.kind == "variable":
+                first = min(known, whole, key=lambda step: _line(step) or ("", 0))
+                roots[key] = evolve(first, what=_variable(whole.what), value="")
+            elif known.what != whole.what:
+                roots[key] = evolve(known, what=_in_common(known.what, whole.what))
             listed = members.setdefault(key, [])
             if name not in listed[-1:]:
                 listed.append(name)
@@ -126,6 +137,47 @@ def grouped(chains: Mapping[str, Because], actions: Mapping[str, str], risks: Ma
         is_certain = not any(chains[name].is_guess for name in names)
         groups.append(Group(roots[key], tuple((name, actions.get(name, "")) for name in listed), is_certain))
     return tuple(sorted(groups, key=lambda group: _rank(group, risks)))
+
+
+Key = tuple[Any, ...]
+_TOGETHER = ("replace_because_tainted", "replace_by_request", "gone")
+"""kinds of objects that are listed together with what they set off"""
+_MOST_APART = 3
+"""lines of one variable that are causes of their own"""
+_KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
+
+
+def _key(root: Step, crowded: Collection[str]) -> Key:
+    """What has one group: a text has one for all instances that it stands for, and so have the parts of a variable that
+    stand in one line, or all where they are many."""
+    if root.kind == "variable":
+        whole = _variable(root.what)
+        return (whole, root.kind) if whole in crowded else (whole, root.kind, _line(root))
+    if root.kind == "text" and isinstance(root.source, Span):
+        at = root.source
+        return (_KEY.sub("[*]", root.what), root.kind, at.filename, at.start)
+    return (root.what, root.kind)
+
+
+def _crowded(chains: Mapping[str, Because]) -> set[str]:
+    """The variables whose parts stand in many lines."""
+    lines: dict[str, set[Any]] = {}
+    for because in chains.values():
+        for root in because.roots:
+            if root.kind == "variable":
+                lines.setdefault(_variable(root.what), set()).add(_line(root))
+    return {what for what, known in lines.items() if len(known) > _MOST_APART}
+
+
+def _line(root: Step) -> tuple[str, int] | None:
+    source = root.source
+    return (source.filename, source.start_position.line) if isinstance(source, Span) else None
+
+
+def _in_common(one: str, other: str) -> str:
+    """A name for both of two that only differ in keys."""
+    pairs = zip_longest(_KEY.split(one), _KEY.split(other), fillvalue="")
+    return "".join(a if a == b else "[*]" for a, b in pairs)
 
 
 def _variable(what: str) -> str:
@@ -262,7 +314,7 @@ class _Places:
         self._sources: dict[str, Any] = {}
         for predicate in facts.predicates:
             rank = predicate in self._TELLING
-            column = 1 if predicate == "own_text" else 0
+            column = 1 if predicate in ("own_text", "call_gone") else 0
             for row in facts.relation(predicate):
                 if len(row) <= column or row[column].__class__ is not str:
                     continue

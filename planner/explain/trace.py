@@ -32,6 +32,7 @@ from planner.explain.origins import (
 )
 from planner.explain.places import ANY, Place, Places, open_parts, select
 from planner.explain.repetition import KnownInstances, Repeated, repeated
+from planner.explain.written_values import WrittenValues
 from planner.facts.from_changes import declaration
 from planner.facts.from_config import configuration_address
 from planner.language.functions import lookup
@@ -76,6 +77,7 @@ class Trace:
         self._outputs = {f"output.{o.name}": o for o in plan.outputs}
         self._known = KnownInstances.of(plan.prior_state, plan.previous_state)
         self._facts = FactBuilder()
+        self._written = WrittenValues()
         self._seen: set[Place] = set()
         self._explained: set[str] = set()
         self._waiting: list[Place] = []
@@ -108,6 +110,7 @@ class Trace:
         key = format_resource("", change.mode, change.type, change.name)
         decl = module.config.resources.get(key) if module is not None else None
         if module is None or decl is None or change.deposed:
+            self._call_gone(change, name)
             return
         found = {row[2]: (("attr", row[2]),) for row in change.facts if row[0] in ("differs", "config_unknown")}
         found.update((path_text(path), path) for path in change.replace_paths)
@@ -119,6 +122,18 @@ class Trace:
         self._triggers(change, module, decl)
         for resource in sorted({row[2] for row in change.facts if row[0] in ("change_before", "dependency_pending")}):
             self._pending(name, resource, change.module)
+
+    def _call_gone(self, change: ResourceChange, name: str) -> None:
+        """The fact about an instance in a module that nothing calls any more."""
+        config = self.config.root
+        path = parse_module(change.module).path
+        for number, step in enumerate(path, 1):
+            inner = config.descendant((step,))
+            if inner is None:
+                call = ".".join(f"module.{called}" for called in path[:number])
+                self._facts.add("call_gone", name, call, source=StateEntry(name))
+                return
+            config = inner
 
     def _repetition(self, change: ResourceChange, name: str) -> None:
         """What says that the instance is there, or no longer: count, for_each or enabled, and what it was."""
@@ -489,10 +504,16 @@ class Trace:
         decl = place.module.config.variables[place.name]
         hidden = decl.sensitive or self.places.is_sensitive(place)
         origin: str = given.origin if given is not None else "default"
-        source: Any = decl.span if hidden else decl.default_span or decl.span
+        source: Any = decl.span
+        if not hidden and decl.default_span is not None:
+            source, _ = self._written.part(decl.default_span, place.path)
         if given is not None and given.span is not None and origin != "default":
             origin = given.span.filename
-            source = decl.span if hidden else given.span
+            source, is_written = self._written.part(given.span, place.path)
+            if not is_written and value is not None:
+                source, origin = decl.span, "default"  # of an attribute that is optional in the type
+            if hidden:
+                source = decl.span
         if origin == "command line":
             source = CommandLine(f"-var={place.name}")
         text = short_text(value, hidden) if value is not None else "nothing"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import Any
 
 from attrs import frozen
@@ -19,6 +20,7 @@ _GONE = "because it was removed outside"
 _KINDS = {
     "drift": "what was changed outside",
     "gone": "removed outside",
+    "no-call": "not called any more",
     "read": "as it was read",
     "function": "a function of the time of the apply",
     "ephemeral": "opened when it is needed",
@@ -29,6 +31,9 @@ _KINDS = {
     "delete_because_no_module": "its module is no longer declared",
     "delete_because_no_move_target": "moved to where nothing is declared",
 }
+
+_ASKED = ("replace_by_request", "no-call")
+"""kinds whose word tells the place"""
 
 
 @frozen(eq=False)
@@ -60,7 +65,7 @@ def because_lines(because: Because, address: str, actions: Mapping[str, str]) ->
     root = because.steps[0]
     if root.what == address:
         return [line for line in [because_line(because, address, actions)] if line]
-    lines = ["because:", *(f"  {words_of(step, actions)}" for step in reversed(because.steps))]
+    lines = ["because:", *_without_repeats(f"  {words_of(step, actions)}" for step in reversed(because.steps))]
     others = because.roots[1:]
     if others:
         word = "any of these may be the cause, too" if because.is_guess else "more causes"
@@ -75,7 +80,7 @@ def because_line(because: Because, address: str, actions: Mapping[str, str]) -> 
         return {"create": _NEW.format(place=_place(root.source)), "gone": _GONE}.get(root.kind, "")
     shown = [step for step in because.steps if not _is_own(step, address)] or [because.steps[-1]]
     kept = [step for at, step in enumerate(shown) if at + 1 == len(shown) or not _is_part(step, shown[at + 1])]
-    words = [words_of(step, actions) for step in kept]
+    words = _without_repeats(words_of(step, actions) for step in kept)
     if len(words) > MOST_STEPS:
         hidden = len(words) - MOST_STEPS + 1
         words = [*words[: MOST_STEPS - 2], f"... {hidden} more ...", words[-1]]
@@ -86,6 +91,11 @@ def because_line(because: Because, address: str, actions: Mapping[str, str]) -> 
         return f"because one of these may have changed: {names}{more}"
     more = f", and {others} more cause{'s' if others > 1 else ''}" if others else ""
     return f"because {' -> '.join(words)}{more}"
+
+
+def _without_repeats(words: Iterable[str]) -> list[str]:
+    """A text and what it is the text of have the same words."""
+    return [said for said, _ in groupby(words)]
 
 
 def _is_own(step: Step, address: str) -> bool:
@@ -105,7 +115,7 @@ def words_of(step: Step, actions: Mapping[str, str]) -> str:
         return f"{what} ({origin_of(step)})"
     action = actions.get(what, "")
     said = _KINDS.get(step.kind, _done(action) if action else "")
-    place = _place(step.source)
+    place = "" if step.kind in _ASKED else _place(step.source)
     if said:
         return f"{what}{place[:-1]}, {said})" if place else f"{what} ({said})"
     return f"{what}{place}"

@@ -157,3 +157,36 @@ def test_the_document_of_a_plan_has_causes_when_asked(planner: Run) -> None:
 
 def test_a_plan_that_destroys_everything(planner: Run) -> None:
     assert planner("why", "-destroy").out.startswith("-destroy: 5 destructions\n")
+
+
+def test_one_cause_of_many_instances_is_told_once(tmp_path: Path, planner: Run) -> None:
+    (tmp_path / "site").mkdir()
+    site = tmp_path / "site" / "main.tf"
+    site.write_text('variable "level" { default = "info" }\nresource "terraform_data" "r" { input = var.level }\n')
+    call = 'module "site" {\n  source = "./site"\n  for_each = toset(["a", "b"])\n}\n'
+    (tmp_path / "main.tf").write_text(call)
+    assert planner("get").code == 0
+    assert planner("apply", "-auto-approve").code == 0
+    site.write_text(site.read_text().replace("info", "debug"))
+    told = planner("why").out
+    assert "module.site[*].var.level (site/main.tf:1) causes 2 of 2 changes: 2 updates" in told
+
+
+def test_what_is_replaced_on_request_stands_with_what_it_sets_off(planner: Run, tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text(
+        'resource "terraform_data" "a" {}\nresource "terraform_data" "b" { triggers_replace = terraform_data.a.id }\n'
+    )
+    assert planner("apply", "-auto-approve").code == 0
+    told = planner("why", "-replace=terraform_data.a").out
+    assert "terraform_data.a (-replace) causes 2 of 2 changes: 2 replacements\n" in told
+    assert planner("taint", "terraform_data.a").code == 0
+    assert "terraform_data.a (state, tainted) causes 2 of 2 changes: 2 replacements\n" in planner("why").out
+
+
+def test_a_line_says_no_step_twice(planner: Run, tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text('locals { a = "x" }\nresource "terraform_data" "a" { input = local.a }\n')
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text('locals { a = "y" }\nresource "terraform_data" "a" { input = local.a }\n')
+    assert "# because local.a (main.tf:1)\n" in planner("plan", "-why=line", "-no-color").out
+    full = planner("plan", "-why=full", "-no-color").out
+    assert full.count("local.a (main.tf:1)") == 1
