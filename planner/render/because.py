@@ -89,7 +89,9 @@ def because_line(because: Because, address: str, actions: Mapping[str, str]) -> 
         names = ", ".join(words_of(step, actions) for step in because.roots[:3])
         more = f" and {others - 2} more" if others > 2 else ""
         return f"because one of these may have changed: {names}{more}"
-    more = f", and {others} more cause{'s' if others > 1 else ''}" if others else ""
+    more = "" if not others else f", and {words_of(because.roots[1], actions)}"
+    if others > 1:
+        more = f", and {others} more causes"
     return f"because {' -> '.join(words)}{more}"
 
 

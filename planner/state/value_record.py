@@ -172,13 +172,18 @@ def merged_texts(before: Texts, now: Texts) -> dict[str, tuple[str, ...] | None]
 
 
 def merged(before: Digests, now: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """What things may have been after an apply that did not do everything."""
-    result: dict[str, tuple[str, ...]] = {}
+    """What things may have been after an apply that did not do everything. What it did not look at is as it was."""
+    result = {name: known for name, known in before.items() if not _is_within(name, now)}
     for name, digest in now.items():
         known = before.get(name)
         if known is not None and len({*known, digest}) <= MOST_DIGESTS:
             result[name] = tuple(sorted({*known, digest}))
     return result
+
+
+def _is_within(name: str, names: Mapping[str, str]) -> bool:
+    """Whether something of a name, or what that is a part of, is among others."""
+    return any(name[:end] in names for end in (len(name), *(at for at, sign in enumerate(name) if sign in ".[")))
 
 
 def record_bytes(record: ValueRecord) -> bytes:

@@ -140,6 +140,27 @@ def test_a_part_of_a_plan_leaves_both(applied: Path, planner: Run) -> None:
     assert lines(planner, "-var=drop=false")["terraform_data.file"] == "var.drop (-var)"
 
 
+def test_a_part_of_a_plan_leaves_both_texts(applied: Path, planner: Run) -> None:
+    """After an apply with -target a text may have been either one: then it is a candidate again."""
+    main = applied / "main.tf"
+    main.write_text(main.read_text().replace('"v-${var.b}"', '"w-${var.b}"'))
+    assert planner("apply", "-auto-approve", "-target=terraform_data.file").code == 0
+    assert lines(planner, "-target=module.m[0]")["module.m[0].terraform_data.x"] == (
+        "local.x (main.tf:8) -> module.m[0].var.b (main.tf:12)"
+    )
+    main.write_text(main.read_text().replace('"w-${var.b}"', 'join("-", ["v", var.b, "w"])'))
+    line = lines(planner, "-target=module.m[0]", "-var=b=2")["module.m[0].terraform_data.x"]
+    assert line == "var.b (-var) -> local.x (main.tf:8) -> module.m[0].var.b (main.tf:12)"
+
+
+def test_a_text_and_a_variable(applied: Path, planner: Run) -> None:
+    main = applied / "main.tf"
+    main.write_text(main.read_text().replace('"v-${var.b}"', '"w-${var.b}"'))
+    assert lines(planner, "-var=b=2")["module.m[0].terraform_data.x"] == (
+        "local.x (main.tf:8) -> module.m[0].var.b (main.tf:12), and var.b (-var)"
+    )
+
+
 def test_secrets_are_nowhere_on_record(applied: Path, planner: Run) -> None:
     (applied / "main.tf").write_text('variable "s" {\n  sensitive = true\n  default   = "hunter2"\n}\n')
     assert planner("apply", "-auto-approve").code == 0
