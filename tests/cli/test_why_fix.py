@@ -131,7 +131,7 @@ def test_what_was_is_not_on_record(planner, work: Path):
     assert lines[1] == "  1. var.x (-var=x) [not checked: what it was is not on record, and the default is not it]"
     lines = told(planner, "terraform_data.a")
     assert lines[1].endswith("[not checked: what var.x was is not on record]")
-    (work / ".terraform.tfstate.applied.json").unlink()
+    (work / ".terraform.applied.json").unlink()
     lines = told(planner, "terraform_data.a", "-var=x=3", "-var=y=4")
     assert lines[-1] == "These are candidates: what they were is not on record." and len(lines) == 4
 

@@ -106,7 +106,8 @@ def _left(folder: Path) -> dict[str, Any]:
     left: dict[str, Any] = {"files": [], "states": {}}
     for path in sorted(folder.rglob("*")):
         name = TIME.sub(".TIME.", path.relative_to(folder).as_posix())
-        if not path.is_file() or name.endswith((".tf", ".tofu", ".tfvars", ".hcl", "/plugin_path")):
+        # .applied.json: the record of what values were, which is ours alone and which no client looks at
+        if not path.is_file() or name.endswith((".tf", ".tofu", ".tfvars", ".hcl", "/plugin_path", ".applied.json")):
             continue
         if name in left["files"]:
             continue

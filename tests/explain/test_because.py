@@ -103,7 +103,7 @@ def test_a_file(applied: Path, planner: Run) -> None:
 
 
 def test_without_a_record_candidates_are_candidates(applied: Path, planner: Run) -> None:
-    (applied / ".terraform.tfstate.applied.json").unlink()
+    (applied / ".terraform.applied.json").unlink()
     (applied / "data.txt").write_text("two")
     line = lines(planner)["terraform_data.file"]
     assert line.startswith("one of these may have changed: file data.txt (main.tf:23), ")
@@ -112,7 +112,7 @@ def test_without_a_record_candidates_are_candidates(applied: Path, planner: Run)
 
 @pytest.mark.parametrize("spoiled", [b"", b"[]", b'{"format_version": "1.0"}', b"\xff", b'{"format_version": "2.0"}'])
 def test_a_spoiled_record_is_no_record(applied: Path, planner: Run, spoiled: bytes) -> None:
-    (applied / ".terraform.tfstate.applied.json").write_bytes(spoiled)
+    (applied / ".terraform.applied.json").write_bytes(spoiled)
     (applied / "data.txt").write_text("two")
     assert "may have changed" in lines(planner)["terraform_data.file"]
 
@@ -164,7 +164,7 @@ def test_a_text_and_a_variable(applied: Path, planner: Run) -> None:
 def test_secrets_are_nowhere_on_record(applied: Path, planner: Run) -> None:
     (applied / "main.tf").write_text('variable "s" {\n  sensitive = true\n  default   = "hunter2"\n}\n')
     assert planner("apply", "-auto-approve").code == 0
-    record = applied / ".terraform.tfstate.applied.json"
+    record = applied / ".terraform.applied.json"
     assert "hunter2" not in record.read_text()
     assert record.stat().st_mode & 0o077 == 0
 

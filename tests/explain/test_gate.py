@@ -38,7 +38,7 @@ from planner.vocabulary.span import Span
 
 Run = Callable[..., Any]
 GATE = Path(__file__).with_name("gate")
-RECORD = ".terraform.tfstate.applied.json"
+RECORD = ".terraform.applied.json"
 
 
 def configurations() -> list[Any]:

@@ -95,8 +95,9 @@ class StateStore:
             replace_file(self._beside(name), data, mode=0o600, durable=False)
 
     def _beside(self, name: str) -> str:
+        """Not called like a state, for which other programs look."""
         folder, file = os.path.split(os.path.realpath(self.path))
-        return os.path.join(folder, f".{file}.{name}.json")
+        return os.path.join(folder, f".{file.removesuffix('.tfstate')}.{name}.json")
 
     def keep_backup(self, path: str) -> None:
         self.backup_path = path
