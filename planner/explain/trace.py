@@ -423,9 +423,7 @@ class Trace:
         if change is None:
             return
         source = self._source(place)
-        if self._has_drifted(place) and (
-            change.action == NO_OP or same_value(_plain(change.before, place.path), value)
-        ):
+        if self._has_drifted(place) and (change.action == NO_OP or _stays(_at(change.before, place.path), value)):
             self._facts.add("drifted_value", text, change.address, source=StateEntry(change.address))
             return
         if change.action == NO_OP:
@@ -662,9 +660,10 @@ def _of_bound(given: Given, chain: Chain, name: str) -> list[Given]:
     return origins(bound._replace(rest=rest, fresh=given.fresh and whole))
 
 
-def _plain(value: Value, path: Path) -> Value:
-    part = _at(value, path)
-    return unmark_deep(part)[0] if part is not None else None
+def _stays(before: Value, value: Value) -> bool:
+    if before is None or value is None:
+        return before is value
+    return same_value(unmark_deep(before)[0], unmark_deep(value)[0])
 
 
 def _at(value: Value, path: Path) -> Value:
