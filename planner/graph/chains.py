@@ -87,7 +87,7 @@ def _asked(graph: Graph, proof: Proof) -> Step:
     assert proof.rule is not None
     sources = [
         source_json(source)
-        for leaf in _leaves(proof)
+        for leaf in proof.leaves()
         if leaf.predicate in _ASKED
         for source in [graph.database.facts.source(leaf.predicate, leaf.row)]
         if source is not None
@@ -102,7 +102,7 @@ def _below(proof: Proof, predicate: str) -> Proof | None:
 def _written(graph: Graph, proof: Proof) -> Iterator[dict[str, Any]]:
     """The lines that a link stands on: mentions, what the state says, or a rule of the user's."""
     seen: set[str] = set()
-    for leaf in _leaves(proof):
+    for leaf in proof.leaves():
         source = graph.database.facts.source(leaf.predicate, leaf.row)
         if source is not None and leaf.predicate in (*REFERENCES, "state_depends_on"):
             written = source_json(source)
@@ -116,15 +116,3 @@ def _written(graph: Graph, proof: Proof) -> Iterator[dict[str, Any]]:
         if own is not None and own.rule is not None:
             yield {"file": own.rule.file, "line": own.rule.line}
         waiting += [x for x in at.body if isinstance(x, Proof)]
-
-
-def _leaves(proof: Proof) -> Iterator[Proof]:
-    waiting, seen = [proof], set[int]()
-    while waiting:
-        at = waiting.pop()
-        if id(at) in seen:
-            continue
-        seen.add(id(at))
-        if at.rule is None:
-            yield at
-        waiting += [entry for entry in reversed(at.body) if isinstance(entry, Proof)]

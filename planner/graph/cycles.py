@@ -120,18 +120,11 @@ def decisive(proof: Proof) -> Proof:
 def _sources(graph: Graph, proof: Proof) -> list[dict[str, Any]]:
     """Where the leaves of a proof stand; those of references first, then what the state says."""
     leaves: list[tuple[int, Any]] = []
-    waiting, seen = [proof], set[int]()
-    while waiting:
-        at = waiting.pop()
-        if id(at) in seen:
-            continue
-        seen.add(id(at))
-        if at.rule is None:
-            source = graph.database.facts.source(at.predicate, at.row)
-            if source is not None and at.predicate != "walk":
-                first = 0 if at.predicate in REFERENCES else 1 if at.predicate == "state_depends_on" else 2
-                leaves.append((first, source))
-        waiting += [entry for entry in reversed(at.body) if isinstance(entry, Proof)]
+    for at in proof.leaves():
+        source = graph.database.facts.source(at.predicate, at.row)
+        if source is not None and at.predicate != "walk":
+            first = 0 if at.predicate in REFERENCES else 1 if at.predicate == "state_depends_on" else 2
+            leaves.append((first, source))
     return [source_json(source) for _, source in sorted(leaves, key=lambda leaf: leaf[0])]
 
 

@@ -152,7 +152,7 @@ class _Look:
     def sources(self, proof: Proof) -> tuple[dict[str, Any], ...]:
         """Where people wrote what a proof rests on."""
         found: dict[str, dict[str, Any]] = {}
-        for leaf in _leaves(proof):
+        for leaf in proof.leaves():
             source = self.database.facts.source(leaf.predicate, leaf.row)
             if source is not None and leaf.predicate in _WRITTEN:
                 written = source_json(source)
@@ -161,18 +161,6 @@ class _Look:
 
 
 _WRITTEN = (*REFERENCES, "state_depends_on", "target", "exclude")
-
-
-def _leaves(proof: Proof) -> Iterable[Proof]:
-    waiting, seen = [proof], set[int]()
-    while waiting:
-        at = waiting.pop()
-        if id(at) in seen:
-            continue
-        seen.add(id(at))
-        if at.rule is None:
-            yield at
-        waiting += [entry for entry in reversed(at.body) if isinstance(entry, Proof)]
 
 
 def _steps(way: list[str]) -> tuple[str, ...]:

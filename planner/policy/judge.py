@@ -114,16 +114,12 @@ class _Judge:
 
     def _subject(self, address: str, proof: Proof) -> Span | None:
         """Where to point: the argument that the proof reads of this address, else the block."""
-        stack, seen = [proof], {id(proof)}
-        best: Span | None = None
-        while stack and best is None:
-            at = stack.pop()
-            if at.rule is None and at.row and at.row[0] == address and at.predicate in ("planned", "configured"):
+        for at in proof.leaves():
+            if at.row and at.row[0] == address and at.predicate in ("planned", "configured"):
                 best = self.facts.owners.span(address, str(at.row[1]))
-            below = [entry for entry in at.body if isinstance(entry, Proof) and id(entry) not in seen]
-            seen.update(map(id, below))
-            stack += reversed(below)
-        return best or self.facts.owners.span(address)
+                if best is not None:
+                    return best
+        return self.facts.owners.span(address)
 
     def _codes(self) -> dict[str, str]:
         """The codes that stand in the heads of rules, with the first reason given there."""

@@ -52,6 +52,21 @@ class Proof:
         self.assignment: Assignment = assignment or {}
         self.body, self.height, self.native = body, height, native
 
+    def steps(self) -> Iterator[Proof]:
+        """All steps, each once, before what it rests on."""
+        waiting: list[Proof] = [self]
+        seen: set[int] = set()
+        while waiting:
+            at = waiting.pop()
+            if id(at) not in seen:
+                seen.add(id(at))
+                yield at
+                waiting += [entry for entry in reversed(at.body) if isinstance(entry, Proof)]
+
+    def leaves(self) -> Iterator[Proof]:
+        """The steps that no rule derives."""
+        return (step for step in self.steps() if step.rule is None)
+
     def __repr__(self) -> str:
         by = self.rule.name if self.rule else self.native or "given"
         return f"Proof({self.predicate}{self.row}, {by}, height {self.height})"
