@@ -97,7 +97,7 @@ def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Tol
     from planner.apply.walk import apply_walk
     from planner.apply.work import ApplyOptions
     from planner.documents.plan_file import stale
-    from planner.operations.value_record import digester, keep_record
+    from planner.operations.value_record import carry_record, digester, keep_record
 
     plan, start, store = made.plan, made.loaded, made.loaded.store
     stored, problems = store.read()
@@ -122,7 +122,10 @@ def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Tol
     state, problems = store.write(outcome.state)
     told += problems
     whole = not (plan.targets or plan.excludes or has_errors(outcome.diagnostics))
-    keep_record(store, plan, start.config, stored, state, outcome.values, whole)
+    if plan.mode == "refresh-only":  # nothing was made of what the values are now
+        carry_record(store, stored or start.state, state)
+    else:
+        keep_record(store, plan, start.config, stored, state, outcome.values, whole)
     unsaved = b""
     if has_errors(problems):
         more, unsaved = _rescue(store, state)

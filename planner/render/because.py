@@ -19,6 +19,7 @@ _NEW = "because it is declared{place} and does not exist yet"
 _GONE = "because it was removed outside"
 _KINDS = {
     "drift": "what was changed outside",
+    "as-before": "nothing that gives it is another than when it was last applied",
     "gone": "removed outside",
     "no-call": "not called any more",
     "read": "as it was read",

@@ -190,3 +190,29 @@ def test_a_line_says_no_step_twice(planner: Run, tmp_path: Path) -> None:
     assert "# because local.a (main.tf:1)\n" in planner("plan", "-why=line", "-no-color").out
     full = planner("plan", "-why=full", "-no-color").out
     assert full.count("local.a (main.tf:1)") == 1
+
+
+RECORDED = """variable "a" { default = 1 }
+variable "b" { default = 1 }
+resource "terraform_data" "x" {
+  input = "${var.a}-${var.b}"
+  lifecycle { ignore_changes = [] }
+}
+"""
+
+
+def test_looking_at_objects_is_no_apply_of_new_values(planner: Run, tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text(RECORDED)
+    assert planner("apply", "-auto-approve").code == 0
+    for command in (("apply", "-refresh-only"), ("refresh",)):
+        assert planner(*command, *(["-auto-approve"] if command[0] == "apply" else []), "-var=a=2").code == 0
+        assert "# because var.a (-var)\n" in planner("plan", "-why=line", "-no-color", "-var=a=2").out
+
+
+def test_nobody_is_blamed_for_what_was_ignored(planner: Run, tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text(RECORDED.replace("[]", "[input]"))
+    assert planner("apply", "-auto-approve").code == 0
+    assert planner("apply", "-auto-approve", "-var=a=2").code == 0
+    (tmp_path / "main.tf").write_text(RECORDED)
+    told = planner("plan", "-why=line", "-no-color", "-var=a=2").out
+    assert "nothing that gives it is another than when it was last applied" in told and "outside" not in told
