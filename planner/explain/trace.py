@@ -38,7 +38,7 @@ from planner.facts.from_config import configuration_address
 from planner.language.functions import lookup
 from planner.language.functions.filesystem import located
 from planner.model.plan import OutputChange, Plan, ResourceChange, change_name
-from planner.model.sources import CommandLine, StateEntry
+from planner.model.sources import CommandLine, StateEntry, Unquoted
 from planner.plan.decision_sources import decision_source, output_source
 from planner.programs.actions import NO_OP, does
 from planner.syntax.chains import Chain, chains
@@ -275,10 +275,10 @@ class Trace:
         return change is not None and change.after.__class__ is Null
 
     def _source(self, place: Place) -> Any:
-        """What a fact about a place points at; for sensitive values only the declaration, which does not show them."""
+        """What a fact about a place points at; for sensitive values only the declaration, whose line is not shown."""
         header = self.places.declaration(place)
         if header is not None and self.places.is_sensitive(place):
-            return header
+            return Unquoted.of(header)
         given = self.places.given(place)
         return given.span if given is not None else header
 
@@ -510,8 +510,8 @@ class Trace:
             source, is_written = self._written.part(given.span, place.path)
             if not is_written and value is not None:
                 source, origin = decl.span, "default"  # of an attribute that is optional in the type
-            if hidden:
-                source = decl.span
+        if hidden:
+            source = Unquoted.of(decl.span)
         if origin == "command line":
             source = CommandLine(f"-var={place.name}")
         text = short_text(value, hidden) if value is not None else "nothing"

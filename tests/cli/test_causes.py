@@ -216,3 +216,24 @@ def test_nobody_is_blamed_for_what_was_ignored(planner: Run, tmp_path: Path) -> 
     (tmp_path / "main.tf").write_text(RECORDED)
     told = planner("plan", "-why=line", "-no-color", "-var=a=2").out
     assert "nothing that gives it is another than when it was last applied" in told and "outside" not in told
+
+
+def test_lines_that_hold_secrets_are_not_quoted(planner: Run, tmp_path: Path) -> None:
+    text = """variable "p" { sensitive = true, default = "SECRET-1" }
+locals { mixed = { open = "o", secret = sensitive("SECRET-2") } }
+resource "terraform_data" "a" { input = [var.p, local.mixed.secret] }
+"""
+    text = text.replace("{ sensitive = true, default =", "{\n  sensitive = true\n  default   =").replace(
+        '1" }', '1"\n}'
+    )
+    (tmp_path / "main.tf").write_text(text)
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(text.replace("SECRET-", "SECRET-x"))
+    for command in (
+        ("-full", "terraform_data.a"),
+        ("-json", "terraform_data.a"),
+        ("-json",),
+        ("-fix", "terraform_data.a"),
+    ):
+        told = planner("why", *command).out
+        assert "SECRET" not in told and "local.mixed" in told, command
