@@ -60,6 +60,7 @@ class Mentions:
         self._facts = FactBuilder()
         self._written = WrittenValues()
         self._seen: set[Place] = set()
+        self._sources: dict[Place, Any] = {}
         self._explained: set[str] = set()
         self._waiting: list[Place] = []
         self._was: dict[str, Value] = {}
@@ -70,6 +71,12 @@ class Mentions:
         raise NotImplementedError
 
     def _source(self, place: Place) -> Any:
+        """What facts about a place point at, found out once."""
+        if place not in self._sources:
+            self._sources[place] = self._found_source(place)
+        return self._sources[place]
+
+    def _found_source(self, place: Place) -> Any:
         """What a fact about a place points at; for sensitive values only the declaration, whose line is not shown."""
         header = self.places.declaration(place)
         if header is not None and self.places.is_sensitive(place):
