@@ -100,7 +100,10 @@ def _causes(made: Made[Any], how: str) -> Causes:
     from planner.operations.causes import causes, changed_actions
     from planner.render.because import Causes
 
-    return Causes(causes(made), changed_actions(made), how)
+    told = Causes(causes(made), changed_actions(made), how)
+    if made.context is not None:
+        made.context.take_apart()  # who asks for more evaluates again; to clear up all at the end takes its time
+    return told
 
 
 def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:

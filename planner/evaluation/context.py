@@ -304,6 +304,7 @@ class EvaluationContext:
         self.plan_timestamp = plan_timestamp
         self._working_directory = working_directory
         self._call_context: CallContext | None = None
+        self.is_apart = False
         self.deprecations = any(o.deprecated for m in config.root.walk() if m.path for o in m.outputs.values())
         self.root = ModuleInstance(self, config.root, ROOT, None, NO_REPETITION)
         self._instances: dict[ModulePath, list[ModuleInstance]] = {}
@@ -342,6 +343,7 @@ class EvaluationContext:
     def take_apart(self) -> None:
         """Nothing will be evaluated any more: no part refers in circles to the others, so that all of it goes at once
         and not when garbage is looked for, which in a process that plans one unit after the other is seldom."""
+        self.is_apart = True
         for module in list(self.all_instances()):
             module.resources.clear()
             module.calls.clear()

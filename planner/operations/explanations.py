@@ -188,7 +188,7 @@ def explainer_of(made: Made[Unstored]) -> Explainer:
 
     plan, loaded = made.plan, made.loaded
     context = made.context
-    if context is None or plan.errored:
+    if context is None or context.is_apart or plan.errored:
         graph = graphs.build("eval", loaded, plan.prior_state)
         context = planned_values(graph, loaded.config, plan, made.variables, loaded.schemas, loaded.workspace)
     else:

@@ -75,7 +75,9 @@ class PlanWalk(PlanWork):
     """whether somebody has the values now"""
 
     def take_apart(self) -> None:
-        if not self.keeps:
+        if self.keeps:
+            self._work.clear()
+        else:
             super().take_apart()
         del self.resources
 
