@@ -343,7 +343,7 @@ class ApplyWalk(ApplyWork):
         if schema is None:
             detail = f"The provider {source} does not know the type {address.type} of {address}."
             raise Failure(error("plan.invalid_resource_type", "Invalid resource type", detail))
-        if node.kind == "instance_apply" or (address.mode == "managed" and node.kind.endswith("destroy")):
+        if node.name in self.asking_configured:
             provider = self.providers.instance(change.provider, provider_key, str(address))
         else:
             provider = self.schemas.provider(source)

@@ -19,6 +19,7 @@ WANTED = (
     "deposed_node",
     "local_name",
     "asks_provider",
+    "asks_configured",
     "replacement_first",
     "data_waits",
     "data_waits_for_module",
