@@ -47,8 +47,8 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
 
 def _is_stopped() -> bool:
     """Whether an interrupt asked a walk to stop."""
-    signals = sys.modules.get("planner.support.signals")
-    return signals is not None and bool(signals.STOP.requested)
+    stop = getattr(sys.modules.get("planner.support.signals"), "STOP", None)
+    return stop is not None and bool(stop.requested)
 
 
 def _handle_interrupts() -> None:
@@ -58,9 +58,9 @@ def _handle_interrupts() -> None:
     import signal
 
     def interrupted(number: int, frame: FrameType | None) -> None:
-        signals = sys.modules.get("planner.support.signals")
-        if signals is not None:
-            signals.STOP.requested = True
+        stop = getattr(sys.modules.get("planner.support.signals"), "STOP", None)  # it may be half imported
+        if stop is not None:
+            stop.requested = True
         raise KeyboardInterrupt
 
     for number in (signal.SIGINT, signal.SIGTERM):
