@@ -25,7 +25,7 @@ from planner.explain.places import Place, Places
 from planner.explain.trace import Trace
 from planner.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.model.sources import source_json
-from planner.programs.actions import NO_OP, actions, does
+from planner.programs.actions import NO_OP, verb_of, verbs
 from planner.programs.rule_programs import cause_program
 from planner.support.collector import collector_paused
 from planner.values.short_text import short_text
@@ -33,19 +33,6 @@ from planner.values.value import Null, Value, is_wholly_known
 from planner.vocabulary.address import parse_resource_instance
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.near_address import instead
-
-
-def verb_of(action: str) -> str:
-    """What people call an action: replace, or by its own name."""
-    return "replace" if does(action, "replaces") else action
-
-
-def verbs() -> dict[str, tuple[str, ...]]:
-    """What people call actions -> the actions."""
-    named: dict[str, tuple[str, ...]] = {}
-    for action in actions():
-        named[verb_of(action)] = (*named.get(verb_of(action), ()), action)
-    return named
 
 
 @frozen

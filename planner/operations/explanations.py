@@ -51,7 +51,7 @@ DEPENDENCY = "recorded_dependency"
 
 def is_word(text: str) -> bool:
     """Whether a word of `why` names a planned action, or what is asked of a value."""
-    from planner.explain.why import verbs
+    from planner.programs.actions import verbs
 
     return text == UNKNOWN or text in verbs()
 

@@ -47,6 +47,19 @@ def words(action: str) -> list[str]:
     return list(steps(action)) or [NO_OP]
 
 
+def verb_of(action: str) -> str:
+    """What people call an action: replace, or by its own name."""
+    return "replace" if does(action, "replaces") else action
+
+
+def verbs() -> dict[str, tuple[str, ...]]:
+    """What people call actions -> the actions."""
+    named: dict[str, tuple[str, ...]] = {}
+    for action in actions():
+        named[verb_of(action)] = (*named.get(verb_of(action), ()), action)
+    return named
+
+
 @cache
 def _table() -> _Table:
     rows = derived(files_of("action_classes"), ("action_step", "action_class"))

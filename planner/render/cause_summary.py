@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from planner.explain.because import Because, Group, grouped
-from planner.programs.actions import actions, does
+from planner.programs.actions import actions, does, verb_of
 from planner.render.because import origin_of, words_of
 from planner.render.terminal import Paint
 
@@ -36,13 +36,6 @@ _THEMSELVES = {
     "delete": "To be destroyed",
     "forget": "To be forgotten",
 }
-
-
-def word_of(action: str) -> str:
-    """What people call an action."""
-    if does(action, "replaces"):
-        return "replace"
-    return "forget" if action == "forget" else action
 
 
 def risks() -> dict[str, int]:
@@ -70,8 +63,8 @@ def summary_text(groups: Sequence[Group], planned: Mapping[str, str], paint: Pai
     for group in groups:
         lines.append(f"{paint(title_of(group), 'bold')}{_of(group, len(planned))}")
         shown = group.changes if everything else group.changes[:MOST_LISTED]
-        width = max(len(word_of(action)) for _, action in shown)
-        lines += [f"  {word_of(action):<{width}}  {name}" for name, action in shown]
+        width = max(len(verb_of(action)) for _, action in shown)
+        lines += [f"  {verb_of(action):<{width}}  {name}" for name, action in shown]
         if len(shown) < len(group.changes):
             lines.append(f"  ... {len(group.changes) - len(shown)} more (-full lists all)")
         lines.append("")
@@ -79,7 +72,7 @@ def summary_text(groups: Sequence[Group], planned: Mapping[str, str], paint: Pai
     untold = sorted(set(planned) - told)
     if untold:
         lines.append(paint("Nothing on record tells the cause", "bold") + f" of {_counted(planned[n] for n in untold)}")
-        lines += [f"  {word_of(planned[name])}  {name}" for name in untold]
+        lines += [f"  {verb_of(planned[name])}  {name}" for name in untold]
     return "\n".join(lines).rstrip("\n")
 
 
@@ -106,7 +99,7 @@ def _of(group: Group, total: int) -> str:
 def _counted(planned: Iterable[str]) -> str:
     numbers: dict[str, int] = {}
     for action in sorted(planned, key=_risk):
-        numbers[word_of(action)] = numbers.get(word_of(action), 0) + 1
+        numbers[verb_of(action)] = numbers.get(verb_of(action), 0) + 1
     return ", ".join(f"{n} {_NOUNS.get(word, (word, word))[n != 1]}" for word, n in numbers.items())
 
 
@@ -119,7 +112,7 @@ def summary_json(groups: Sequence[Group], planned: Mapping[str, str]) -> dict[st
             {
                 "root": group.root.json,
                 "certain": group.is_certain,
-                "changes": [{"address": name, "action": word_of(action)} for name, action in group.changes],
+                "changes": [{"address": name, "action": verb_of(action)} for name, action in group.changes],
             }
             for group in groups
         ],

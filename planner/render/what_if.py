@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.operations.what_if import Comparison, Difference
+from planner.programs.actions import verb_of
 from planner.render.because import because_line
-from planner.render.cause_summary import word_of
 from planner.render.summary import Counts
 from planner.render.terminal import Paint
 
@@ -37,7 +37,7 @@ def _change(difference: Difference) -> str:
 
 
 def _word(action: str) -> str:
-    return "no change" if action == "no-op" else word_of(action)
+    return "no change" if action == "no-op" else verb_of(action)
 
 
 def what_if_json(comparison: Comparison) -> dict[str, Any]:
@@ -47,8 +47,8 @@ def what_if_json(comparison: Comparison) -> dict[str, Any]:
         "differences": [
             {
                 "address": d.name,
-                "without": "no-op" if d.without == "no-op" else word_of(d.without),
-                "with": "no-op" if d.within == "no-op" else word_of(d.within),
+                "without": "no-op" if d.without == "no-op" else verb_of(d.without),
+                "with": "no-op" if d.within == "no-op" else verb_of(d.within),
                 **(d.because.json if d.because is not None else {}),
             }
             for d in comparison.differences

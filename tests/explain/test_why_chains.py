@@ -10,7 +10,7 @@ import pytest
 from explain.explaining import explain, explain_text
 from plan.planning import recorded, write_state
 
-from planner.explain.why import verbs
+from planner.programs.actions import verbs
 from planner.vocabulary.diagnostic import Failure
 
 

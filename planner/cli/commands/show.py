@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from planner.operations.plan_files import Unstored
     from planner.state.model import State
 
-_ACTIONS = frozenset(("create", "update", "replace", "delete", "forget", "read"))
 USAGE = "[options] [FILE]"
 HELP = """Shows the state of the selected workspace, or a plan file or state file that is named.
 
@@ -57,7 +56,7 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
 
     settings = operation_options(arguments)
     stream = open_json_into(arguments, terminal)
-    only = _only(arguments)
+    only = _only(arguments["only"]) if arguments["only"] else frozenset()
     shown, problems = show(settings, path)
     if shown is None:
         return finish(problems, terminal)
@@ -96,18 +95,21 @@ def _add_causes(document: Any, shown: Made[Unstored], arguments: Arguments, term
         change.update(told.json(f"{change['address']} (deposed {deposed})" if deposed else change["address"]))
 
 
-def _only(arguments: Arguments) -> frozenset[str]:
+def _only(words: str) -> frozenset[str]:
     """The actions that -only names. Raises UsageError."""
-    wanted = frozenset(word.strip() for word in arguments["only"].replace("|", ",").split(",") if word.strip())
-    if wanted - _ACTIONS:
-        wrong = ", ".join(sorted(wanted - _ACTIONS))
-        raise UsageError(f"Unknown action {wrong}", f"-only takes {', '.join(sorted(_ACTIONS))}, separated by commas.")
+    from planner.programs.actions import NO_OP, verbs
+
+    known = verbs().keys() - {NO_OP}
+    wanted = frozenset(word.strip() for word in words.replace("|", ",").split(",") if word.strip())
+    if wanted - known:
+        wrong = ", ".join(sorted(wanted - known))
+        raise UsageError(f"Unknown action {wrong}", f"-only takes {', '.join(sorted(known))}, separated by commas.")
     return wanted
 
 
 def _part_of(shown: Made[Unstored], only: frozenset[str]) -> Made[Unstored]:
     """The plan with the changes of these actions alone."""
-    from planner.explain.why import verb_of
+    from planner.programs.actions import verb_of
 
     plan = shown.plan
     return evolve(shown, plan=evolve(plan, changes=tuple(c for c in plan.changes if verb_of(c.action) in only)))
