@@ -7,17 +7,7 @@ from pathlib import Path
 
 import pytest
 
-CONFIG = """variable "x" { default = "2" }
-resource "terraform_data" "a" { triggers_replace = var.x }
-resource "terraform_data" "b" { input = terraform_data.a.id }
-resource "terraform_data" "c" {
-  input = terraform_data.b.output
-  lifecycle {
-    create_before_destroy = true
-  }
-}
-resource "terraform_data" "alone" {}
-"""
+from cli.test_why import CONFIG
 
 
 @pytest.fixture(autouse=True)

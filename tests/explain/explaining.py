@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from plan.test_recorded_plans import META, work_copy
+
 from planner.cli.flags import parse
 from planner.cli.options import DESTROY, OPERATION, STATE, VARIABLES, operation_options
 from planner.config.module_installer import install_modules
@@ -26,6 +29,16 @@ def options_of(arguments: list[str]) -> OperationOptions:
     given = operation_options(parse(arguments, FLAGS))
     install_modules(".", variables=collect_variables(".", given.var_args)[0])
     return given
+
+
+def explain_recorded(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Explainer | None:
+    """What explains the plan of a recorded case, in a copy of it below the folder; None for a case that fails."""
+    monkeypatch.chdir(work_copy(name, folder))
+    for variable, value in META[name].get("env", {}).items():
+        monkeypatch.setenv(variable, value)
+    explained, problems = explain(META[name].get("plan_args", []))
+    assert explained is not None or any(d.is_error for d in problems)
+    return explained
 
 
 def explain_text(text: str, *arguments: str) -> Explainer:
