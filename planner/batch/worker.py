@@ -459,7 +459,8 @@ _POLICY_NAMES = {
 def _facts(request: Request, made: Made[Start]) -> dict[str, list[list[Any]]]:
     """The rows of the wanted relations, without the unit. Sensitive values are left out."""
     from planner.datalog.front.values import decode, sorted_rows
-    from planner.policy.facts import Reads, plan_facts
+    from planner.policy.facts.build import plan_facts
+    from planner.policy.facts.relations import Reads
 
     wanted = {name: _POLICY_NAMES[name] for name in request.facts if name in _POLICY_NAMES}
     reads = Reads(frozenset({*wanted.values(), "sensitive_at"}))

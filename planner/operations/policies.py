@@ -18,7 +18,7 @@ from planner.vocabulary.walks import walk_of
 if TYPE_CHECKING:
     from planner.model.graph import Graph
     from planner.model.plan import PolicyRecord
-    from planner.policy.facts import PolicyFacts
+    from planner.policy.facts.relations import PolicyFacts
     from planner.policy.guard import PolicyGuard
     from planner.policy.library import Entry
     from planner.policy.model import Verdict
@@ -115,7 +115,7 @@ def _overrides(options: OperationOptions, record: PolicyRecord | None) -> dict[s
 
 
 def _judge(policies: Policies, made: Made[L]) -> tuple[Verdict, PolicyFacts]:
-    from planner.policy.facts import plan_facts
+    from planner.policy.facts.build import plan_facts
     from planner.policy.judge import judge
 
     loaded, plan = made.loaded, made.plan

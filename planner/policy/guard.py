@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from threading import Lock
 
-from planner.config.model import ResourceDecl
 from planner.datalog.front.values import Row
-from planner.policy.facts import KEYED, VALUE, PolicyFacts, arguments, maybe_rows
+from planner.policy.facts.contents import maybe_rows
+from planner.policy.facts.relations import KEYED, VALUE, PolicyFacts
 from planner.policy.judge import Overrides, judge, objections
 from planner.policy.model import REFUSALS, Finding, Verdict
 from planner.policy.narrow import Narrowed, narrowed
@@ -95,8 +95,7 @@ class PolicyGuard:
         self._replace(address, rows)
 
     def _replace(self, address: str, rows: ValueRows) -> None:
-        decl = self.owners.about(address)
-        given = arguments(decl) if isinstance(decl, ResourceDecl) else frozenset()
+        given = self.owners.given(address)
         new: dict[str, set[Row]] = {
             "planned": rows.values,
             "configured": {row for row in rows.values if root_of(row[1]) in given},

@@ -10,7 +10,7 @@ from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.explain.search import Proof, Prover
 from planner.datalog.front.values import Row
 from planner.datalog.tools.suite import try_out
-from planner.policy.facts import PolicyFacts
+from planner.policy.facts.relations import PolicyFacts
 from planner.policy.library import own_files
 from planner.policy.modal import VERDICTS, written_name
 from planner.policy.model import KINDS, Finding, Kind, Verdict

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Rule
-from planner.policy.facts import KEYED
+from planner.policy.facts.relations import KEYED
 from planner.policy.modal import VERDICTS, rewrite
 from planner.policy.program import Policies
 from planner.programs.table import load

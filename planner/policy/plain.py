@@ -21,7 +21,7 @@ from planner.datalog.explain.search import Proof, Prover
 from planner.datalog.explain.why_not import why_not
 from planner.datalog.explain.why_not_deep import obstacles
 from planner.datalog.front.values import Row, decode
-from planner.policy.facts import PolicyFacts
+from planner.policy.facts.relations import PolicyFacts
 from planner.policy.modal import VERDICTS
 from planner.policy.model import Finding
 from planner.policy.program import Policies

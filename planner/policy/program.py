@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from planner.datalog.engine.program import Program
-from planner.policy.facts import Reads
+from planner.policy.facts.relations import Reads
 from planner.policy.interest import Interest
 from planner.policy.modal import LOST, VERDICTS, Modal, rewrite
 from planner.programs.table import Files, files_of, load

@@ -24,7 +24,8 @@ from planner.datalog.front.model import Rule
 from planner.datalog.front.order import join_order
 from planner.datalog.front.values import Row, Value
 from planner.model.sources import source_json
-from planner.policy.facts import CONTENTS, PATHS, PolicyFacts, argument_spans
+from planner.policy.facts.owners import argument_spans
+from planner.policy.facts.relations import CONTENTS, PATHS, PolicyFacts
 from planner.policy.values import root_of
 from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Literal, Negation, Term, Variable, Wildcard
 from planner.vocabulary.span import Span

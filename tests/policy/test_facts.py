@@ -16,7 +16,8 @@ from planner.operations.apply import apply
 from planner.operations.get import get
 from planner.operations.options import OperationOptions
 from planner.operations.plan import plan
-from planner.policy.facts import PolicyFacts, Reads, plan_facts
+from planner.policy.facts.build import plan_facts
+from planner.policy.facts.relations import PolicyFacts, Reads
 from planner.policy.judge import judge
 from planner.policy.library import policy_files
 from planner.policy.model import Verdict

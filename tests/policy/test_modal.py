@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase
-from planner.policy.facts import maybe_rows
+from planner.policy.facts.contents import maybe_rows
 from planner.policy.program import Policies, load_policies
 from planner.policy.values import ValueRows
 from planner.syntax.rule_parse import parse_rules

@@ -15,7 +15,7 @@ from policy.test_facts import POLICIES, loaded
 from planner.datalog.engine.evaluate import evaluate
 from planner.operations import policies
 from planner.operations.plan_files import planned
-from planner.policy.facts import plan_facts
+from planner.policy.facts.build import plan_facts
 from planner.policy.judge import judge
 
 MORE = """

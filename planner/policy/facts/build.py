@@ -1,0 +1,40 @@
+"""A plan to facts: the relations that policies read, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from planner.config.model import Config
+from planner.datalog.front.values import Row
+from planner.model.plan import Plan
+from planner.policy.facts.changes import Changes, Dependencies
+from planner.policy.facts.configuration import Declared
+from planner.policy.facts.contents import Contents
+from planner.policy.facts.owners import ConfiguredOwners
+from planner.policy.facts.relations import PolicyFacts, Reads
+from planner.policy.impact import Impact
+
+if TYPE_CHECKING:
+    from planner.model.graph import Graph
+
+
+def plan_facts(plan: Plan, config: Config, reads: Reads, graph: Callable[[], Graph]) -> PolicyFacts:
+    """The facts that policies read. `graph` makes the plan graph, for the few that read it."""
+    owners = ConfiguredOwners(plan, config)
+    declared = Declared(plan, config, owners, reads)
+    contents = Contents(plan, owners, reads, declared.root_variables)
+    contents.read()
+    tellers = (Changes(plan, owners.changes), declared, Dependencies(Impact(plan, graph)))
+    return PolicyFacts({**told(reads, tellers), **contents.relations()}, contents.hidden, owners)
+
+
+def told(reads: Reads, tellers: Iterable[Any]) -> dict[str, Iterable[Row]]:
+    """The relations that policies read and one of the tellers has a method for."""
+    relations: dict[str, Iterable[Row]] = {}
+    for predicate in sorted(reads.predicates):
+        for teller in tellers:
+            tell = getattr(teller, predicate, None)
+            if tell is not None:
+                relations[predicate] = tell()
+    return relations

@@ -1,0 +1,95 @@
+"""What the configuration of a plan says. A method a relation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planner.config.model import Config, ModuleConfig, ResourceDecl
+from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.fact_base import FactBuilder
+from planner.datalog.front.values import FALSE, TRUE, Row
+from planner.facts.unknowns import UnknownFacts
+from planner.model.plan import Plan
+from planner.policy.facts.relations import Owners, Reads
+from planner.policy.interest import kind_of
+from planner.programs.rule_programs import relevance_program
+from planner.vocabulary.address import join
+
+
+class Declared:
+    """The configuration that a plan was made from."""
+
+    def __init__(self, plan: Plan, config: Config, owners: Owners, reads: Reads) -> None:
+        self.plan, self.config, self.owners, self.reads = plan, config, owners, reads
+
+    def root_variables(self) -> Iterable[tuple[str, bool]]:
+        """The root module's input variables, and whether each is secret."""
+        return ((name, decl.sensitive or decl.ephemeral) for name, decl in self.config.root.variables.items())
+
+    def variable(self) -> Iterable[Row]:
+        return ((f"var.{name}", name) for name in self.config.root.variables)
+
+    def unknown_because(self) -> Iterable[Row]:
+        interest = self.reads.interest
+        asked = [c for c in self.owners.changes.values() if interest is None or interest.asks_why_unknown(kind_of(c))]
+        if not asked:
+            return
+        builder = FactBuilder()
+        facts = UnknownFacts(builder, self.config, self.plan.changes)
+        for change in asked:
+            facts.add(change)
+        yield from evaluate(relevance_program(), builder.build(), ["unknown_cause"]).sorted("unknown_cause")
+
+    def _modules(self) -> Iterable[tuple[str, ModuleConfig]]:
+        waiting = [("", self.config.root)]
+        while waiting:
+            path, module = waiting.pop()
+            yield path, module
+            waiting += [(join(path, f"module.{name}"), child) for name, child in module.children.items()]
+
+    def _blocks(self) -> Iterable[tuple[str, str, ResourceDecl]]:
+        for path, module in self._modules():
+            for key, decl in module.resources.items():
+                yield join(path, key), path, decl
+
+    def resource(self) -> Iterable[Row]:
+        return ((object, path, decl.mode, decl.type) for object, path, decl in self._blocks())
+
+    def provisioner(self) -> Iterable[Row]:
+        yield from ((object, p.type, p.when) for object, _, decl in self._blocks() for p in decl.provisioners)
+        for path, module in self._modules():
+            for removed in module.removed:
+                yield from ((join(path, removed.from_), p.type, p.when) for p in removed.provisioners)
+
+    def lifecycle(self) -> Iterable[Row]:
+        for object, _, decl in self._blocks():
+            cycle = decl.lifecycle
+            if cycle.create_before_destroy is not None:
+                yield (object, "create_before_destroy", "true" if cycle.create_before_destroy else "false")
+            for setting, expr in (("prevent_destroy", cycle.prevent_destroy), ("destroy", cycle.destroy)):
+                if expr is not None:
+                    yield (object, setting, expr.span.text)
+            if cycle.ignore_changes == "all":
+                yield (object, "ignore_changes", "all")
+            else:
+                yield from ((object, "ignore_changes", reference.span.text) for reference in cycle.ignore_changes)
+
+    def module_call(self) -> Iterable[Row]:
+        for path, module in self._modules():
+            for name, call in module.calls.items():
+                yield (join(path, f"module.{name}"), call.source, call.version or "")
+
+    def required_provider(self) -> Iterable[Row]:
+        for path, module in self._modules():
+            for name, required in module.required_providers.items():
+                yield (path, name, required.source, required.version or "")
+
+    def uses_provider(self) -> Iterable[Row]:
+        for path, module in self._modules():
+            for name in {decl.provider_name for decl in module.resources.values()}:
+                yield (path, name, module.provider_source(name))
+
+    def removed_block(self) -> Iterable[Row]:
+        for path, module in self._modules():
+            for removed in module.removed:
+                yield (join(path, removed.from_), TRUE if removed.destroy else FALSE)

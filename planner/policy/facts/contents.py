@@ -1,0 +1,105 @@
+"""Everything that is read off the values of a plan, in as few passes over them as the policies allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from planner.datalog.front.values import Row
+from planner.model.plan import OutputChange, Plan
+from planner.policy.facts.relations import VALUE, Owners, Reads
+from planner.policy.values import ValueRows, root_of
+from planner.values.value import SENSITIVE, Null, Value, mark
+
+AFTER = frozenset(("planned", "size_of", "part", "unknown_after", "sensitive_at", "maybe"))
+"""the relations that are read off the planned values of objects and outputs"""
+RootVariables = Callable[[], Iterable[tuple[str, bool]]]
+"""the names of the root module's input variables, and whether each is secret"""
+
+
+class Contents:
+    """The relations about values of one plan."""
+
+    def __init__(self, plan: Plan, owners: Owners, reads: Reads, root_variables: RootVariables) -> None:
+        self.plan, self.owners, self.reads, self.root_variables = plan, owners, reads, root_variables
+        self.after = ValueRows("size_of" in reads or "part" in reads)
+        self.before = ValueRows(False)
+        self.configured: set[Row] = set()
+
+    def read(self) -> None:
+        """Walk the values of changes, outputs and variables, as far as policies look at them."""
+        reads = self.reads
+        configured, prior = "configured" in reads, "prior" in reads
+        if not (reads.predicates & AFTER or configured or prior):
+            return
+        after, before = self.after, self.before
+        for change in self.owners.changes.values():
+            roots = reads.attributes(change)
+            if roots is not None and not roots:
+                continue
+            after.add_object(change.address, change.after, roots)
+            if prior or "sensitive_at" in reads:
+                before.add_object(change.address, change.before, roots)
+        of_outputs = reads.attributes(None)
+        for output in self.plan.outputs if of_outputs is None or VALUE in of_outputs else ():
+            address = f"output.{output.name}"
+            after.walk(address, VALUE, _output_value(output, output.after))
+            if prior:
+                before.walk(address, VALUE, _output_value(output, output.before))
+        if configured or "sensitive_at" in reads:
+            variables = self._variables()
+            after.hidden.update(variables.hidden)
+            if configured:
+                self.configured = self._given() | variables.values
+                after.exact |= variables.exact  # in a fleet they may wait for another unit
+                after.open |= variables.open
+
+    @property
+    def hidden(self) -> dict[tuple[str, str], str]:
+        """Every sensitive (address, path), with the path of its mark."""
+        return {**self.before.hidden, **self.after.hidden}
+
+    def relations(self) -> dict[str, Collection[Row]]:
+        """What was read, of the relations that policies read."""
+        after, reads = self.after, self.reads
+        found: dict[str, Collection[Row]] = {
+            "planned": after.values,
+            "configured": self.configured,
+            "size_of": after.sizes,
+            "part": after.parts,
+            "prior": self.before.values,
+            "unknown_after": after.unknown,
+            "sensitive_at": self.hidden if "sensitive_at" in reads else (),
+            "maybe": maybe_rows(after) if "maybe" in reads else (),
+            "maybe_exact": after.exact,
+            "maybe_open": after.open,
+        }
+        return {predicate: rows for predicate, rows in found.items() if predicate in reads}
+
+    def _given(self) -> set[Row]:
+        """The planned values of arguments that are written down."""
+        given = self.owners.given
+        known = {address: given(address) for address in {row[0] for row in self.after.values}}
+        return {row for row in self.after.values if root_of(row[1]) in known[row[0]]}
+
+    def _variables(self) -> ValueRows:
+        """The values of the root module's input variables."""
+        rows = ValueRows(False)
+        for name, is_secret in self.root_variables():
+            address, value = f"var.{name}", self.plan.variables.get(name)
+            secret = VALUE if is_secret else None
+            if value is not None:
+                rows.walk(address, VALUE, value, secret)
+            elif secret:
+                rows.hidden[address, VALUE] = VALUE
+        return rows
+
+
+def _output_value(output: OutputChange, value: Value) -> Value:
+    if value.__class__ is Null or not output.sensitive:
+        return value
+    return mark(value, frozenset((SENSITIVE,)))
+
+
+def maybe_rows(rows: ValueRows) -> set[Row]:
+    """The unknown paths with what the paths at or below them begin with."""
+    return {(address, at, at + end) for address, at in rows.exact | rows.open for end in ".["}

@@ -1,0 +1,116 @@
+"""What is known of the relations about a plan: their columns, what policies read of them, and their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from attrs import frozen
+
+from planner.config.model import OutputDecl, ResourceDecl, VariableDecl
+from planner.datalog.engine.fact_base import FactBase
+from planner.datalog.front.values import Row
+from planner.model.plan import ResourceChange
+from planner.policy.interest import OUTPUT, Interest, kind_of
+from planner.vocabulary.span import Span
+
+VALUE = "value"
+"""the path of the value of an output or variable"""
+PATHS = {
+    "planned": (1,),
+    "configured": (1,),
+    "prior": (1,),
+    "size_of": (1,),
+    "part": (1, 3),
+    "json_value": (1,),
+    "json_part": (1,),
+    "unknown_after": (1,),
+    "unknown_because": (1,),
+    "sensitive_at": (1,),
+    "replace_path": (1,),
+    "maybe": (1, 2),
+    "maybe_exact": (1,),
+    "maybe_open": (1,),
+}
+"""the columns that are paths, of predicates whose first column is the address"""
+CONTENTS: dict[str, tuple[int, ...]] = {
+    "planned": (2,),
+    "configured": (2,),
+    "prior": (2,),
+    "size_of": (2,),
+    "part": (2,),
+}
+CONTENTS |= {"json_value": (2, 3), "json_part": (2, 3, 4)}
+"""the columns that hold what stands at the path"""
+KEYED = frozenset(PATHS) | {
+    "change",
+    "action",
+    "reason",
+    "undecided",
+    "moved_from",
+    "deposed",
+    "instance_of",
+    "drifted",
+    "output",
+    "variable",
+    "check_result",
+    "depends",
+    "blast",
+    "blast_size",
+}
+"""the predicates whose first column is the address that a fact is about"""
+
+
+@frozen
+class Reads:
+    """What policies read: input predicates, and of which values (None: of all)."""
+
+    predicates: frozenset[str]
+    interest: Interest | None = None
+
+    def __contains__(self, predicate: str) -> bool:
+        return predicate in self.predicates
+
+    def attributes(self, change: ResourceChange | None) -> frozenset[str] | None:
+        """The attributes of a changed object that have to be looked at; None for all."""
+        if self.interest is None:
+            return None
+        return self.interest.attributes(kind_of(change) if change is not None else OUTPUT)
+
+
+class Owners(Protocol):
+    """What the addresses of facts are about, and where that stands."""
+
+    @property
+    def changes(self) -> dict[str, ResourceChange]:
+        """By address, without deposed objects."""
+
+    def about(self, address: str) -> ResourceDecl | OutputDecl | VariableDecl | None:
+        """The block that declares a resource, an instance of one, a root output or a root variable."""
+
+    def span(self, address: str, path: str = "") -> Span | None:
+        """Where an address is declared; the argument that a path begins with, where there is one."""
+
+    def given(self, address: str) -> frozenset[str]:
+        """The arguments and nested blocks that the block of a resource instance sets."""
+
+    def source(self, predicate: str, row: Row) -> Any | None:
+        """Where a fact comes from."""
+
+
+class PolicyFacts(FactBase):
+    """The facts of one plan. `hidden` maps (address, path) of everything sensitive to the path of its mark."""
+
+    __slots__ = ("hidden", "owners")
+
+    def __init__(
+        self,
+        relations: Mapping[str, Iterable[Row]],
+        hidden: dict[tuple[str, str], str],
+        owners: Owners,
+    ) -> None:
+        super().__init__({name: dict.fromkeys(rows) for name, rows in relations.items()}, {})
+        self.hidden, self.owners = hidden, owners
+
+    def source(self, predicate: str, row: Row) -> Any | None:
+        return self.owners.source(predicate, row)
