@@ -18,7 +18,7 @@ from planner.vocabulary.walks import walk_of
 if TYPE_CHECKING:
     from planner.model.graph import Graph
     from planner.model.plan import PolicyRecord
-    from planner.policy.facts.relations import PolicyFacts
+    from planner.policy.facts.relations import PolicyFacts, Reads
     from planner.policy.guard import PolicyGuard
     from planner.policy.library import Entry
     from planner.policy.model import Verdict
@@ -42,7 +42,7 @@ def judged_plainly(made: Made[L]) -> tuple[Verdict | None, PlainProofs | None, l
     or there is none. Raises Failure."""
     from planner.policy.plain import PlainProofs
 
-    policies, problems = _policies(made.loaded.options, made.plan.policy)
+    policies, problems = policies_of(made.loaded.options, made.plan.policy)
     if policies is None:
         return None, None, problems
     verdict, facts = _judge(policies, made)
@@ -53,7 +53,7 @@ def judged(made: Made[L]) -> tuple[Made[L], Verdict | None, list[Diagnostic]]:
     """A plan with its policies and what they say on record; no verdict when a policy is wrong."""
     try:
         with collector_paused():
-            policies, problems = _policies(made.loaded.options, made.plan.policy)
+            policies, problems = policies_of(made.loaded.options, made.plan.policy)
             if policies is None:
                 return made, None, problems
             verdict, _ = _judge(policies, made)
@@ -69,7 +69,7 @@ def apply_guard(made: Made[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:
 
     options, record = made.loaded.options, made.plan.policy
     try:
-        policies, problems = _policies(options, record)
+        policies, problems = policies_of(options, record)
         if policies is None:
             return None, problems
         verdict, facts = _judge(policies, made)
@@ -94,10 +94,16 @@ def diagnostics(verdict: Verdict) -> list[Diagnostic]:
     return [diagnostic(finding) for finding in verdict.findings]
 
 
-# ---------------------------------------------------------------- pieces
+def facts_of(made: Made[L], reads: Reads) -> PolicyFacts:
+    """What policies read of a plan."""
+    from planner.policy.facts.build import plan_facts
+
+    return plan_facts(made.plan, made.loaded.config, reads, lambda: plan_graph(made))
 
 
-def _policies(options: OperationOptions, record: PolicyRecord | None) -> tuple[Policies | None, list[Diagnostic]]:
+def policies_of(
+    options: OperationOptions, record: PolicyRecord | None
+) -> tuple[Policies | None, list[Diagnostic]]:
     """The organisation's policies, those on record and those that the options name. Raises Failure."""
     from planner.policy.library import policy_files
     from planner.policy.program import load_policies
@@ -109,18 +115,19 @@ def _policies(options: OperationOptions, record: PolicyRecord | None) -> tuple[P
     return load_policies(tuple(files.items()), frozenset(dict(standing)))
 
 
+# ---------------------------------------------------------------- pieces
+
+
 def _overrides(options: OperationOptions, record: PolicyRecord | None) -> dict[str, str]:
     given = dict.fromkeys(options.policy_overrides, options.policy_reason)
     return {**(dict(record.overrides) if record is not None else {}), **given}
 
 
 def _judge(policies: Policies, made: Made[L]) -> tuple[Verdict, PolicyFacts]:
-    from planner.policy.facts.build import plan_facts
     from planner.policy.judge import judge
 
-    loaded, plan = made.loaded, made.plan
-    facts = plan_facts(plan, loaded.config, policies.reads, lambda: plan_graph(made))
-    return judge(policies, facts, _overrides(loaded.options, plan.policy)), facts
+    facts = facts_of(made, policies.reads)
+    return judge(policies, facts, _overrides(made.loaded.options, made.plan.policy)), facts
 
 
 def plan_graph(made: Made[L]) -> Graph:

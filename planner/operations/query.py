@@ -16,6 +16,7 @@ from planner.operations import graphs
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made
 from planner.operations.plan_files import Unstored, planned
+from planner.operations.policy_relations import Mentioned, mentioned
 from planner.operations.questions import facts_of_plan, is_about_changes, known_elsewhere, plan_of_kind, reads
 from planner.operations.storing import load_stored
 from planner.state.model import State
@@ -24,10 +25,13 @@ from planner.vocabulary.told import Told
 from planner.vocabulary.walks import walk_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from planner.datalog.ask.question import Query
     from planner.datalog.engine.evaluate import Database
     from planner.datalog.engine.fact_base import FactBase
     from planner.datalog.engine.program import Program
+    from planner.datalog.front.values import Row
     from planner.graph.answers import Actions
     from planner.syntax.node_sets import NodeSet
 
@@ -79,6 +83,9 @@ def query(
         if made is None:
             return Answers(), list(opened.diagnostics)
     program = graph_program(made.loaded.rules if made is not None else user_files(options.rules))
+    of_policies = mentioned(options, program, words[0], made.plan.policy if made is not None else None)
+    if of_policies is not None:
+        return _ask_policies(options, asked, made, program, of_policies, words[0])
     expression = _node_set(words, program)
     if expression is not None:
         return _ask_graph(options, program, expression, asked, made)
@@ -90,6 +97,44 @@ def query(
     facts = ground.facts
     answers, found = _limited(lambda: _answer(program, facts, parsed, asked.draw), asked)
     return answers, [*problems, *more, *found]
+
+
+def _ask_policies(
+    options: OperationOptions,
+    asked: Asked,
+    made: Made[Unstored] | None,
+    program: Program,
+    mentioned: Mentioned,
+    text: str,
+) -> tuple[Answers, list[Diagnostic]]:
+    """A question about what policies read and derive, and perhaps about the graph: that of planning, which policies
+    see, if it is not about applying."""
+    from planner.explain.instances import is_about_instances
+
+    space = program.beside(mentioned.own)
+    parsed, problems = _parsed(space, text)
+    others = parsed.predicates - mentioned.own.keys() - mentioned.shared.keys()
+    kind = asked.kind or ("apply" if reads(program, others, is_about_changes) else "plan")
+    if made is None:
+        answer = plan_of_kind(options, kind)
+        made = answer.complete
+        if made is None:
+            return Answers(), list(answer.diagnostics)
+    plan = made
+
+    def work() -> tuple[Answers, list[Diagnostic]]:
+        from planner.datalog.engine.fact_base import FactBuilder
+
+        facts = facts_of_plan(plan, kind, reads(program, others, is_about_instances))
+        if kind != "apply":  # a graph of planning knows nothing of what will be planned
+            known = FactBuilder(facts)
+            for name, rows in mentioned.shared_rows(plan).items():
+                known.extend(name, rows, None)
+            facts = known.build()
+        return _answer(space, facts, parsed, asked.draw, mentioned.rows(plan))
+
+    answers, found = _limited(work, asked)
+    return answers, [*mentioned.warnings, *problems, *found]
 
 
 def _limited(work: Any, asked: Asked) -> Any:
@@ -191,8 +236,10 @@ def _actions(made: Made[Unstored]) -> Actions:
 # ---------------------------------------------------------------- Datalog
 
 
-def _answer(program: Program, facts: FactBase, parsed: Query, draw: bool) -> tuple[Answers, list[Diagnostic]]:
-    """Derive what a question needs and answer it."""
+def _answer(
+    program: Program, facts: FactBase, parsed: Query, draw: bool, given: Mapping[str, Iterable[Row]] | None = None
+) -> tuple[Answers, list[Diagnostic]]:
+    """Derive what a question needs and answer it. `given`: the rows of relations that another program derives."""
     from planner.datalog.ask.question import ask
     from planner.datalog.engine.evaluate import evaluate
     from planner.datalog.front.values import decode
@@ -200,12 +247,14 @@ def _answer(program: Program, facts: FactBase, parsed: Query, draw: bool) -> tup
     from planner.graph.mismatches import mismatches
     from planner.graph.names import SPOKEN, Names
 
-    want = {"vertex", *SPOKEN, *parsed.predicates} - {CLOSURE}
+    want = {"vertex", *SPOKEN, *parsed.predicates} - {CLOSURE} - (given or {}).keys()
     if draw:
         want.update(DRAWN)
     if CLOSURE in parsed.predicates:
         want.add("edge")
     database = evaluate(program, facts, want)
+    if given:
+        database = database.beside(program, given)
     parsed, problems = meant_query(Names.of(database), program.predicates, parsed)
     if CLOSURE in parsed.predicates:
         database = database.narrowed(CLOSURE, _closure(database, parsed))

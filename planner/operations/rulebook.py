@@ -174,21 +174,33 @@ def entry_of(name: str) -> Entry:
 
 
 def not_of_graphs(problem: Diagnostic) -> Diagnostic:
-    """A relation that graphs do not have, but another program has, is not unknown: say whose it is and who asks it."""
+    """A relation that graphs do not have, but another program has, is not unknown: say whose it is and who asks it. Of
+    one that nobody has, the nearest that policies have is named where graphs have none that is near."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
-    name = problem.subject.text.removeprefix("not ").partition("(")[0].strip()
+    name = problem.subject.text.removeprefix("not ").partition("(")[0].strip().removeprefix("policy.")
     programs = [p for p in PROGRAMS if name in program(p).predicates]
+    if not programs and "Did you mean" not in problem.detail:
+        return evolve(problem, detail=problem.detail + _near_in_policies(name))
     if not programs or "graph" in programs:
         return problem
     detail = f"{name} is a relation of the rules of {' and '.join(programs)}, not of graphs."
     if set(programs) & _ASKED_BY_WHY:
         detail += f" Whether one of its facts holds is asked with planner why '{name}(...)'."
     if "policy" in programs:
-        detail += " Policies read it."
+        detail += " Rules about it are policies: they stand in .planner/policies, or in what -policy names."
     if "batch" in programs:
         detail += " It is asked with planner batch query."
     return evolve(problem, summary="Not a relation of graphs", detail=detail)
+
+
+def _near_in_policies(name: str) -> str:
+    from planner.datalog.front.link import nearest
+
+    known = program("policy").predicates
+    hint = nearest(name, known)
+    meant = next((p for other, p in known.items() if hint and f" {other}?" in hint), None)
+    return f"{hint} Policies have {meant.declaration}." if meant is not None else ""
 
 
 def _unknown(name: str, known: Iterator[str]) -> Diagnostic:

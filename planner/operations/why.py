@@ -126,6 +126,8 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
     )
     from planner.operations.questions import is_about_changes, reads
 
+    from planner.operations.policy_relations import why_relation
+
     name = text.partition("(")[0].strip()
     if name in cause_program().predicates and name not in graph_program().predicates:
         ground, _, diagnostics = decision_ground(options, _first_argument(cause_program(), text), plan_file)
@@ -134,8 +136,11 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
         if name not in graph_program().predicates and name in program().predicates:
             ground, diagnostics = ground_of(options, plan_file)
             return _proved(ground, text, negated) if ground is not None else (None, diagnostics)
+    rules = graph_program(user_files(options.rules))
+    of_policies = why_relation(options, rules, text, plan_file, negated) if name not in rules.predicates else None
+    if of_policies is not None:
+        return of_policies
     if plan_file is None:
-        rules = graph_program(user_files(options.rules))
         if name in rules.predicates and reads(rules, (name,), is_about_changes):
             return _proved(_planned_graph(options, rules, name, kind or "apply"), text, negated)
     asked = _checked(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))

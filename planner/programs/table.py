@@ -3,8 +3,11 @@ that another file of the product declares, too, is refused when a program is com
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
+
+from attrs import evolve
 
 from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.program import Program
@@ -81,7 +84,34 @@ def load(
 ) -> tuple[Program | None, list[Diagnostic]]:
     """A program of the product together with other files (see load_program)."""
     core = files_of(program)
-    return load_program([*core, *more], [name for name, _ in core], made, every_file)
+    loaded, problems = load_program([*core, *more], [name for name, _ in core], made, every_file)
+    return loaded, problems if loaded is not None else [_in_its_place(program, problem) for problem in problems]
+
+
+def _in_its_place(program: str, problem: Diagnostic) -> Diagnostic:
+    """A relation that the program does not have, but policies or graphs have: a rule that stands in the wrong place."""
+    if problem.code != "rules.unknown_predicate" or problem.subject is None:
+        return problem
+    name = problem.subject.text.removeprefix("not ").partition("(")[0].strip()
+    places = [other for other in _PLACES if other != program and _declares(other, name)]
+    if program not in _PLACES or not places:
+        return problem
+    here, there = _PLACES[program], _PLACES[places[0]]
+    detail = f"{name} is a relation of {there[0]}, not of {here[0]}: rules about it stand in {there[1]}."
+    return evolve(problem, detail=detail)
+
+
+_PLACES = {
+    "graph": ("graphs", ".planner/rules, or in the folder of -rules"),
+    "policy": ("policies", ".planner/policies, or in what -policy names"),
+    "batch": ("fleets", ".planner/batch-rules or .planner/batch-policies"),
+}
+"""of programs that users add rules to: whose they are, and where these stand"""
+
+
+def _declares(program: str, name: str) -> bool:
+    declaration = re.compile(rf"^\.(?:decl|native)\s+{re.escape(name)}\s*\(", re.MULTILINE)
+    return any(declaration.search(text) for _, text in files_of(program))
 
 
 @cache

@@ -407,9 +407,10 @@ def test_the_help_names_relations_that_exist() -> None:
 
     from planner.cli.commands.query import HELP
     from planner.graph.build import graph_program
+    from planner.programs.table import program
     from planner.syntax.node_sets import VERBS
 
-    predicates = graph_program().predicates
+    predicates = {**program("policy").predicates, **graph_program().predicates}
     named = {name: text for name, text in re.findall(r"([a-z_]+)\(([^()]*)\)", HELP) if name not in VERBS}
     assert {"edge", "waits_for", "operation", "action", "in_state"} <= named.keys()
     for name, columns in named.items():
@@ -444,8 +445,7 @@ def test_what_cannot_be_right_in_a_question(say: Any, text: str, said: str) -> N
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("reason(X, Y)", "planner why 'reason(...)'"),
-        ("not planned(X, Y, Z)", "Policies read it."),
+        ("move_statement(X, Y)", "planner why 'move_statement(...)'"),
         ("unit(X, Y)", "planner batch query"),
     ],
 )

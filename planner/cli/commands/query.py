@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, STATE, VARIABLES, operation_options
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
@@ -48,8 +48,12 @@ The relations that questions need most:
   action(I, Action)              what the plan does to instance I
   operation(N, Action)           what vertex N does when the plan is applied
   instance_node(N, I)            vertex N is about instance I
+  planned(A, Path, V), change(A, Type, ...), policy.deny(Code, A, Message)
+                                 what policies read and derive, those of
+                                 -policy, too
 
-A question about action or operation makes a plan, or reads the one of -plan.
+A question about action, operation or what policies read makes a plan, or
+reads the one of -plan.
 All relations and their columns are documented in the rules: planner rules doc."""
 KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
 FLAGS = (
@@ -66,6 +70,7 @@ FLAGS = (
     Flag("csv", "bool", "Print comma-separated values."),
     Flag("dot", "bool", "Print the part of the graph that the answer is about in the DOT language."),
     JSON,
+    POLICY[0],
     DESTROY,
     *OPERATION,
     *STATE,

@@ -88,6 +88,14 @@ class Database(Mapping[str, Relation]):
         copy.rounds, copy._ranks = self.rounds, self._ranks
         return copy
 
+    def beside(self, program: Program, relations: Mapping[str, Iterable[Row]]) -> Database:
+        """The same with relations of another program; `program` declares both (Program.beside)."""
+        self._complete()
+        more = {name: dict.fromkeys(rows) for name, rows in relations.items()}
+        copy = Database(program, self.facts, {**self._relations, **more})
+        copy.rounds, copy._ranks = self.rounds, self._ranks
+        return copy
+
 
 def evaluate(program: Program, facts: FactBase, want: Iterable[str] | None = None, let_go: bool = False) -> Database:
     """Derive the predicates in `want` and what they need (None: all). `let_go`: what is derived on the way only is

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import CodeType
 from typing import Any
+
+from attrs import evolve
 
 from planner.datalog.engine.compiled import Compiled, namespace
 from planner.datalog.front.model import Predicate, Rule, Stratum
@@ -45,6 +47,19 @@ class Program:
     def rules_for(self, predicate: str) -> list[Rule]:
         """The rules that derive a predicate, in the order of the files."""
         return [rule for rule in self.rules if rule.head.predicate == predicate]
+
+    def beside(self, others: Mapping[str, Predicate]) -> Program:
+        """The same with predicates of another program, under these names: for questions about what both derive. They
+        are inputs here; whoever asks brings their rows (Database.beside)."""
+        predicates = dict(self.predicates)
+        for name, predicate in others.items():
+            number = len(predicates)
+            predicates[name] = evolve(predicate, number=number, name=name, is_input=True, operator=None, inputs=())
+        reads = [*self.compiled.reads, *(() for _ in others)]
+        compiled = self.compiled._replace(reads=reads)
+        program = Program(predicates, self.strata, compiled, self.code, lambda: self.rules)
+        program.files = self.files
+        return program
 
     @property
     def functions(self) -> dict[str, Any]:

@@ -1,0 +1,147 @@
+"""What policies read and derive, for questions and for `why`: one space of relations with those of graphs.
+
+A relation of policies is named as policies name it, `planned(A, P, V)`, or with `policy.` in front, `policy.deny(C, A,
+M)`: so it is meant also where users' rules for graphs have one of the same name. Its rows are what certainly holds,
+however values that are not known yet turn out; what is sensitive in them is not shown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from planner.datalog.front.values import decode, encode
+from planner.operations.options import OperationOptions
+from planner.syntax.rule_syntax import Atom, Constant
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+
+if TYPE_CHECKING:
+    from planner.datalog.engine.program import Program
+    from planner.datalog.front.model import Predicate
+    from planner.datalog.front.values import Row
+    from planner.model.plan import PolicyRecord
+    from planner.operations.plan import Made
+    from planner.operations.plan_files import Unstored
+    from planner.policy.program import Policies
+
+SPACE = "policy."
+"""what may stand in front of the name of a relation of policies"""
+
+
+NAMED = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
+
+
+@frozen(eq=False)
+class Mentioned:
+    """The relations of policies that a question mentions: the name as it is written there to the predicate. `shared`
+    are those that graphs have as well, such as actions."""
+
+    policies: Policies
+    own: dict[str, Predicate]
+    shared: dict[str, Predicate]
+
+    def rows(self, made: Made[Unstored]) -> dict[str, list[Row]]:
+        """The rows of those that only policies have, about a plan, by the names in the question."""
+        return self._rows(made, self.own)
+
+    def shared_rows(self, made: Made[Unstored]) -> dict[str, list[Row]]:
+        """The rows of those that graphs have, too, and that a plan says."""
+        return self._rows(made, {name: p for name, p in self.shared.items() if p.is_input})
+
+    @property
+    def warnings(self) -> list[Diagnostic]:
+        """A question about what policies say, where there are none, has no answer: so nobody takes it for a pass."""
+        asked = sorted(name for name, predicate in self.own.items() if predicate.is_open)
+        if not asked or self.policies.files:
+            return []
+        detail = f"No policies are named, so {' and '.join(asked)} hold of nothing. {NAMED}"
+        return [warning("query.no_policies", "No policies", detail)]
+
+    def _rows(self, made: Made[Unstored], wanted: dict[str, Predicate]) -> dict[str, list[Row]]:
+        from planner.operations.policies import facts_of
+        from planner.policy.relations import needs, shown
+
+        names = {predicate.name for predicate in wanted.values()}
+        found = shown(self.policies, names, facts_of(made, needs(self.policies, names)))
+        return {name: found[predicate.name] for name, predicate in wanted.items()}
+
+
+def mentioned(
+    options: OperationOptions, program: Program, text: str, record: PolicyRecord | None = None
+) -> Mentioned | None:
+    """The relations of policies in a question that is otherwise asked of `program`; None where it mentions none, or
+    cannot be read: who parses it says why. Raises Failure for policies that are wrong."""
+    from planner.operations.policies import policies_of
+
+    names = _names(text)
+    if all(name in program.predicates for name in names):
+        return None
+    policies, problems = policies_of(options, record)
+    if policies is None:
+        raise Failure(problems)
+    known = policies.program.predicates
+    own = {n: known[n.removeprefix(SPACE)] for n in names - program.predicates.keys() if n.removeprefix(SPACE) in known}
+    shared = {name: known[name] for name in names & program.predicates.keys() & known.keys()}
+    return Mentioned(policies, own, shared) if own else None
+
+
+def why_relation(
+    options: OperationOptions, program: Program, text: str, plan_file: str | None, negated: bool
+) -> tuple[dict[str, Any] | None, list[Diagnostic]] | None:
+    """Why a fact of policies holds of a plan, or with `negated` why not; None where the text is not about policies.
+    Raises Failure."""
+    from planner.datalog.explain.why_not_deep import obstacles_text
+    from planner.operations.plan_files import planned
+    from planner.operations.policies import facts_of
+    from planner.policy.relations import Relation, needs
+
+    if mentioned(options, program, text) is None:
+        return None
+    answer = planned(options, plan_file)
+    if answer.complete is None:
+        return None, list(answer.diagnostics)
+    made = answer.complete
+    found = mentioned(options, program, text, made.plan.policy)
+    assert found is not None
+    atom, problems = _fact(program.beside(found.own), text)
+    name = found.own[atom.predicate].name
+    row = tuple(encode(term.value) for term in atom.arguments if isinstance(term, Constant))
+    relation = Relation(found.policies, name, facts_of(made, needs(found.policies, {name})))
+    proof = relation.proof(row)
+    if proof is not None and negated:
+        return None, [*problems, error("why.holds", "It does hold", f"{atom} holds; ask why without -not.")]
+    if proof is not None:
+        return proof, problems
+    if relation.is_unsure(row):
+        detail = f"{atom} holds as far as is known, but values that are known only after apply could change that."
+        return None, [*problems, error("why.unsure", "It does not certainly hold", detail)]
+    obstacles = relation.obstacles(row)
+    goal = [name, *map(decode, row)]
+    if negated:
+        return {"format_version": "1.0", "goal": goal, "holds": False, "rules": obstacles}, problems
+    detail = f"{atom} does not hold.\n{obstacles_text(obstacles, goal)}"
+    return None, [*problems, error("why.fails", "It does not hold", detail)]
+
+
+def _fact(program: Program, text: str) -> tuple[Atom, list[Diagnostic]]:
+    """The one fact, without variables, that a text names. Raises Failure."""
+    from planner.graph.why import read_query
+
+    query, problems = read_query(program, text)
+    body = query.rule.body
+    if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
+        raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
+    return body[0], problems
+
+
+def _names(text: str) -> set[str]:
+    """The names of relations in a question; none if it cannot be read."""
+    from planner.datalog.front.link import linked_body
+    from planner.datalog.front.literals import atoms
+    from planner.syntax.rule_parse import parse_query
+
+    literals, _, problems = parse_query(text)
+    if has_errors(problems):
+        return set()
+    return {atom.predicate for atom, _ in atoms(linked_body(None, literals))}
