@@ -101,9 +101,7 @@ def facts_of(made: Made[L], reads: Reads) -> PolicyFacts:
     return plan_facts(made.plan, made.loaded.config, reads, lambda: plan_graph(made))
 
 
-def policies_of(
-    options: OperationOptions, record: PolicyRecord | None
-) -> tuple[Policies | None, list[Diagnostic]]:
+def policies_of(options: OperationOptions, record: PolicyRecord | None) -> tuple[Policies | None, list[Diagnostic]]:
     """The organisation's policies, those on record and those that the options name. Raises Failure."""
     from planner.policy.library import policy_files
     from planner.policy.program import load_policies

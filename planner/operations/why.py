@@ -124,9 +124,8 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
         relevance_ground,
         with_dependency,
     )
-    from planner.operations.questions import is_about_changes, reads
-
     from planner.operations.policy_relations import why_relation
+    from planner.operations.questions import is_about_changes, reads
 
     name = text.partition("(")[0].strip()
     if name in cause_program().predicates and name not in graph_program().predicates:
@@ -140,9 +139,8 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
     of_policies = why_relation(options, rules, text, plan_file, negated) if name not in rules.predicates else None
     if of_policies is not None:
         return of_policies
-    if plan_file is None:
-        if name in rules.predicates and reads(rules, (name,), is_about_changes):
-            return _proved(_planned_graph(options, rules, name, kind or "apply"), text, negated)
+    if plan_file is None and name in rules.predicates and reads(rules, (name,), is_about_changes):
+        return _proved(_planned_graph(options, rules, name, kind or "apply"), text, negated)
     asked = _checked(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
     if name == DEPENDENCY:  # an operator's, which has no proof; the rules that say the same do
         return _proved(*with_dependency(asked, text), negated)

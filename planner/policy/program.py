@@ -9,6 +9,7 @@ from planner.datalog.engine.program import Program
 from planner.policy.facts.relations import Reads
 from planner.policy.interest import Interest
 from planner.policy.modal import LOST, VERDICTS, Modal, rewrite
+from planner.policy.suspicions import suspicions
 from planner.programs.table import Files, files_of, load
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
@@ -57,7 +58,7 @@ def load_policies(files: Files, closed: frozenset[str] = frozenset()) -> tuple[P
     modal_program, wrong = load("policy", made=modal.file)
     if modal_program is None:
         raise Failure([d for d in wrong if d.is_error])
-    return Policies(files, program, modal, modal_program), problems
+    return Policies(files, program, modal, modal_program), [*problems, *suspicions(program)]
 
 
 def foreign_rules(program: Program, closed: frozenset[str]) -> Iterator[Diagnostic]:

@@ -31,7 +31,6 @@ def shown(policies: Policies, names: Collection[str], facts: PolicyFacts) -> dic
     return {name: [curtain.row(name, row) for row in sorted(database[name], key=str)] for name in names}
 
 
-
 class Relation:
     """One relation, to be asked why a row is in it: proofs are by the rules as they are written."""
 

@@ -1,0 +1,42 @@
+"""What can hardly be meant in a policy although it can be run: it would say nothing, and look like a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.datalog.engine.program import Program
+from planner.datalog.front.literals import atoms
+from planner.datalog.front.model import Rule
+from planner.syntax.rule_syntax import Atom, Variable
+from planner.vocabulary.diagnostic import Diagnostic, warning
+from planner.vocabulary.span import Span
+
+VERTEX = "node"
+"""the type of columns of vertices: in the graph of planning no instance is one"""
+_INSTANCE = "instance"
+
+
+def suspicions(program: Program) -> Iterator[Diagnostic]:
+    """Warnings about rules of users: variables that stand for vertices in one place and for instances in another, so
+    that the rule never derives anything."""
+    for rule in program.rules:
+        if not rule.is_core:
+            yield from _vertices_as_instances(program, rule)
+
+
+def _vertices_as_instances(program: Program, rule: Rule) -> Iterator[Diagnostic]:
+    places: dict[str, dict[str, Atom]] = {}
+    for atom, _ in atoms(rule.body):
+        for column, term in zip(program.predicates[atom.predicate].columns, atom.arguments, strict=True):
+            if isinstance(term, Variable) and column.type.name in (VERTEX, _INSTANCE):
+                places.setdefault(term.name, {}).setdefault(column.type.name, atom)
+    for name, found in places.items():
+        if len(found) == 2:
+            vertex, instance = found[VERTEX], found[_INSTANCE]
+            detail = (
+                f"{name} is a vertex in {vertex.predicate}, but an instance in {instance.predicate}, and no vertex of "
+                "the graph that policies see has the name of an instance: the rule never derives anything. "
+                "node(N, _, Object), instance_of(A, Object) tell which vertex is about which instances."
+            )
+            span = Span(rule.span.source, vertex.start, vertex.end)
+            yield warning("policy.no_vertices", "Not the names of vertices", detail, span)
