@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from planner.datalog.front.values import decode, encode
 from planner.operations.options import OperationOptions
-from planner.syntax.rule_syntax import Atom, Constant
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 if TYPE_CHECKING:
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from planner.operations.plan import Made
     from planner.operations.plan_files import Unstored
     from planner.policy.program import Policies
+    from planner.syntax.rule_syntax import Atom
 
 SPACE = "policy."
 """what may stand in front of the name of a relation of policies"""
@@ -92,9 +91,11 @@ def why_relation(
     """Why a fact of policies holds of a plan, or with `negated` why not; None where the text is not about policies.
     Raises Failure."""
     from planner.datalog.explain.why_not_deep import obstacles_text
+    from planner.datalog.front.values import decode, encode
     from planner.operations.plan_files import planned
     from planner.operations.policies import facts_of
     from planner.policy.relations import Relation, needs
+    from planner.syntax.rule_syntax import Constant
 
     if mentioned(options, program, text) is None:
         return None
@@ -127,6 +128,7 @@ def why_relation(
 def _fact(program: Program, text: str) -> tuple[Atom, list[Diagnostic]]:
     """The one fact, without variables, that a text names. Raises Failure."""
     from planner.graph.why import read_query
+    from planner.syntax.rule_syntax import Atom, Constant
 
     query, problems = read_query(program, text)
     body = query.rule.body
