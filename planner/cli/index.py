@@ -46,6 +46,7 @@ COMMANDS = {
     "rules": "Look into the rules, check and test your own",
     "rules check": "Check rule files",
     "rules doc": "Show what a predicate means, who derives it and who reads it",
+    "rules fmt": "Rewrite rule files in the standard layout",
     "rules graph": "Draw which predicate is derived from which",
     "rules list": "List every rule",
     "rules stats": "Show what the rules derive here and what it costs",

@@ -43,6 +43,18 @@ def _about_question(problem: Diagnostic) -> Diagnostic:
 Token = tuple[str, str, int, int]  # terminal, text, start, end
 
 
+def tokens_of(text: str) -> list[Token]:
+    """All tokens of a rule file, comments (terminal COMMENT) among them, without blanks and what cannot be read."""
+    terminals = tables().terminals
+    found: list[Token] = []
+    for match in _lexer().finditer(text):
+        kind, word = str(match.lastgroup), match.group()
+        if word.strip():
+            kind = terminals.keywords.get(word, kind) if kind == "NAME" else kind
+            found.append((kind, word, match.start(), match.end()))
+    return found
+
+
 _MOST_PROBLEMS = 25  # in one file; more would only be echoes
 
 

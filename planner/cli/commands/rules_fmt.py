@@ -1,0 +1,45 @@
+"""`rules fmt`: the standard layout of rule files."""
+
+from __future__ import annotations
+
+from planner.cli import layout
+from planner.cli.flags import Arguments
+from planner.render.terminal import Terminal
+from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+
+USAGE = "[options] [FILE|DIRECTORY...]"
+HELP = """Rewrites rule files and files of cases in the standard layout and
+lists those that changed: the files of .planner/rules, or else of the working
+directory, or the files and directories that are named. Lines that you broke
+stay broken, those that are too long are broken between literals, comments
+stay. With - it reads standard input and prints the result."""
+FLAGS = layout.FLAGS
+ENDINGS = (".dl", ".case")
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0; 2 when a file cannot be read, parsed or written; with -check 3 when one has another layout."""
+    from planner.operations.rule_files import default_words
+
+    files = layout.Layout(ENDINGS, "file of rules or cases", "Not a rule file", _read, _laid_out)
+    return layout.rewrite(files, arguments.words or default_words(), arguments, terminal)
+
+
+def _read(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
+    from planner.syntax.rule_parse import parse_rules
+
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        detail = f"The file is not UTF-8 text: at byte {problem.start} stands one that cannot be there."
+        problems.append(error("file.encoding", f"Cannot read {name}", detail))
+        return None
+    found = parse_rules(name, text)[1]
+    problems += found
+    return None if has_errors(found) else text
+
+
+def _laid_out(text: str) -> str:
+    from planner.syntax.rule_format import format_rules
+
+    return format_rules(text)
