@@ -11,6 +11,7 @@ from planner.operations import graphs
 from planner.operations.options import OperationOptions
 from planner.operations.plan import L, Made
 from planner.operations.plan_files import planned
+from planner.operations.policy_shapes import MISFITS, misfits_of
 from planner.support.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, Failure
 from planner.vocabulary.walks import walk_of
@@ -34,6 +35,9 @@ def check(options: OperationOptions, plan_file: str | None, hooks: Hooks) -> tup
     if answer.complete is None:
         return None, list(answer.diagnostics)
     _, verdict, problems = judged(answer.complete)
+    wrong = [evolve(problem, severity="error") for problem in problems if problem.code in MISFITS]
+    if wrong:  # when policies are tried out, not when a plan is made: providers change, too
+        return None, [*answer.diagnostics, *wrong]
     return verdict, [*answer.diagnostics, *problems]
 
 
@@ -56,6 +60,7 @@ def judged(made: Made[L]) -> tuple[Made[L], Verdict | None, list[Diagnostic]]:
             policies, problems = policies_of(made.loaded.options, made.plan.policy)
             if policies is None:
                 return made, None, problems
+            problems += [evolve(problem, severity="warning") for problem in misfits_of(policies, made.loaded)]
             verdict, _ = _judge(policies, made)
     except Failure as failure:
         return made, None, failure.diagnostics

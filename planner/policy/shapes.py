@@ -1,0 +1,210 @@
+"""Policies against the schemas of providers: a path that no such object has, a comparison that never holds.
+
+What type of resource a variable stands for is read off the rule: from `change(A, "aws_instance", ...)`, or from facts
+that give the type (`group_type(T)`). Where it is not said, nothing is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from planner.datalog.engine.program import Program
+from planner.datalog.front.literals import atoms
+from planner.datalog.front.model import Rule
+from planner.policy.values import VALUES
+from planner.syntax.rule_syntax import Atom, Call, Comparison, Constant, Literal, Term, Variable
+from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType, Type
+from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.span import Span
+
+Shapes: TypeAlias = Callable[[str, str], Type | None]
+"""mode and type of a resource -> the type of its objects, None where no schema is at hand"""
+
+READERS = VALUES | {"prior"}
+"""the relations whose first columns are address and path; `configured` and `planned` end with the value"""
+_AT = frozenset(("planned", "configured", "prior"))
+_STEP = re.compile(r'\.?([A-Za-z_][\w-]*)|\[([0-9]+)\]|\["((?:[^"\\]|\\.)*)"\]')
+_WRITTEN = {STRING: "text", NUMBER: "a number", BOOL: "a truth value"}
+
+
+def steps(path: str) -> list[str | int] | None:
+    """The steps of a path such as `ingress[0].cidr_blocks[1]` or `tags["a.b"]`; None for what is none."""
+    found: list[str | int] = []
+    at = 0
+    while at < len(path):
+        match = _STEP.match(path, at)
+        if match is None:
+            return None
+        name, index, key = match.groups()
+        found.append(int(index) if index is not None else name if name is not None else re.sub(r"\\(.)", r"\1", key))
+        at = match.end()
+    return found
+
+
+def type_at(type: Type, path: str) -> tuple[Type | None, str]:
+    """The type of what stands at a path of objects of a type; None where nothing can stand, with the step that leads
+    nowhere and the name near it, as the end of a sentence."""
+    here: Type = type
+    for step in steps(path) or []:
+        if here is DYNAMIC:
+            return DYNAMIC, ""
+        if isinstance(here, ObjectType):
+            if step not in here.attributes:
+                return None, f"{step}.{did_you_mean(str(step), here.attributes)}"
+            here = here.attributes[str(step)]
+        elif isinstance(here, TupleType):
+            if not isinstance(step, int) or step >= len(here.elements):
+                return None, f"{step}."
+            here = here.elements[step]
+        elif (element := getattr(here, "element", None)) is not None and isinstance(here, MapType) == isinstance(
+            step, str
+        ):
+            here = element
+        else:
+            return None, f"{step}."
+    return here, ""
+
+
+def paths(type: Type, deepest: int = 3) -> Iterator[str]:
+    """The paths that objects of a type can have values at, elements of lists and sets as [0]: for completion."""
+    yield from _paths("", type, deepest)
+
+
+def _paths(path: str, type: Type, deepest: int) -> Iterator[str]:
+    if path:
+        yield path
+    if deepest and isinstance(type, ObjectType):
+        for name in sorted(type.attributes):
+            yield from _paths(f"{path}.{name}" if path else name, type.attributes[name], deepest - 1)
+    elif isinstance(type, ListType | SetType) and isinstance(type.element, ObjectType):
+        yield from _paths(f"{path}[0]", type.element, deepest)
+
+
+def misfits(program: Program, shapes: Shapes) -> Iterator[Diagnostic]:
+    """Errors for what users' rules ask of objects that never have it."""
+    for rule in program.rules:
+        if not rule.is_core:
+            yield from _Misfits(program, rule, shapes).find()
+
+
+class _Misfits:
+    def __init__(self, program: Program, rule: Rule, shapes: Shapes) -> None:
+        self.program, self.rule, self.shapes = program, rule, shapes
+        self.types = resource_types(program, rule)
+
+    def find(self) -> Iterator[Diagnostic]:
+        for atom, _ in atoms(self.rule.body):
+            if atom.predicate not in READERS or not isinstance(atom.arguments[0], Variable):
+                continue
+            path = constant_path(self.rule, atom.arguments[1])
+            objects = {t: self.shapes(*t) for t in self.types.get(atom.arguments[0].name, ())}
+            if path is None or not objects or None in objects.values():
+                continue
+            found = {kind: type_at(shape, path) for kind, shape in objects.items() if shape is not None}
+            fitting = [type for type, _ in found.values() if type is not None]
+            if not fitting:
+                yield self._no_path(atom, path, {kind[1]: why for kind, (_, why) in found.items()})
+            elif atom.predicate in _AT:
+                yield from self._comparisons(atom, path, fitting)
+
+    def _no_path(self, atom: Atom, path: str, why: dict[str, str]) -> Diagnostic:
+        kind = sorted(why)[0]
+        others = f" (nor have {', '.join(sorted(why)[1:])})" if len(why) > 1 else ""
+        detail = f"{kind} has no {path}{others}: there is no {why[kind]}"
+        return self._error("policy.no_path", "No such path", detail, atom)
+
+    def _comparisons(self, atom: Atom, path: str, types: list[Type]) -> Iterator[Diagnostic]:
+        if not all(type in _WRITTEN for type in types) or len(set(types)) > 1:
+            return
+        value = atom.arguments[-1]
+        compared: list[tuple[Constant, Any]] = []
+        if isinstance(value, Constant):
+            compared.append((value, atom))
+        elif isinstance(value, Variable):
+            compared += [(constant, literal) for constant, literal in _compared(self.rule, value.name)]
+        for constant, literal in compared:
+            kind = _kind(constant)
+            if kind is not types[0]:
+                detail = f"{path} is {_WRITTEN[types[0]]}, and {constant} is {_WRITTEN[kind]}: the two are never equal."  # type: ignore[index]
+                yield self._error("policy.misfit", "Comparison that never holds", detail, literal)
+
+    def _error(self, code: str, summary: str, detail: str, at: Atom | Literal) -> Diagnostic:
+        return error(code, summary, detail, Span(self.rule.span.source, at.start, at.end))
+
+
+def _kind(constant: Constant) -> Type:
+    if isinstance(constant.value, bool):
+        return BOOL
+    return STRING if isinstance(constant.value, str) else NUMBER
+
+
+def _compared(rule: Rule, name: str) -> Iterator[tuple[Constant, Literal]]:
+    for literal in rule.body:
+        if isinstance(literal, Comparison):
+            for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
+                if isinstance(one, Variable) and one.name == name and isinstance(other, Constant):
+                    yield other, literal
+
+
+# ---------------------------------------------------------------- what a rule says of its variables
+
+
+def resource_types(program: Program, rule: Rule) -> dict[str, set[tuple[str, str]]]:
+    """For variables that stand for addresses: the modes and types of resources that they can be."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for literal in rule.body:
+        if isinstance(literal, Atom) and literal.predicate == "change":
+            address, type, *_, mode = literal.arguments
+            if isinstance(address, Variable):
+                modes = [str(mode.value)] if isinstance(mode, Constant) else ["managed"]
+                types = _constants(program, rule, type)
+                if types:
+                    found[address.name] = {(m, t) for m in modes for t in types}
+    return found
+
+
+def _constants(program: Program, rule: Rule, term: Term) -> set[str]:
+    """The texts that a term can be, where constants or facts of rule files say so."""
+    if isinstance(term, Constant):
+        return {str(term.value)}
+    if not isinstance(term, Variable):
+        return set()
+    for literal in rule.body:
+        if isinstance(literal, Comparison) and str(literal.left) == term.name and isinstance(literal.right, Constant):
+            return {str(literal.right.value)} if literal.operator == "=" else set()
+        if isinstance(literal, Atom) and literal.predicate != "change":
+            for column, argument in enumerate(literal.arguments):
+                if isinstance(argument, Variable) and argument.name == term.name:
+                    given = _facts(program, literal.predicate, column)
+                    if given:
+                        return given
+    return set()
+
+
+def _facts(program: Program, predicate: str, column: int) -> set[str]:
+    """What stands in a column of a relation that only facts in rule files give; nothing for others."""
+    rules = program.rules_for(predicate)
+    if not rules or program.predicates[predicate].is_open:
+        return set()
+    values = [rule.head.arguments[column] for rule in rules if not rule.body]
+    if len(values) != len(rules) or not all(isinstance(value, Constant) for value in values):
+        return set()
+    return {str(value.value) for value in values if isinstance(value, Constant)}
+
+
+def constant_path(rule: Rule, term: Term) -> str | None:
+    """The path that a term is, where the rule says it; None where it is computed from what is found."""
+    if isinstance(term, Constant):
+        return str(term.value)
+    if isinstance(term, Call):
+        return None
+    if isinstance(term, Variable):
+        for literal in rule.body:
+            if isinstance(literal, Comparison) and literal.operator == "=":
+                for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
+                    if isinstance(one, Variable) and one.name == term.name and isinstance(other, Constant):
+                        return str(other.value)
+    return None
