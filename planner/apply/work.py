@@ -31,7 +31,7 @@ from planner.walk.hooks import Hooks
 
 
 class Guard(Protocol):
-    """Has the last word on an object when its values are known."""
+    """Has the last word on an object, or on a provider configuration, when its values are known."""
 
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
         """Why an object must not become this: asked before anything is done to it."""
@@ -72,6 +72,8 @@ class ApplyWork(ConfigurationWalk):
         objects = RemainingObjects(plan.prior_state, schemas, leaving)
         walk = walk_of("apply", plan.mode)
         super().__init__(graph, config, walk, variables, schemas, objects, options, plan.timestamp, hooks)
+        if options.guard is not None:
+            self.providers.judge = options.guard.decide
         self.record = ApplyRecord(plan.prior_state, options.journal)
         self.planned_outputs = {output.name: output for output in plan.outputs}
         self.stopping = Event()

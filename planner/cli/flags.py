@@ -55,12 +55,13 @@ COMMON = (
 
 class Arguments:
     """What the words said: `arguments["out"]` is a flag's value (or default), `given` the names that occurred, `words`
-    the positional words, `ordered` the (flag, value) pairs of ordered flags."""
+    the positional words, `ordered` the (flag, value) pairs of ordered flags, `command` the command's name."""
 
-    __slots__ = ("given", "ordered", "values", "words")
+    __slots__ = ("command", "given", "ordered", "values", "words")
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.values = values
+        self.command = ""
         self.given: set[str] = set()
         self.words: list[str] = []
         self.ordered: list[tuple[str, str]] = []

@@ -123,6 +123,7 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
     try:
         module = _load(command)
         arguments = parse(words, module.FLAGS)
+        arguments.command = command
         terminal.set_colour(not arguments["no-color"])
         terminal.compact_warnings = arguments["compact-warnings"]
         terminal.consolidate = {

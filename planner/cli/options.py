@@ -112,6 +112,7 @@ def operation_options(
     return OperationOptions(
         **_loading(arguments, directory),
         **_storing(arguments),
+        command=arguments.command,
         mode=mode,
         refresh=arguments.get("refresh", True),
         targets=targets,

@@ -226,6 +226,12 @@ def _check(plan: Plan) -> None:
         raise ValueError("rules")
     if plan.policy is not None and plan.policy.__class__ is not PolicyRecord:
         raise ValueError("policy")
+    for row in plan.policy.facts if plan.policy is not None else ():
+        if row.__class__ is not tuple or not row or any(part.__class__ is not str for part in row):
+            raise ValueError("policy")
+    for pair in plan.providers:
+        if pair.__class__ is not tuple or len(pair) != 2 or pair[0].__class__ is not str:
+            raise ValueError("providers")
     for pairs in (plan.policy.files, plan.policy.overrides) if plan.policy is not None else ():
         if pairs.__class__ is not tuple or any(
             pair.__class__ is not tuple or len(pair) != 2 or any(part.__class__ is not str for part in pair)

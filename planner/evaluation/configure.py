@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
+from typing import TypeAlias
 
 from planner.config.model import ProviderDecl, ProviderRef, ResourceDecl
 from planner.evaluation.context import EvaluationContext, ModuleInstance
@@ -16,10 +18,12 @@ from planner.syntax.body import BodySchema
 from planner.values.convert import ConversionError, convert
 from planner.values.schema import BlockSchema, empty_value
 from planner.values.types import STRING
-from planner.values.value import EPHEMERAL, SENSITIVE, Null, Unknown, Value, unmark, unmark_deep
+from planner.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Null, Unknown, Value, unmark, unmark_deep
 from planner.vocabulary.address import InstanceKey, format_key
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.provider_address import ProviderConfiguration, parse_provider_configuration
+
+Judge: TypeAlias = Callable[[str, Value], list[Diagnostic]]
 
 
 class ConfiguredProviders:
@@ -29,6 +33,9 @@ class ConfiguredProviders:
         self.context = context
         self._lock = Lock()
         self._instances: dict[str, dict[InstanceKey, Provider]] = {}
+        self._values: dict[str, Value] = {}
+        self.judge: Judge | None = None
+        """has the last word on a configuration (address with key) before the provider gets it"""
 
     def configure(self, address: str) -> list[Diagnostic]:
         """Start and configure all instances of a configuration."""
@@ -44,14 +51,23 @@ class ConfiguredProviders:
             else:
                 value, found = decode_block(block.body, schema, module.with_repetition(repetition))
             problems += [d.at(name) for d in found]
+            if not has_errors(found) and self.judge is not None:
+                found = self.judge(name, value)
+                problems += found
             if has_errors(found):
                 continue
             provider = self.context.schemas.new_provider(configuration.source)
             instances[key] = provider
+            self._values[name] = value
             problems += in_body(provider.configure(unmark_deep(value)[0]), block.body if block else None, name)
         with self._lock:
             self._instances[address] = instances
         return problems
+
+    def values(self) -> tuple[tuple[str, Value], ...]:
+        """What was configured: (address with key, value), by address. Arguments with ephemeral parts are unknown, as
+        nobody may keep them."""
+        return tuple((name, _without_ephemeral(self._values[name])) for name in sorted(self._values))
 
     def validate(self, address: str) -> list[Diagnostic]:
         """What is wrong with a configuration, whatever unknown values turn out to be."""
@@ -166,6 +182,12 @@ def _nothing(configuration: ProviderConfiguration, schema: BlockSchema) -> Value
         )
         raise Failure(error("plan.provider_not_configured", "Invalid provider configuration", detail))
     return empty_value(schema)
+
+
+def _without_ephemeral(value: Value) -> Value:
+    if value.__class__ is not dict:
+        return value
+    return {n: UNKNOWN if EPHEMERAL in unmark_deep(part)[1] else part for n, part in value.items()}
 
 
 def _repetitions(block: ProviderDecl | None) -> list[tuple[InstanceKey, Repetition]]:

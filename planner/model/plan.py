@@ -103,6 +103,9 @@ class PolicyRecord:
     files: tuple[tuple[str, str], ...]
     overrides: tuple[tuple[str, str], ...] = ()
     verdicts: tuple[tuple[str, str, str, str], ...] = ()
+    facts: tuple[tuple[str, ...], ...] = ()
+    """(relation, columns...) of what was so when the plan was judged first: the time, the run, versions; so that
+    judging the plan again comes to the same"""
 
 
 @frozen(eq=False)
@@ -139,6 +142,9 @@ class Plan:
     """digests of the values that are known, for the record of what was applied"""
     files: tuple[str, ...] = ()
     """files that functions read"""
+    providers: tuple[tuple[str, Value], ...] = ()
+    """(address with key, value) of the provider configurations that the plan was made with; what is ephemeral in them
+    counts as unknown"""
 
     @property
     def is_empty(self) -> bool:

@@ -66,6 +66,11 @@ def _declared(loaded: Loaded[Any], imports: bool) -> FactBase:
     return made[imports]
 
 
+def declared(loaded: Loaded[Any]) -> FactBase:
+    """What the configuration declares and mentions."""
+    return _declared(loaded, True)
+
+
 def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: bool) -> FactBase:
     """The same with what a state says; kept for the next graph over the same state."""
     from planner.datalog.engine.fact_base import FactBuilder

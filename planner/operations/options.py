@@ -56,6 +56,8 @@ class StateOptions(Options):
 class OperationOptions(StateOptions):
     """What commands are asked that plan, or ask about plans."""
 
+    command: str = ""
+    """what was called: `plan`, `apply`, `policy check`"""
     mode: Mode = "normal"
     refresh: bool = True
     targets: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from planner.model.graph import Graph
     from planner.model.plan import PolicyRecord
     from planner.policy.facts.relations import PolicyFacts, Reads
+    from planner.policy.facts.surroundings import Surroundings
     from planner.policy.guard import PolicyGuard
     from planner.policy.library import Entry
     from planner.policy.model import Verdict
@@ -55,6 +56,8 @@ def judged_plainly(made: Made[L]) -> tuple[Verdict | None, PlainProofs | None, l
 
 def judged(made: Made[L]) -> tuple[Made[L], Verdict | None, list[Diagnostic]]:
     """A plan with its policies and what they say on record; no verdict when a policy is wrong."""
+    from planner.operations.surroundings import recorded
+
     try:
         with collector_paused():
             policies, problems = policies_of(made.loaded.options, made.plan.policy)
@@ -64,7 +67,7 @@ def judged(made: Made[L]) -> tuple[Made[L], Verdict | None, list[Diagnostic]]:
             verdict, _ = _judge(policies, made)
     except Failure as failure:
         return made, None, failure.diagnostics
-    record = _record(policies.files, _overrides(made.loaded.options, made.plan.policy), verdict)
+    record = _record(policies.files, _overrides(made.loaded.options, made.plan.policy), verdict, recorded(made))
     return evolve(made, plan=evolve(made.plan, policy=record)), verdict, problems
 
 
@@ -103,7 +106,7 @@ def facts_of(made: Made[L], reads: Reads) -> PolicyFacts:
     """What policies read of a plan."""
     from planner.policy.facts.build import plan_facts
 
-    return plan_facts(made.plan, made.loaded.config, reads, lambda: plan_graph(made))
+    return plan_facts(made.plan, made.loaded.config, reads, lambda: plan_graph(made), surroundings(made))
 
 
 def policies_of(options: OperationOptions, record: PolicyRecord | None) -> tuple[Policies | None, list[Diagnostic]]:
@@ -133,6 +136,15 @@ def _judge(policies: Policies, made: Made[L]) -> tuple[Verdict, PolicyFacts]:
     return judge(policies, facts, _overrides(made.loaded.options, made.plan.policy)), facts
 
 
+def surroundings(made: Made[L]) -> Surroundings:
+    """What is known around a plan: as its record has it, else as it is now."""
+    from planner.operations.surroundings import recorded, values_read
+    from planner.policy.facts.surroundings import Surroundings
+
+    rows = recorded(made)
+    return Surroundings(rows, lambda: graphs.declared(made.loaded), lambda: values_read(made))
+
+
 def plan_graph(made: Made[L]) -> Graph:
     """The plan graph, for policies that read it."""
     plan, loaded = made.plan, made.loaded
@@ -142,6 +154,8 @@ def plan_graph(made: Made[L]) -> Graph:
     return graphs.build(walk_of("plan", plan.mode), loaded, plan.prior_state)
 
 
-def _record(files: Files, overrides: dict[str, str], verdict: Verdict) -> PolicyRecord:
+def _record(
+    files: Files, overrides: dict[str, str], verdict: Verdict, facts: tuple[tuple[str, ...], ...]
+) -> PolicyRecord:
     said = tuple((f.kind, f.code, f.address, f.message) for f in verdict.findings)
-    return PolicyRecord(files, tuple(overrides.items()), said)
+    return PolicyRecord(files, tuple(overrides.items()), said, facts)

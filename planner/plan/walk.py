@@ -121,6 +121,7 @@ class PlanWalk(PlanWork):
             facts=self.record.facts(),
             values={} if options.digester is None else value_digests(self.context, options.digester),
             files=files_read(),
+            providers=self.providers.values(),
         )
 
     def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:

@@ -7,6 +7,7 @@ from threading import Lock
 
 from planner.datalog.front.values import Row
 from planner.policy.facts.contents import maybe_rows
+from planner.policy.facts.owners import is_provider
 from planner.policy.facts.relations import KEYED, VALUE, PolicyFacts
 from planner.policy.judge import Overrides, judge, objections
 from planner.policy.model import REFUSALS, Finding, Verdict
@@ -91,7 +92,9 @@ class PolicyGuard:
     def _learn(self, address: str, value: Value) -> None:
         """Put the rows of a value in the place of those that are known of it."""
         rows = ValueRows()
-        rows.add_object(address, value, self.reads.attributes(self.owners.changes.get(address)))
+        change = self.owners.changes.get(address)
+        whole = change is None or (change.mode == "data" and "data_value" in self.reads)
+        rows.add_object(address, value, None if whole else self.reads.attributes(change))
         self._replace(address, rows)
 
     def _replace(self, address: str, rows: ValueRows) -> None:
@@ -106,6 +109,11 @@ class PolicyGuard:
             "maybe_exact": rows.exact,
             "maybe_open": rows.open,
         }
+        if is_provider(address):
+            del new["planned"], new["configured"], new["size_of"], new["part"], new["unknown_after"]
+            new["provider_argument"] = rows.values
+        elif address in self.owners.changes and self.owners.changes[address].mode == "data":
+            new["data_value"] = rows.values
         about = self.about[address]
         for name in new.keys() & self.relations.keys():
             self.relations[name] -= about.get(name, set())

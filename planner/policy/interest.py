@@ -15,11 +15,11 @@ from planner.datalog.engine.program import Program
 from planner.datalog.engine.terms import value_of
 from planner.datalog.front.model import Rule
 from planner.model.plan import ResourceChange
-from planner.policy.values import VALUES, root_of
+from planner.policy.values import OTHERS, VALUES, root_of
 from planner.programs.actions import does
 from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Constant, Literal, Negation, Term, Variable
 
-READERS = VALUES | {"prior", "unknown_after", "sensitive_at"}
+READERS = (VALUES - set(OTHERS)) | {"prior", "unknown_after", "sensitive_at"}
 """the predicates about values; their columns begin with address and path"""
 Kind: TypeAlias = tuple[str, str, str, str, bool]
 """what tells objects apart here: mode, type, action, reason, and whether arguments force a replacement"""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from planner.config.model import OutputDecl, ResourceDecl, VariableDecl
+from planner.config.model import OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 from planner.datalog.engine.terms import Assignment, value_of
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.render import Absence, AggregateValue, Condition, rendered
@@ -211,7 +211,7 @@ def lines(span: Span) -> list[tuple[str, int]]:
     return [(span.filename, line) for line in range(span.line, last + 1)]
 
 
-def secret_spans(decl: ResourceDecl | OutputDecl | VariableDecl, root: str) -> list[Span]:
+def secret_spans(decl: ResourceDecl | OutputDecl | VariableDecl | ProviderDecl, root: str) -> list[Span]:
     """The text that gives a declared thing its secret value."""
     if isinstance(decl, OutputDecl):
         return [decl.span, decl.value.span]

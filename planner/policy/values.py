@@ -13,11 +13,13 @@ from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, 
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 _FRONTS = ("", "unit_")
 """what begins the names of relations about one plan, and about all plans of a fleet: those have the unit in front"""
+OTHERS = ("provider_argument", "data_value")
+"""the relations with values of what is no planned object"""
 VALUES = frozenset(
-    f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "size_of", "part", "json_value", "json_part")
+    f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "size_of", "part", "json_value", "json_part", *OTHERS)
 )
 """the relations whose values may be unknown"""
-AT_PATHS = frozenset(f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "prior"))
+AT_PATHS = frozenset(f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "prior", *OTHERS))
 """the relations whose last columns are a path and the value there"""
 MAYBE = frozenset(f"{f}{n}" for f in _FRONTS for n in ("maybe", "maybe_exact", "maybe_open"))
 """the relations that tell which values are unknown"""

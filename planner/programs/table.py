@@ -34,7 +34,7 @@ _DECISION = (
     "plan/undecided",
     "plan/again",
 )
-_PLANNED = ("shared/action", "shared/deposed", "shared/resource")
+_PLANNED = ("shared/action", "shared/deposed", "shared/resource", "shared/reference")
 _MOVES = ("plan/implied_moves", "plan/moves", "plan/move_errors")
 FILES: dict[str, tuple[str, ...]] = {
     "graph": (*_CLASSES, *_PLANNED, "shared/edges", "shared/order", "inputs/*", "graph/*", "apply/*"),
@@ -45,6 +45,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "batch": ("shared/edges", "shared/order", "shared/verdicts", "batch/*"),
     "limits": (
         "shared/resource",
+        "shared/reference",
         "inputs/command",
         "inputs/config",
         "graph/instances",

@@ -13,20 +13,26 @@ from planner.policy.facts.configuration import Declared
 from planner.policy.facts.contents import Contents
 from planner.policy.facts.owners import ConfiguredOwners
 from planner.policy.facts.relations import PolicyFacts, Reads
+from planner.policy.facts.surroundings import NOTHING, Around, Surroundings
 from planner.policy.impact import Impact
 
 if TYPE_CHECKING:
     from planner.model.graph import Graph
 
 
-def plan_facts(plan: Plan, config: Config, reads: Reads, graph: Callable[[], Graph]) -> PolicyFacts:
+def plan_facts(
+    plan: Plan, config: Config, reads: Reads, graph: Callable[[], Graph], around: Surroundings = NOTHING
+) -> PolicyFacts:
     """The facts that policies read. `graph` makes the plan graph, for the few that read it."""
     owners = ConfiguredOwners(plan, config)
     declared = Declared(plan, config, owners, reads)
     contents = Contents(plan, owners, reads, declared.root_variables)
     contents.read()
-    tellers = (Changes(plan, owners.changes), declared, Dependencies(Impact(plan, graph)))
-    return PolicyFacts({**told(reads, tellers), **contents.relations()}, contents.hidden, owners)
+    surroundings = Around(plan, around, contents.after)
+    tellers = (Changes(plan, owners.changes), declared, Dependencies(Impact(plan, graph)), surroundings)
+    mentions = around.references() if "reference" in reads else None
+    relations = told(reads, tellers)  # which may tell of further unknown values
+    return PolicyFacts({**relations, **contents.relations()}, contents.hidden, owners, mentions)
 
 
 def told(reads: Reads, tellers: Iterable[Any]) -> dict[str, Iterable[Row]]:

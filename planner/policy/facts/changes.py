@@ -56,6 +56,11 @@ class Changes:
     def drifted(self) -> Iterable[Row]:
         return ((c.address, c.action) for c in self.plan.drift if c.action != "no-op")
 
+    def import_block(self) -> Iterable[Row]:
+        for c in self.current.values():
+            if c.importing is not None:
+                yield (c.address, c.importing.id or "")
+
     # -------- the root module's interface
 
     def output(self) -> Iterable[Row]:

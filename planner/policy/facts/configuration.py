@@ -10,7 +10,8 @@ from planner.datalog.engine.fact_base import FactBuilder
 from planner.datalog.front.values import FALSE, TRUE, Row
 from planner.facts.unknowns import UnknownFacts
 from planner.model.plan import Plan
-from planner.policy.facts.relations import Owners, Reads
+from planner.policy.facts.owners import ConfiguredOwners
+from planner.policy.facts.relations import Reads
 from planner.policy.interest import kind_of
 from planner.programs.rule_programs import relevance_program
 from planner.vocabulary.address import join
@@ -19,7 +20,7 @@ from planner.vocabulary.address import join
 class Declared:
     """The configuration that a plan was made from."""
 
-    def __init__(self, plan: Plan, config: Config, owners: Owners, reads: Reads) -> None:
+    def __init__(self, plan: Plan, config: Config, owners: ConfiguredOwners, reads: Reads) -> None:
         self.plan, self.config, self.owners, self.reads = plan, config, owners, reads
 
     def root_variables(self) -> Iterable[tuple[str, bool]]:
@@ -93,3 +94,6 @@ class Declared:
         for path, module in self._modules():
             for removed in module.removed:
                 yield (join(path, removed.from_), TRUE if removed.destroy else FALSE)
+
+    def move_block(self) -> Iterable[Row]:
+        return (row for row, _ in self.owners.moves())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
-from planner.config.model import Config, ModuleConfig, OutputDecl, ResourceDecl, VariableDecl
+from planner.config.model import Config, ModuleConfig, OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 from planner.datalog.front.values import Row
 from planner.facts.from_state import module_path
 from planner.model.plan import Plan, ResourceChange
@@ -12,8 +13,23 @@ from planner.model.sources import StateEntry
 from planner.policy.facts.relations import PATHS
 from planner.policy.values import root_of
 from planner.syntax.body import BlockSchema, BodySchema
-from planner.vocabulary.address import format_resource
+from planner.vocabulary.address import AddressError, format_resource, join
+from planner.vocabulary.provider_address import ProviderConfiguration, parse_provider_configuration
 from planner.vocabulary.span import Span
+
+Declaration: TypeAlias = "ResourceDecl | OutputDecl | VariableDecl | ProviderDecl"
+
+
+def is_provider(address: str) -> bool:
+    """Whether an address is that of a provider configuration, with or without a key."""
+    return 'provider["' in address and _parsed(address) is not None
+
+
+def _parsed(address: str) -> ProviderConfiguration | None:
+    try:
+        return parse_provider_configuration(address)
+    except AddressError:
+        return None
 
 
 class ConfiguredOwners:
@@ -39,8 +55,11 @@ class ConfiguredOwners:
             self._decls[address] = module.resources.get(address_in(path, address)) if module else None
         return self._decls[address]
 
-    def about(self, address: str) -> ResourceDecl | OutputDecl | VariableDecl | None:
-        """The block that declares a resource, an instance of one, a root output or a root variable."""
+    def about(self, address: str) -> Declaration | None:
+        """The block that declares a resource, an instance of one, a root output or variable, or a provider
+        configuration."""
+        if is_provider(address):
+            return self.provider(address)
         change = self.changes.get(address)
         if change is not None:
             return self.declaration(change)
@@ -52,6 +71,19 @@ class ConfiguredOwners:
         path, _, relative = _split(address)
         module = self.module(path)
         return module.resources.get(relative) if module is not None else None
+
+    def provider(self, address: str) -> ProviderDecl | None:
+        """The block of a provider configuration, or of one of its instances."""
+        named = _parsed(address)
+        module = self.config.root.descendant(named.module) if named is not None else None
+        return module.provider_block(named.source, named.alias) if named is not None and module is not None else None
+
+    def moves(self) -> Iterator[tuple[Row, Span]]:
+        """The rows of move_block, and where they stand."""
+        for module in self.config.root.walk():
+            path = ".".join(f"module.{name}" for name in module.path)
+            for moved in module.moved:
+                yield (join(path, moved.from_), join(path, moved.to)), moved.span
 
     def given(self, address: str) -> frozenset[str]:
         """The arguments and nested blocks that the block of a resource instance sets."""
@@ -70,7 +102,7 @@ class ConfiguredOwners:
         if decl is None:
             module = self.module(address) if address else None
             return module.call.span if module is not None and module.call is not None else None
-        if isinstance(decl, ResourceDecl) and path:
+        if isinstance(decl, ResourceDecl | ProviderDecl) and path:
             spans = argument_spans(decl, root_of(path))
             return spans[0] if spans else decl.span
         return decl.span
@@ -79,8 +111,15 @@ class ConfiguredOwners:
         if not row or type(row[0]) is not str:
             return None
         address = row[0]
-        if predicate in ("prior", "deposed", "drifted", "moved_from"):
+        if predicate in ("prior", "deposed", "drifted", "moved_from", "data_value"):
             return StateEntry(address)
+        if predicate in ("backend", "backend_argument"):
+            backend = self.config.root.backend
+            return backend.span if backend is not None else None
+        if predicate in ("run", "now", "locked_provider"):
+            return None
+        if predicate == "move_block":
+            return next((span for where, span in self.moves() if where == row), None)
         if predicate in ("edge", "node"):
             return None
         path = row[1] if predicate in PATHS else ""
@@ -105,7 +144,7 @@ def _split(address: str) -> tuple[str, str, str]:
     return address[: max(at - 1, 0)], "", address[at:]
 
 
-def argument_spans(decl: ResourceDecl, name: str) -> list[Span]:
+def argument_spans(decl: ResourceDecl | ProviderDecl, name: str) -> list[Span]:
     """Where an argument or the nested blocks of this name stand in a resource block, `dynamic` blocks included."""
     schema = BodySchema({name: False}, (BlockSchema(name), BlockSchema("dynamic", ("type",))))
     content, _ = decl.body.partial_content(schema)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from attrs import frozen
 
-from planner.config.model import OutputDecl, ResourceDecl, VariableDecl
+from planner.config.model import OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.front.values import Row
 from planner.model.plan import ResourceChange
@@ -20,6 +20,8 @@ PATHS = {
     "planned": (1,),
     "configured": (1,),
     "prior": (1,),
+    "provider_argument": (1,),
+    "data_value": (1,),
     "size_of": (1,),
     "part": (1, 3),
     "json_value": (1,),
@@ -37,6 +39,8 @@ CONTENTS: dict[str, tuple[int, ...]] = {
     "planned": (2,),
     "configured": (2,),
     "prior": (2,),
+    "provider_argument": (2,),
+    "data_value": (2,),
     "size_of": (2,),
     "part": (2,),
 }
@@ -85,8 +89,9 @@ class Owners(Protocol):
     def changes(self) -> dict[str, ResourceChange]:
         """By address, without deposed objects."""
 
-    def about(self, address: str) -> ResourceDecl | OutputDecl | VariableDecl | None:
-        """The block that declares a resource, an instance of one, a root output or a root variable."""
+    def about(self, address: str) -> ResourceDecl | OutputDecl | VariableDecl | ProviderDecl | None:
+        """The block that declares a resource, an instance of one, a root output or variable, or a provider
+        configuration."""
 
     def span(self, address: str, path: str = "") -> Span | None:
         """Where an address is declared; the argument that a path begins with, where there is one."""
@@ -101,16 +106,19 @@ class Owners(Protocol):
 class PolicyFacts(FactBase):
     """The facts of one plan. `hidden` maps (address, path) of everything sensitive to the path of its mark."""
 
-    __slots__ = ("hidden", "owners")
+    __slots__ = ("hidden", "mentions", "owners")
 
     def __init__(
         self,
         relations: Mapping[str, Iterable[Row]],
         hidden: dict[tuple[str, str], str],
         owners: Owners,
+        mentions: FactBase | None = None,
     ) -> None:
         super().__init__({name: dict.fromkeys(rows) for name, rows in relations.items()}, {})
-        self.hidden, self.owners = hidden, owners
+        self.hidden, self.owners, self.mentions = hidden, owners, mentions
 
     def source(self, predicate: str, row: Row) -> Any | None:
+        if predicate == "reference" and self.mentions is not None:
+            return self.mentions.source(predicate, row)
         return self.owners.source(predicate, row)

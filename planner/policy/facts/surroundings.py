@@ -1,0 +1,109 @@
+"""What is around a plan: the run that made it, what was installed and locked, how providers are configured, and what
+was read. A method a relation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from typing import Any
+
+from attrs import frozen
+
+from planner.datalog.engine.fact_base import FactBase
+from planner.datalog.engine.json_relations import member
+from planner.datalog.front.values import FALSE, TRUE, Row, number
+from planner.model.plan import Plan
+from planner.policy.values import ValueRows
+from planner.values.value import Value
+from planner.vocabulary.provider_address import parse_provider_configuration
+
+RECORDED = ("run", "now", "variable_origin", "module_version", "locked_provider")
+"""the relations that a plan's record keeps, so that judging it again comes to the same"""
+
+
+@frozen(eq=False)
+class Surroundings:
+    """What is known around a plan. `recorded`: rows (relation, columns...) of the relations RECORDED; `references` and
+    `data` are asked when policies read them."""
+
+    recorded: tuple[tuple[str, ...], ...] = ()
+    references: Callable[[], FactBase] = lambda: FactBase({}, {})
+    data: Callable[[], Iterable[tuple[str, Value]]] = tuple
+    """the address and the value of every data source that was read while planning"""
+
+
+NOTHING = Surroundings()
+
+
+class Around:
+    """The relations about what is around a plan; `rows` is where unknown and sensitive values are told."""
+
+    def __init__(self, plan: Plan, around: Surroundings, rows: ValueRows) -> None:
+        self.plan, self.surroundings, self.rows = plan, around, rows
+
+    def _recorded(self, relation: str) -> Iterable[Row]:
+        return (row[1:] for row in self.surroundings.recorded if row[0] == relation)
+
+    def run(self) -> Iterable[Row]:
+        return self._recorded("run")
+
+    def now(self) -> Iterable[Row]:
+        return self._recorded("now")
+
+    def variable_origin(self) -> Iterable[Row]:
+        return self._recorded("variable_origin")
+
+    def module_version(self) -> Iterable[Row]:
+        return self._recorded("module_version")
+
+    def locked_provider(self) -> Iterable[Row]:
+        return self._recorded("locked_provider")
+
+    def reference(self) -> Iterable[Row]:
+        return self.surroundings.references().relation("reference")
+
+    def backend(self) -> Iterable[Row]:
+        if self.plan.backend:
+            yield (str(self.plan.backend.get("type", "local")),)
+
+    def backend_argument(self) -> Iterable[Row]:
+        for name in sorted(self.plan.backend):
+            if name != "type":
+                yield from _plain_rows(name, self.plan.backend[name])
+
+    def provider_instance(self) -> Iterable[Row]:
+        for address, _ in self.plan.providers:
+            parsed = parse_provider_configuration(address)
+            yield (address, parsed.source, parsed.alias, "" if parsed.key is None else str(parsed.key))
+
+    def provider_argument(self) -> Iterable[Row]:
+        return self._walked(self.plan.providers)
+
+    def data_value(self) -> Iterable[Row]:
+        later = ((c.address, c.after) for c in self.plan.changes if c.mode == "data")
+        return self._walked((*self.surroundings.data(), *later))
+
+    def _walked(self, values: Iterable[tuple[str, Value]]) -> Iterable[Row]:
+        found = ValueRows(False)
+        for address, value in values:
+            found.add_object(address, value)
+        self.rows.hidden.update(found.hidden)
+        self.rows.exact |= found.exact
+        self.rows.open |= found.open
+        return found.values
+
+
+def _plain_rows(path: str, value: Any) -> Iterable[Row]:
+    """Plain Python values of settings as rows (path, value); null has none."""
+    if isinstance(value, bool):
+        yield (path, TRUE if value else FALSE)
+    elif isinstance(value, str):
+        yield (path, value)
+    elif isinstance(value, dict):
+        for name in sorted(value):
+            yield from _plain_rows(member(path, str(name)), value[name])
+    elif isinstance(value, list | tuple):
+        for i, part in enumerate(value):
+            yield from _plain_rows(f"{path}[{i}]", part)
+    elif value is not None:
+        yield (path, number(Decimal(repr(value))))
