@@ -31,6 +31,7 @@ COMMANDS = {
     "get": "Install or upgrade modules",
     "graph": "Draw the graph of an operation",
     "import": "Bring an existing object under management",
+    "lsp": "Serve editors: the language server for rule files",
     "metadata": "Facts about this program for other programs",
     "metadata functions": "Signatures of the functions of the language",
     "output": "Show the output values of the root module",
@@ -100,6 +101,7 @@ ANSWERS = frozenset(
             "cut",
             "fmt",
             "graph",
+            "lsp",
             "metadata functions",
         ),
         *(

@@ -1,0 +1,34 @@
+"""`lsp`: the language server for rule files."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.render.terminal import Terminal
+from planner.vocabulary.diagnostic import Failure, error
+
+USAGE = ""
+HELP = """Speaks the Language Server Protocol over standard input and output, for
+editors: diagnostics as you type, completion of relations and of the paths of
+attributes, documentation, declarations, formatting, and cases that run where
+they stand, in rule files (.dl) and files of cases (.case). It needs the extra
+lsp: pip install 'planner[lsp]'."""
+FLAGS: tuple[Flag, ...] = ()
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when the editor has said goodbye. Raises Failure without the extra."""
+    if arguments.words:
+        raise UsageError("Too many words", "An editor starts this command without any.")
+    if find_spec("pygls") is None:
+        detail = "The language server needs pygls: pip install 'planner[lsp]'."
+        raise Failure(error("lsp.missing", "The extra lsp is not installed", detail))
+    _serve()
+    return 0
+
+
+def _serve() -> None:
+    from planner.editor.server import serve
+
+    serve()
