@@ -21,10 +21,10 @@ from planner.config.settings import INCOMPATIBLE
 from planner.config.sources import without_secrets
 from planner.config.static import Given, StaticScope
 from planner.config.variables import RawVariables, given_values
-from planner.config.version_constraints import parse_constraints
 from planner.support.disk import read_whole
 from planner.values.value import Value
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.version_constraints import parse_constraints
 
 DEEPEST_RECURSION = 16
 """how often a module may occur inside itself where its source depends on a variable, and so may come to an end"""

@@ -14,10 +14,10 @@ from attrs import frozen
 from planner.config.model import ModuleCall, ModulePath
 from planner.config.reading import Problems
 from planner.config.sources import SourceError, parse_module_source
-from planner.config.version_constraints import parse_constraints
 from planner.support.disk import read_whole
 from planner.support.fast_json import orjson
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.version_constraints import parse_constraints
 
 DATA_DIRECTORY = ".terraform"
 

@@ -22,13 +22,13 @@ from planner.config.reading import (
     unquoted,
 )
 from planner.config.sources import SourceError, default_provider, parse_provider_source, provider_part
-from planner.config.version_constraints import parse_constraints
 from planner.syntax import nodes
 from planner.syntax.body import Attribute, Block, BlockSchema, BodySchema
 from planner.values.types import DYNAMIC, STRING, Primitive
 from planner.values.value import Value, type_of
 from planner.vocabulary.address import valid_identifier
 from planner.vocabulary.span import Span
+from planner.vocabulary.version_constraints import parse_constraints
 
 _RESERVED = ("count", "depends_on", "source")
 _PROVIDER = BodySchema(

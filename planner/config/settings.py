@@ -5,9 +5,9 @@ from __future__ import annotations
 from planner.config.model import BackendDecl, RequiredProvider
 from planner.config.provider_blocks import check_provider_name, required_providers_block, version_constraint
 from planner.config.reading import Problems, constant, elements, keyword, piece, read
-from planner.config.version_constraints import parse_constraints
 from planner.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema
 from planner.vocabulary.span import Span
+from planner.vocabulary.version_constraints import parse_constraints
 
 COMPATIBLE_VERSION = "1.12.6"
 """the OpenTofu version whose language this is"""

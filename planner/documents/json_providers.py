@@ -141,6 +141,6 @@ def _requirements(module: ModuleConfig) -> dict[str, str]:
 
 def _normal_constraints(written: list[str]) -> str:
     """Constraints without duplicates, sorted by version, in the ecosystem's spelling."""
-    from planner.config.version_constraints import normal_constraints
+    from planner.vocabulary.version_constraints import normal_constraints
 
     return normal_constraints(", ".join(written)) if written else ""

@@ -11,7 +11,18 @@ from planner.datalog.ask.question import Query
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Predicate
 from planner.graph.names import Names, told_instead
-from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Constant, Literal, Negation, Term, Variable
+from planner.syntax.rule_syntax import (
+    MEMBER,
+    Aggregate,
+    Atom,
+    Builtin,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    Term,
+    Variable,
+)
 from planner.vocabulary.diagnostic import Diagnostic, warning
 from planner.vocabulary.span import Span
 
@@ -23,17 +34,17 @@ def meant_query(names: Names, predicates: Mapping[str, Predicate], query: Query)
     """The question with every address that stands in a column of vertices, or is compared with a variable of one,
     replaced by the vertex it means; and warnings about constants that mean none."""
     reader = _Reader(names, predicates, query)
-    body = tuple(reader.literal(literal) for literal in query.rule.body)
-    return evolve(query, rule=evolve(query.rule, body=body)), reader.problems
+    rules = tuple(evolve(rule, body=tuple(map(reader.literal, rule.body))) for rule in query.rules)
+    return evolve(query, rules=rules), reader.problems
 
 
 class _Reader:
     def __init__(self, names: Names, predicates: Mapping[str, Predicate], query: Query) -> None:
-        self.names, self.predicates, self.source = names, predicates, query.rule.span.source
+        self.names, self.predicates, self.source = names, predicates, query.rules[0].span.source
         self.problems: list[Diagnostic] = []
         self.vertices = {
             term.name
-            for atom, _ in atoms(query.rule.body)
+            for atom, _ in atoms(query.literals)
             for term, is_vertex in self.columns(atom)
             if is_vertex and isinstance(term, Variable)
         }
@@ -55,6 +66,9 @@ class _Reader:
             elif self.is_vertex(right):
                 left = self.meant(left)
             return Comparison(literal.operator, left, right, literal.start, literal.end)
+        if isinstance(literal, Builtin) and literal.relation == MEMBER and self.is_vertex(literal.outputs[0]):
+            inputs = tuple(map(self.meant, literal.inputs))
+            return Builtin(MEMBER, inputs, literal.outputs, literal.negated, literal.start, literal.end)
         if isinstance(literal, Aggregate):
             inner: tuple[Any, ...] = tuple(self.literal(x) for x in literal.body)
             return Aggregate(literal.result, literal.function, literal.expression, inner, literal.start, literal.end)

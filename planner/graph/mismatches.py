@@ -42,7 +42,7 @@ class _Look:
         self, predicates: Mapping[str, Predicate], relations: Mapping[str, Collection[Any]], query: Query
     ) -> None:
         self.predicates, self.relations, self.query = predicates, relations, query
-        self.given = [literal for literal in query.rule.body if isinstance(literal, Atom)]
+        self.given = [literal for literal in query.literals if isinstance(literal, Atom)]
 
     def columns(self, atom: Atom) -> list[tuple[int, Term, Column]]:
         columns = self.predicates[atom.predicate].columns
@@ -75,7 +75,7 @@ class _Look:
     def places(self) -> dict[str, tuple[str, int]]:
         """For each variable that stands in a column of vertices, the first of them: predicate and column."""
         found: dict[str, tuple[str, int]] = {}
-        for atom, _ in atoms(self.query.rule.body):
+        for atom, _ in atoms(self.query.literals):
             for at, term, column in self.columns(atom):
                 if isinstance(term, Variable) and column.type.name == VERTEX:
                     found.setdefault(term.name, (atom.predicate, at))
@@ -89,7 +89,7 @@ class _Look:
             f"is the name of no vertex. {tells} tells which vertices are about it, and "
             f'"planner rules doc {atom.predicate}" what there is besides.'
         )
-        span = Span(self.query.rule.span.source, term.start, term.end)
+        span = Span(self.query.rules[0].span.source, term.start, term.end)
         return warning("query.no_vertices", "Not the names of vertices", detail, span)
 
     def constants(self) -> Iterator[Diagnostic]:
@@ -103,7 +103,7 @@ class _Look:
                 instead = self.instead(term.value, atom, column, values) if term.value not in values else ""
                 if instead:
                     detail = f"No row of {atom.predicate} has {term} as its {column.name}. {instead}"
-                    span = Span(self.query.rule.span.source, term.start, term.end)
+                    span = Span(self.query.rules[0].span.source, term.start, term.end)
                     yield warning("query.no_such_value", "Nothing has this value", detail, span)
 
     def instead(self, text: str, atom: Atom, column: Column, values: set[Any]) -> str:

@@ -13,7 +13,6 @@ from planner.config.model import ModuleCall, ModulePath
 from planner.config.modules_manifest import ModuleRecord, module_key
 from planner.config.reading import Problems
 from planner.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
-from planner.config.version_constraints import Version, parse_constraints
 from planner.install.answers import list_in
 from planner.install.getters import Fetcher, below
 from planner.install.hosts import MODULES, Hosts
@@ -22,6 +21,7 @@ from planner.provider.version_sets import Wanted
 from planner.support.archive import unpack
 from planner.support.problem import InstallError
 from planner.support.put_files import beside, copied, remove
+from planner.vocabulary.version_constraints import Version, parse_constraints
 
 
 @frozen

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
-from planner.config.version_constraints import Version
 from planner.provider.package_hashes import archive_hash, known, matching
 from planner.support.problem import InstallError
 from planner.vocabulary.provider_address import DEFAULT_HOST
+from planner.vocabulary.version_constraints import Version
 
 
 @frozen

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from planner.config.version_constraints import Version
 from planner.install.package import Package, Proof, authenticate
 from planner.install.sources import with_retries
 from planner.install.web import Web
@@ -17,6 +16,7 @@ from planner.provider.package_hashes import EMPTY, content_hash, known, matching
 from planner.support.archive import unpack
 from planner.support.problem import InstallError
 from planner.support.put_files import beside, copied, locked, remove
+from planner.vocabulary.version_constraints import Version
 
 Progress = Callable[[str, int, int], None]
 """Told what is being downloaded, and how much of it has come (in bytes; 0 when unknown)."""

@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from attrs import evolve, field, frozen
 
-from planner.config.version_constraints import Version
 from planner.install.package import Proof, must_be_signed
 from planner.install.placing import Placer, link
 from planner.install.sources import Source
@@ -20,6 +19,7 @@ from planner.provider.version_sets import Wanted
 from planner.support.problem import InstallError
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
 from planner.vocabulary.provider_address import BUILTIN, DEFAULT_HOST, is_builtin
+from planner.vocabulary.version_constraints import Version
 
 WORKERS = 4
 """how many packages are downloaded at once"""

@@ -9,7 +9,6 @@ from urllib.parse import quote, urlsplit
 
 from attrs import evolve
 
-from planner.config.version_constraints import Version
 from planner.install.answers import list_in, object_in, texts_in
 from planner.install.hosts import PROVIDERS, Hosts
 from planner.install.package import Package, RegistryClaims
@@ -18,6 +17,7 @@ from planner.provider.cli_config import Method
 from planner.provider.locate import packages_in
 from planner.provider.version_sets import readable
 from planner.support.problem import InstallError
+from planner.vocabulary.version_constraints import Version
 
 
 class Source(Protocol):

@@ -97,7 +97,7 @@ def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
     from planner.syntax.rule_syntax import Atom, Constant
 
     facts = FactBuilder(graph.database.facts)
-    for atom in read_query(graph.program, text)[0].rule.body:
+    for atom in read_query(graph.program, text)[0].literals:
         if isinstance(atom, Atom) and isinstance(atom.arguments[-1], Constant):
             resource = atom.arguments[-1].value
             facts.add("asked_resource", resource, source=CommandLine(str(resource)))

@@ -101,7 +101,7 @@ def _of_fact(options: OperationOptions, text: str, kind: str, plan_file: str | N
     asked = _checked(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
     query, problems = read_query(asked.program, text)
     query, unknown = with_nodes(asked, query)
-    (atom, *others) = query.rule.body
+    (atom, *others) = query.literals
     if others or not isinstance(atom, Atom) or not all(isinstance(a, Constant) for a in atom.arguments):
         raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
     row = tuple(a.value for a in atom.arguments if isinstance(a, Constant))

@@ -131,7 +131,7 @@ def _fact(program: Program, text: str) -> tuple[Atom, list[Diagnostic]]:
     from planner.syntax.rule_syntax import Atom, Constant
 
     query, problems = read_query(program, text)
-    body = query.rule.body
+    body = query.literals
     if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
         raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
     return body[0], problems
@@ -139,11 +139,13 @@ def _fact(program: Program, text: str) -> tuple[Atom, list[Diagnostic]]:
 
 def _names(text: str) -> set[str]:
     """The names of relations in a question; none if it cannot be read."""
+    from planner.datalog.front.alternatives import expanded_body
     from planner.datalog.front.link import linked_body
     from planner.datalog.front.literals import atoms
     from planner.syntax.rule_parse import parse_query
 
-    literals, _, problems = parse_query(text)
+    literals, source, problems = parse_query(text)
     if has_errors(problems):
         return set()
-    return {atom.predicate for atom, _ in atoms(linked_body(None, literals))}
+    bodies, _ = expanded_body(tuple(literals), source)
+    return {atom.predicate for body in bodies for atom, _ in atoms(linked_body(None, body))}

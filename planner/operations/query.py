@@ -168,11 +168,11 @@ def _node_set(words: tuple[str, ...], program: Program) -> NodeSet | None:
 
 def _is_verb(name: str, program: Program) -> bool:
     """Whether a word before a parenthesis is a verb, or rather a misspelt verb than a misspelt predicate."""
-    from planner.datalog.front.functions import FUNCTIONS, TESTS
+    from planner.datalog.front.builtins import FUNCTIONS, RELATIONS, TESTS
     from planner.syntax.node_sets import VERBS
     from planner.vocabulary.nearest import nearest
 
-    known = (*program.predicates, *FUNCTIONS, *TESTS)
+    known = (*program.predicates, *FUNCTIONS, *TESTS, *RELATIONS)
     if name in VERBS or name in known:
         return name in VERBS
     return any(nearest(name, VERBS, most) and not nearest(name, known, most) for most in (1, 2))
@@ -273,7 +273,7 @@ def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
     from planner.syntax.rule_syntax import Constant
 
     ends = []
-    for atom, _ in atoms(parsed.rule.body):
+    for atom, _ in atoms(parsed.literals):
         if atom.predicate == CLOSURE:
             dependent, dependency = (t.value if isinstance(t, Constant) else None for t in atom.arguments)
             ends.append((dependent, dependency))

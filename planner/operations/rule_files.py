@@ -13,6 +13,7 @@ from attrs import evolve, field, frozen
 
 from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.program import Program
+from planner.datalog.front.alternatives import expanded
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Rule
 from planner.datalog.tools.cases import load_cases
@@ -113,7 +114,8 @@ def _names(file: tuple[str, str]) -> tuple[set[str], set[str]]:
     mentioned: set[str] = set()
     for statement in parse_rules(*file)[0].statements:
         if isinstance(statement, RuleSyntax):
-            mentioned |= {statement.head.predicate, *(atom.predicate for atom, _ in atoms(statement.body))}
+            bodies, _ = expanded(statement)
+            mentioned |= {statement.head.predicate, *(atom.predicate for body in bodies for atom, _ in atoms(body))}
         elif isinstance(statement, Want):
             mentioned |= {*(atom.predicate for atom in statement.atoms), *(name.text for name in statement.none)}
         elif isinstance(statement, Directive):

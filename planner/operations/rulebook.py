@@ -15,6 +15,7 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 if TYPE_CHECKING:
     from planner.datalog.engine.evaluate import Database
+    from planner.datalog.front.builtins import Builtin
     from planner.operations.options import OperationOptions
 
 
@@ -170,7 +171,36 @@ def entry_of(name: str) -> Entry:
     for entry in everything:
         if entry.predicate.name == name:
             return entry
-    raise Failure(_unknown(name, (e.predicate.name for e in everything)))
+    known = (*(e.predicate.name for e in everything), *(one.name for one in built_in()))
+    raise Failure(_unknown(name, iter(known)))
+
+
+def built_in(name: str | None = None) -> list[Builtin]:
+    """What the language has built in under this name, at most one; without a name all, by family."""
+    from planner.datalog.front.builtins import FUNCTIONS, RELATIONS, TESTS
+
+    found = [*TESTS.values(), *FUNCTIONS.values(), *RELATIONS.values()]
+    if name is not None:
+        return [one for one in found if one.name == name]
+    families = list(dict.fromkeys(one.family for one in found))
+    return sorted(found, key=lambda one: (families.index(one.family), one.name))
+
+
+def built_in_json(one: Builtin) -> dict[str, Any]:
+    """What is built in as `rules doc -json` writes it, format 1.0."""
+    kind = "relation" if one.outputs else "function" if one.result else "test"
+    return {
+        "name": one.name,
+        "kind": kind,
+        "family": one.family,
+        "declaration": one.declaration,
+        "inputs": [{"name": name, "type": kind} for name, kind in one.inputs],
+        "outputs": [{"name": name, "type": kind} for name, kind in one.outputs],
+        "result": one.result,
+        "meaning": one.meaning,
+        "example": one.example,
+        "without_value": one.failing,
+    }
 
 
 def not_of_graphs(problem: Diagnostic) -> Diagnostic:

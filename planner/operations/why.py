@@ -197,7 +197,7 @@ def _first_argument(program: Program, text: str) -> str:
     """What a fact is about. Raises Failure."""
     from planner.graph.why import read_query
 
-    for atom in read_query(program, text)[0].rule.body:
+    for atom in read_query(program, text)[0].literals:
         if isinstance(atom, Atom) and atom.arguments and isinstance(atom.arguments[0], Constant):
             return str(atom.arguments[0].value)
     return ""
@@ -213,7 +213,7 @@ def _proved(found: Graph, text: str, negated: bool) -> Proved:
     except Failure as failure:
         raise Failure(known_elsewhere(failure.diagnostics)) from None
     query, unknown = with_nodes(found, query)
-    body = query.rule.body
+    body = query.literals
     if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
         raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
     atom = body[0]

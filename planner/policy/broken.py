@@ -5,8 +5,9 @@ sum over it is no number. So for each literal of a rule that may have no value t
 literals hold, and this one has no value. They are rules of the same language, run and explained by the same engine.
 
 No value has: arithmetic and functions of numbers over what is no number, a division by zero, `to_number` of a text that
-writes none, the same of ranges of addresses, an order between a text and a number, an aggregate over such values, and
-in a verdict itself `min` and `max` of values that nothing has. Functions that look for a part of a text (`before`,
+writes none, the same of ranges of addresses, versions, times and the other kinds of text that what is built in takes
+(planner.datalog.front.builtins), an order between a text and a number, an aggregate over such values, and in a verdict
+itself `min` and `max` of values that nothing has. Functions that look for a part of a text (`before`,
 `after`, ...) and find none simply do not hold; nor does an order in a relation that goes through all values of
 something, whatever their paths: there it chooses.
 """
@@ -18,30 +19,28 @@ from itertools import count, islice, product
 
 from attrs import evolve, frozen
 
+from planner.datalog.front.builtins import FUNCTIONS, KINDS, TESTS
+from planner.datalog.front.builtins import Builtin as Entry
 from planner.datalog.front.checks import bound_names
-from planner.datalog.front.functions import FUNCTIONS
 from planner.datalog.front.literals import atoms, inner_variables, names, outer_names, renamed
 from planner.datalog.front.made import call, compared, constant, counted, holds, joined, variable
 from planner.datalog.front.model import Predicate, Rule
 from planner.datalog.front.types import RuleTypes
 from planner.policy.values import AT_PATHS, VALUES
 from planner.syntax.rule_syntax import (
+    MEMBER,
     Aggregate,
     Atom,
+    Builtin,
     Call,
     Comparison,
+    Constant,
     Literal,
     Term,
     Test,
     Variable,
 )
 
-SEEKING = frozenset(("before", "after", "before_last", "after_last", "replace", "substring"))
-"""functions that may find nothing"""
-PARTIAL = frozenset(("to_number", "cidr_prefix", "cidr_addresses", "/", "%"))
-"""functions that may have no value for what fits their types"""
-RANGES = frozenset(("cidr_contains", "cidr_overlaps"))
-"""tests of texts that are ranges of addresses"""
 MOST_VARIANTS = 64
 
 
@@ -115,6 +114,9 @@ class Flaws:
         return Broken(tuple(kept), flaws, text, frozenset(bound))
 
     def _needs(self, literal: Literal) -> set[str]:
+        if isinstance(literal, Builtin) and not literal.negated:
+            asked = [*literal.inputs, *(a for a in literal.outputs if isinstance(a, Call))]
+            return {name for argument in asked for name in names(argument)}
         if isinstance(literal, Aggregate):
             return names(literal.result) | ({v.name for v in inner_variables(literal)} & self.outer)
         return names(literal)
@@ -149,28 +151,50 @@ class Flaws:
         elif isinstance(literal, Test):
             for argument in literal.arguments if literal.function != "undefined" else ():
                 yield from self._of_term(argument, narrowed)
-                if literal.function in RANGES and isinstance(argument, Variable):
-                    yield _flaw(names(literal), holds("is_cidr", argument, negated=True))
+            yield from self._of_kinds(TESTS[literal.function], literal.arguments)
+        elif isinstance(literal, Builtin):
+            yield from self._of_relation(literal, narrowed)
         elif isinstance(literal, Aggregate):
             yield from self._of_aggregate(literal, narrowed)
+
+    def _of_kinds(self, builtin: Entry, arguments: tuple[Term, ...]) -> Iterator[Flaw]:
+        """A text that is not of the kind that a test takes."""
+        needed = {name for argument in arguments for name in names(argument)}
+        for argument, (_, kind) in zip(arguments, builtin.inputs, strict=True):
+            if kind in KINDS and not isinstance(argument, Constant):
+                before, (plain,) = self._plain((argument,))
+                yield _flaw(needed, *before, holds(KINDS[kind], plain, negated=True))
+
+    def _of_relation(self, literal: Builtin, narrowed: dict[str, str]) -> Iterator[Flaw]:
+        """A built-in relation that has no rows because what it is given makes no sense."""
+        for argument in literal.inputs:
+            yield from self._of_term(argument, narrowed)
+        if literal.relation == MEMBER:
+            for argument in literal.outputs:
+                yield from self._of_term(argument, narrowed)
+        elif not all(isinstance(argument, Constant) for argument in literal.inputs):
+            before, plain = self._plain(literal.inputs)
+            needed = {name for argument in literal.inputs for name in names(argument)}
+            yield _flaw(needed, *before, holds("undefined", call(literal.relation, *plain)))
 
     def _of_term(self, term: Term, narrowed: dict[str, str]) -> Iterator[Flaw]:
         if not isinstance(term, Call):
             return
         for argument in term.arguments:
             yield from self._of_term(argument, narrowed)
-        wanted = FUNCTIONS[term.function].parameters
+        function = FUNCTIONS[term.function]
+        wanted = function.parameters
         unsure = [
             (argument, base)
             for argument, base in zip(term.arguments, wanted, strict=True)
             if base != "any" and self._base(argument, narrowed) == "any"
         ]
         before, arguments = self._plain(term.arguments)
-        if term.function in SEEKING:
+        if function.seeks:
             for argument, base in unsure:
                 inner, (plain,) = self._plain((argument,))
                 yield _flaw(names(term), *inner, holds(f"is_{base}", plain, negated=True))
-        elif unsure or term.function in PARTIAL:
+        elif unsure or function.may_fail:
             yield _flaw(names(term), *before, holds("undefined", call(term.function, *arguments)))
 
     def _plain(self, terms: tuple[Term, ...]) -> tuple[list[Literal], tuple[Term, ...]]:

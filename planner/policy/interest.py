@@ -17,7 +17,19 @@ from planner.datalog.front.model import Rule
 from planner.model.plan import ResourceChange
 from planner.policy.values import OTHERS, VALUES, root_of
 from planner.programs.actions import does
-from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Constant, Literal, Negation, Term, Variable
+from planner.syntax.rule_syntax import (
+    MEMBER,
+    Aggregate,
+    Atom,
+    Builtin,
+    Call,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    Term,
+    Variable,
+)
 
 READERS = (VALUES - set(OTHERS)) | {"prior", "unknown_after", "sensitive_at"}
 """the predicates about values; their columns begin with address and path"""
@@ -127,6 +139,10 @@ class Interest:
         if not isinstance(path, Variable):
             return None
         for literal in rule.body:
+            if isinstance(literal, Builtin) and literal.relation == MEMBER and not literal.negated:
+                listed = [a.value for a in literal.inputs if isinstance(a, Constant)]
+                if str(literal.outputs[0]) == path.name and len(listed) == len(literal.inputs):
+                    return frozenset(root_of(str(value)) for value in listed)
             if isinstance(literal, Comparison) and literal.operator == "=":
                 for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
                     if isinstance(target, Variable) and target.name == path.name:

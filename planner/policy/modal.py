@@ -55,6 +55,7 @@ from planner.policy.values import AT_PATHS, VALUES, named
 from planner.syntax.rule_syntax import (
     Aggregate,
     Atom,
+    Builtin,
     Comparison,
     Constant,
     Literal,
@@ -428,7 +429,7 @@ class _Body:
         """All variables that have a value once those in `given` have."""
         body: list[Literal] = []
         for literal, choice in zip(self.body, self.chosen, strict=True):
-            if isinstance(literal, Comparison) or (isinstance(literal, Aggregate) and choice[0] != "doubt"):
+            if isinstance(literal, Comparison | Builtin) or (isinstance(literal, Aggregate) and choice[0] != "doubt"):
                 body.append(literal)
         return bound_names(tuple(body), given, self.outer)
 
@@ -447,7 +448,7 @@ class _Body:
                     parts.append(literal)
             elif names(literal) <= bound:
                 parts.append(literal)
-            elif not isinstance(literal, Negation):
+            elif isinstance(literal, Comparison | Test):
                 parts += _compatible(literal, bound, below)
         return _Variant(parts, bound)
 

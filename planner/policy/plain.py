@@ -14,12 +14,12 @@ from attrs import frozen
 
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
-from planner.datalog.engine.json_relations import member
 from planner.datalog.engine.terms import value_of
 from planner.datalog.explain.render import Absence
 from planner.datalog.explain.search import Proof, Prover
 from planner.datalog.explain.why_not import why_not
 from planner.datalog.explain.why_not_deep import obstacles
+from planner.datalog.front.paths import member
 from planner.datalog.front.values import Row, decode
 from planner.policy.facts.relations import PolicyFacts
 from planner.policy.modal import VERDICTS

@@ -27,7 +27,18 @@ from planner.model.sources import source_json
 from planner.policy.facts.owners import argument_spans
 from planner.policy.facts.relations import CONTENTS, PATHS, PolicyFacts
 from planner.policy.values import root_of
-from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Literal, Negation, Term, Variable, Wildcard
+from planner.syntax.rule_syntax import (
+    Aggregate,
+    Atom,
+    Builtin,
+    Call,
+    Comparison,
+    Literal,
+    Negation,
+    Term,
+    Variable,
+    Wildcard,
+)
 from planner.vocabulary.span import Span
 
 MASK = "(sensitive value)"
@@ -126,6 +137,10 @@ class Curtain:
                     for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
                         if isinstance(target, Variable) and target.name not in secrets and names(term) & secrets.keys():
                             secrets[target.name] = shown_term(term, assignment, secrets, assignment[target.name])
+                elif isinstance(literal, Builtin) and any(names(a) & secrets.keys() for a in literal.inputs):
+                    for output in literal.outputs:
+                        if isinstance(output, Variable):
+                            secrets.setdefault(output.name, MASK)
         return secrets
 
     def _takes_secrets(self, literal: Aggregate, assignment: Assignment, outer: set[str]) -> bool:

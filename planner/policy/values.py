@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from planner.datalog.engine.json_relations import member
+from planner.datalog.front.paths import member
 from planner.datalog.front.values import FALSE, TRUE, Row, number
 from planner.values.types import DYNAMIC, Primitive
 from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value, is_wholly_known

@@ -21,12 +21,12 @@ from tempfile import mkdtemp
 
 from attrs import field, frozen
 
-from planner.config.version_constraints import Version, parse_constraints
 from planner.provider.cli_config import CliConfig, Mirror, load_cli_config
 from planner.provider.cli_files import home
 from planner.provider.lock_file import Lock, read_locks
 from planner.support.store import Shelf, folder_path
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.version_constraints import Version, parse_constraints
 
 _CHECKSUMS = Shelf("checksums", 8192)
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386", "armv6l": "arm", "armv7l": "arm"}

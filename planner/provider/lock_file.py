@@ -13,11 +13,11 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from planner.config.version_constraints import Version, normal_constraints, parse_constraints
 from planner.provider.settings_syntax import SettingsError, read_settings
 from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.provider_address import DEFAULT_HOST, is_builtin, provider_source
+from planner.vocabulary.version_constraints import Version, normal_constraints, parse_constraints
 
 NAME = ".terraform.lock.hcl"
 _HEADER = """# This file is maintained automatically by "tofu init".

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.config.version_constraints import Constraint, Version, normal_constraints, parse_constraints
+from planner.vocabulary.version_constraints import Constraint, Version, normal_constraints, parse_constraints
 
 
 class Wanted:

@@ -11,6 +11,7 @@ from planner.vocabulary.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from planner.datalog.engine.evaluate import Database
+    from planner.datalog.front.builtins import Builtin
     from planner.datalog.front.values import Row
     from planner.datalog.tools.describe import PredicateGraph
     from planner.datalog.tools.suite import Difference, Outcome
@@ -78,8 +79,27 @@ def _standing(entry: Entry) -> Iterator[str]:
     yield "Open: rules of yours may add to it." if predicate.is_open else "Rules of yours may read it, not add to it."
 
 
-def markdown_index(entries: Iterable[Entry]) -> str:
-    """The list of predicates as Markdown: a heading and a table for each file."""
+def built_in_index_text(one: Builtin, paint: Paint) -> str:
+    """What is built in, in the list of all."""
+    return f"{paint(one.declaration, 'bold')}  {paint('built in', 'grey')}\n    {one.meaning}"
+
+
+def built_in_text(one: Builtin, paint: Paint) -> str:
+    """Everything about a test, function or relation of the language."""
+    kind = "relation" if one.outputs else "function" if one.result else "test"
+    lines = [paint(one.declaration, "bold"), f"  a built-in {kind} of {one.family}", "", f"  {one.meaning}."]
+    lines.append(f"  Example: {one.example}")
+    if one.outputs and one.name != "in":
+        names = " and ".join(name for name, _ in one.inputs)
+        lines += ["", f"  Values for {names} come from elsewhere in the rule; then it gives rows of the others."]
+    if one.failing:
+        lines += ["", f"  {one.failing}"]
+    lines.append("  Where an input is known only after apply, it may or may not hold: such a verdict is undecided.")
+    return "\n".join(lines)
+
+
+def markdown_index(entries: Iterable[Entry], built_in: Sequence[Builtin]) -> str:
+    """The list of predicates as Markdown: a heading and a table for each file; then what is built in, by family."""
     by_file: dict[str, list[Entry]] = {}
     for entry in entries:
         by_file.setdefault(entry.predicate.span.filename, []).append(entry)
@@ -93,6 +113,13 @@ def markdown_index(entries: Iterable[Entry]) -> str:
             mark += " *open*" if predicate.is_open else ""
             meaning = entry.meaning.replace("|", "\\|")
             lines.append(f"| `{predicate.declaration}`{mark} | {meaning} |")
+        lines.append("")
+    for family in dict.fromkeys(one.family for one in built_in):
+        lines += [f"### Built in: {family}", "", "| built in | meaning | example |", "| --- | --- | --- |"]
+        for one in built_in:
+            if one.family == family:
+                meaning = f"{one.meaning}. {one.failing}".strip().replace("|", "\\|")
+                lines.append(f"| `{one.declaration}` | {meaning} | `{one.example}` |")
         lines.append("")
     return "\n".join(lines).rstrip("\n")
 

@@ -26,7 +26,7 @@ _CHECK_KINDS = ("resource", "output", "check", "var")
 
 
 def _check_version(version: str) -> None:
-    from planner.config.version_constraints import Version
+    from planner.vocabulary.version_constraints import Version
 
     Version(version)
 

@@ -15,7 +15,7 @@ from attrs import evolve
 
 from planner.syntax.driver import run
 from planner.syntax.rule_productions import PRODUCTIONS
-from planner.syntax.rule_syntax import Literal, RuleFile, Statement
+from planner.syntax.rule_syntax import RuleFile, Statement, Written
 from planner.syntax.tables import END, Row, Tables, load_tables
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Source, Span
@@ -27,7 +27,7 @@ def parse_rules(name: str, text: str) -> tuple[RuleFile, list[Diagnostic]]:
     return RuleFile(reader.source, reader.statements()), reader.diagnostics
 
 
-def parse_query(text: str) -> tuple[list[Literal], Source, list[Diagnostic]]:
+def parse_query(text: str) -> tuple[list[Written], Source, list[Diagnostic]]:
     """The literals of a question: `edge(A, "b"), not pruned(A)`, with or without `?-` before and `.` behind."""
     reader = _Reader(Source("<query>", text))
     literals = reader.query()
@@ -160,7 +160,7 @@ class _Reader:
         self.found.append(statement)
         self.done = statement.end
 
-    def query(self) -> list[Literal]:
+    def query(self) -> list[Written]:
         return run(self.tokens, tables().starts["query"], self, self._mistake_in_query) or []
 
     def _mistake_in_query(self, number: int, states: list[Row], values: list[Any]) -> int:
@@ -230,9 +230,11 @@ class _Reader:
         if text.startswith("/*", start):
             detail = "A comment that begins with /* ends with */, and this one has no end."
             return error("rules.syntax", "Unfinished comment", detail, Span(self.source, start, start + 2))
-        if kind == "VARIABLE" and before and before[1] == "not":
+        if word in ("=", "!=", "<", "<=", ">", ">=") and "IN" in expected and kind not in expected:
+            negation = max(n for n in range(number) if self.tokens[n][1] == "not")
             detail = "The word not stands before a predicate or a test. Turn a comparison around: A != B, not A = B."
-            return error("rules.syntax", "Negated comparison", detail, Span(self.source, before[2], end))
+            place = Span(self.source, self.tokens[negation][2], self.tokens[number - 1][3])
+            return error("rules.syntax", "Negated comparison", detail, place)
         if kind == "VARIABLE" and "NAME" in expected:
             detail = f"{word} begins like a variable. Names of predicates, types and columns begin with a small letter."
             return error("rules.syntax", "Expected a name", detail, Span(self.source, start, end))
@@ -245,7 +247,7 @@ class _Reader:
         }
         options = sorted({names.get(k) or words.get(k, k) for k in expected})
         what = "the end of the text" if kind == "$END" else word
-        if len(options) > 7:
+        if len(options) > 9:
             detail = f"The rule cannot go on with {what} here."
         else:
             detail = f"The rule cannot go on with {what} here. Expected " + _either(options) + "."

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from planner.syntax.rule_syntax import (
+    MEMBER,
     Aggregate,
     Atom,
+    Builtin,
     Call,
     CaseSyntax,
     ColumnSyntax,
@@ -16,7 +18,7 @@ from planner.syntax.rule_syntax import (
     Constant,
     Declaration,
     Directive,
-    Literal,
+    Either,
     Name,
     Negation,
     RuleSyntax,
@@ -25,6 +27,7 @@ from planner.syntax.rule_syntax import (
     Variable,
     Want,
     Wildcard,
+    Written,
 )
 from planner.vocabulary.span import Source
 
@@ -52,7 +55,7 @@ def _named(value: Any) -> Any:
     return Name(value[1], value[2], value[3]) if type(value) is tuple else value
 
 
-def _make_rule(r: Reader, annotations: list[Any], head: Call, body: list[Literal], stop: Token) -> RuleSyntax:
+def _make_rule(r: Reader, annotations: list[Any], head: Call, body: list[Written], stop: Token) -> RuleSyntax:
     start = annotations[0][0].start - 1 if annotations else head.start
     return RuleSyntax(tuple(annotations), _atom(head), tuple(body), r.source, start, stop[3])
 
@@ -65,8 +68,8 @@ def file(_: Reader, v: list[Any]) -> Any:
     return v[0]
 
 
-def query(_: Reader, v: list[Any]) -> list[Literal]:
-    return next(x for x in v if type(x) is list)
+def query(_: Reader, v: list[Any]) -> list[Written]:
+    return _body(next(x for x in v if type(x) is list))
 
 
 def none(_: Reader, v: list[Any]) -> list[Any]:
@@ -127,7 +130,7 @@ def fact(r: Reader, v: list[Any]) -> RuleSyntax:
 
 
 def rule(r: Reader, v: list[Any]) -> RuleSyntax:
-    return _make_rule(r, v[0], v[1], v[3], v[4])
+    return _make_rule(r, v[0], v[1], _body(v[3]), v[4])
 
 
 def annotation(r: Reader, v: list[Any]) -> list[Any]:
@@ -149,6 +152,44 @@ def negation(_: Reader, v: list[Any]) -> Negation:
 
 def comparison(_: Reader, v: list[Any]) -> Comparison:
     return Comparison(v[1][1], v[0], v[2], v[0].start, v[2].end)
+
+
+def first(_: Reader, v: list[Any]) -> list[Any]:
+    return [v[0]]
+
+
+def another(_: Reader, v: list[Any]) -> list[Any]:
+    v[0].append(v[2])
+    return v[0]  # type: ignore[no-any-return]
+
+
+def member(_: Reader, v: list[Any]) -> Builtin:
+    negated = len(v) > 5
+    return Builtin(MEMBER, tuple(v[-2]), (v[0],), negated, v[0].start, v[-1][3])
+
+
+def no_member(_: Reader, v: list[Any]) -> Builtin:
+    return Builtin(MEMBER, tuple(v[4]), (v[1],), True, v[0][2], v[5][3])
+
+
+def group_and(r: Reader, v: list[Any]) -> Either:
+    (first, *others) = v[3]
+    return _either([[v[1], *first], *others], v[0][2], v[4][3])
+
+
+def group_or(r: Reader, v: list[Any]) -> Either:
+    return _either([[v[1]], *v[3]], v[0][2], v[4][3])
+
+
+def _either(alternatives: list[list[Written]], start: int, end: int) -> Either:
+    return Either(tuple(map(tuple, alternatives)), start, end)
+
+
+def _body(alternatives: list[list[Written]]) -> list[Written]:
+    """The literals of one body, or the choice between several."""
+    if len(alternatives) == 1:
+        return alternatives[0]
+    return [_either(alternatives, alternatives[0][0].start, alternatives[-1][-1].end)]
 
 
 def aggregation(_: Reader, v: list[Any]) -> Aggregate:
@@ -224,6 +265,12 @@ PRODUCTIONS: dict[str, Callable[[Reader, list[Any]], Any]] = {
     "positive": positive,
     "negation": negation,
     "comparison": comparison,
+    "first": first,
+    "another": another,
+    "member": member,
+    "no_member": no_member,
+    "group_and": group_and,
+    "group_or": group_or,
     "aggregation": aggregation,
     "count": count,
     "fold": fold_,

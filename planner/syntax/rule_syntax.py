@@ -195,7 +195,46 @@ class Aggregate(Node):
         return f"{self.result} = {self.formula}"
 
 
-Literal: TypeAlias = Atom | Negation | Comparison | Test | Aggregate
+class Builtin(Node):
+    """`json(Text, Path, Value)`: a built-in relation, whose first columns (`inputs`) have to have values and give the
+    rows of the others (`outputs`); possibly under `not`. `X in ["a", "b"]` is one: `in`, whose inputs are the list."""
+
+    __slots__ = ("inputs", "negated", "outputs", "relation")
+    relation: str
+    inputs: tuple[Term, ...]
+    outputs: tuple[Term, ...]
+    negated: bool
+
+    def __init__(
+        self, relation: str, inputs: tuple[Term, ...], outputs: tuple[Term, ...], negated: bool, start: int, end: int
+    ) -> None:
+        self.relation, self.inputs, self.outputs, self.negated = relation, inputs, outputs, negated
+        self.start, self.end = start, end
+
+    def __str__(self) -> str:
+        if self.relation == MEMBER:
+            return f"{self.outputs[0]} {'not ' if self.negated else ''}in [{', '.join(map(str, self.inputs))}]"
+        arguments = ", ".join(map(str, (*self.inputs, *self.outputs)))
+        return f"{'not ' if self.negated else ''}{self.relation}({arguments})"
+
+
+MEMBER = "in"
+"""the built-in relation of the values in a list"""
+
+
+class Either(Node):
+    """`(p(X), q(X) ; r(X))`: one of several bodies holds. Rules are written with these and linked without."""
+
+    __slots__ = ("alternatives",)
+    alternatives: tuple[tuple[Written, ...], ...]
+
+    def __str__(self) -> str:
+        return f"({' ; '.join(', '.join(map(str, body)) for body in self.alternatives)})"
+
+
+Literal: TypeAlias = Atom | Negation | Comparison | Test | Aggregate | Builtin
+Written: TypeAlias = Literal | Either
+"""a literal as rule files have it"""
 
 
 # ---------------------------------------------------------------- statements
@@ -273,7 +312,7 @@ class Directive(Statement):
 
 
 class RuleSyntax(Statement):
-    """`@name("n") @reason("r") head :- body.`; a fact has no body."""
+    """`@name("n") @reason("r") head :- body.`; a fact has no body. Alternatives of the whole body are one Either."""
 
     __slots__ = ("annotations", "body", "head")
 
@@ -281,7 +320,7 @@ class RuleSyntax(Statement):
         self,
         annotations: tuple[tuple[Name, Constant], ...],
         head: Atom,
-        body: tuple[Literal, ...],
+        body: tuple[Written, ...],
         source: Source,
         start: int,
         end: int,

@@ -12,7 +12,7 @@ from planner.config.sources import (
     parse_provider_source,
     provider_display,
 )
-from planner.config.version_constraints import Version, parse_constraints
+from planner.vocabulary.version_constraints import Version, parse_constraints
 
 
 @pytest.mark.parametrize(

@@ -403,7 +403,7 @@ def test_numbers_are_exact_decimals(body: str, expected: object) -> None:
         'V = to_number("1,5")',
         'V = to_number("0x10")',
         "V = 1.5 / 0",
-        'V = cidr_prefix("Internet")',
+        'T = "Internet", V = cidr_prefix(T)',
         "V = sum N : { measure(_, N) }",
         'V = "a" + 1.5',
     ],

@@ -40,7 +40,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def configured(module: ModuleConfig, needed: Needed) -> dict[str, str]:
     """The providers of one module: full address -> version constraint ("" for none)."""
-    from planner.config.version_constraints import normal_constraints
+    from planner.vocabulary.version_constraints import normal_constraints
 
     versions = {
         required.source: normal_constraints(required.version)

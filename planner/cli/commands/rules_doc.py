@@ -7,8 +7,8 @@ from planner.cli.options import JSON
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [PREDICATE]"
-HELP = """Lists the predicates of the rules, or explains one: what a tuple says, its columns, where it is declared, the
-rules that derive it and those that read it."""
+HELP = """Lists the predicates of the rules and what the language has built in, or explains one: what a tuple says, its
+columns, where it is declared, the rules that derive it and those that read it."""
 FLAGS = (JSON, Flag("markdown", "bool", "Print the list as Markdown tables, as it stands in rules/README.md."))
 
 
@@ -21,14 +21,22 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Too many words", "Name one predicate, or none to list them all.")
     if arguments["markdown"] and (arguments.words or arguments["json"]):
         raise UsageError("Conflicting options", "-markdown prints the list of all predicates, and nothing else.")
-    found = [rulebook.entry_of(arguments.words[0])] if arguments.words else rulebook.entries()
+    built_in = rulebook.built_in(*arguments.words)
+    named = arguments.words and not built_in
+    found = [rulebook.entry_of(arguments.words[0])] if named else [] if arguments.words else rulebook.entries()
     if arguments["json"]:
-        terminal.data(render_rules.document(predicates=[rulebook.entry_json(entry) for entry in found]))
+        made = [rulebook.built_in_json(one) for one in built_in]
+        predicates = [rulebook.entry_json(entry) for entry in found]
+        terminal.data(render_rules.document(predicates=predicates, built_in=made))
     elif arguments["markdown"]:
-        terminal.data(render_rules.markdown_index(found))
+        terminal.data(render_rules.markdown_index(found, built_in))
     elif arguments.words:
-        terminal.out("\n\n".join(render_rules.entry_text(entry, terminal.paint) for entry in found))
+        texts = [render_rules.entry_text(entry, terminal.paint) for entry in found]
+        texts += [render_rules.built_in_text(one, terminal.paint) for one in built_in]
+        terminal.out("\n\n".join(texts))
     else:
         for entry in found:
             terminal.out(render_rules.index_text(entry, terminal.paint))
+        for one in built_in:
+            terminal.out(render_rules.built_in_index_text(one, terminal.paint))
     return 0

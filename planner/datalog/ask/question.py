@@ -21,7 +21,18 @@ from planner.datalog.engine.evaluate import Database
 from planner.datalog.engine.program import Program
 from planner.datalog.front.model import ANY, Column, Predicate, Rule
 from planner.datalog.front.values import Row, sorted_rows
-from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Constant, Literal, Term, Test, Variable
+from planner.syntax.rule_syntax import (
+    Aggregate,
+    Atom,
+    Builtin,
+    Call,
+    Comparison,
+    Constant,
+    Literal,
+    Term,
+    Test,
+    Variable,
+)
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.vocabulary.span import Span
 
@@ -30,13 +41,19 @@ _HEAD = "?"  # no predicate of a rule file can have this name
 
 @frozen
 class Query:
-    """A checked question. `predicates` are those that it reads: they must have been evaluated."""
+    """A checked question, a rule for each of its alternatives. `columns` are the variables that all of them have.
+    `predicates` are those that it reads: they must have been evaluated."""
 
     text: str
     columns: tuple[str, ...]
-    rule: Rule
+    rules: tuple[Rule, ...]
     head: Predicate
     predicates: frozenset[str]
+
+    @property
+    def literals(self) -> tuple[Literal, ...]:
+        """Those of all alternatives."""
+        return tuple(literal for rule in self.rules for literal in rule.body)
 
 
 @frozen
@@ -54,37 +71,44 @@ class Answer:
 def parse_query(program: Program, text: str) -> tuple[Query | None, list[Diagnostic]]:
     """A question, checked against the declarations: unknown predicates, arities, types, variables without a value."""
     from planner.datalog.front import checks
+    from planner.datalog.front.alternatives import expanded_body
     from planner.datalog.front.link import linked_body
     from planner.datalog.front.literals import atoms, outer_names, variables
     from planner.datalog.front.types import column_types
     from planner.syntax.rule_parse import parse_query as parse
 
-    literals, source, diagnostics = parse(text)
+    written, source, diagnostics = parse(text)
     if has_errors(diagnostics):
         return None, diagnostics
-    body = linked_body(None, literals)
-    outer = outer_names(None, body)
-    mentioned = [
-        v for literal in body for v in variables(literal.result if isinstance(literal, Aggregate) else literal)
-    ]
-    columns = tuple(dict.fromkeys(v.name for v in mentioned if v.name in outer))
+    alternatives, problems = expanded_body(tuple(written), source)
+    diagnostics += problems
+    bodies = [linked_body(None, body) for body in alternatives]
+    mentioned = []
+    for body in bodies:
+        outer = outer_names(None, body)
+        looked_at = [literal.result if isinstance(literal, Aggregate) else literal for literal in body]
+        mentioned.append([v.name for node in looked_at for v in variables(node) if v.name in outer])
+    first = mentioned[0] if mentioned else []
+    columns = tuple(dict.fromkeys(name for name in first if all(name in own for own in mentioned)))
     span = Span(source, 0, len(text))
     head = Atom(_HEAD, tuple(Variable(name, 0, 0) for name in columns), 0, 0)
     predicate = Predicate(
         len(program.predicates), _HEAD, tuple(Column(c, ANY) for c in columns), "", span, False, True, False, False
     )
-    rule = Rule(0, "<query>", head, body, "", text, span, False)
+    rules = tuple(Rule(number, "<query>", head, body, "", text, span, False) for number, body in enumerate(bodies))
     predicates = {**program.predicates, _HEAD: predicate}
-    diagnostics += checks.unknown_predicates([rule], predicates, "")
-    diagnostics += checks.arity([rule], predicates)
-    diagnostics += checks.form([rule])
+    diagnostics += checks.unknown_predicates(rules, predicates, "")
+    diagnostics += checks.arity(rules, predicates)
+    diagnostics += checks.form(rules)
     if not has_errors(diagnostics):
-        diagnostics += checks.unsafe([rule])
-        diagnostics += column_types([rule], predicates)
-        diagnostics += checks.unknown_words([rule], predicates)
+        diagnostics += checks.unsafe(rules)
+        diagnostics += column_types(rules, predicates)
+        diagnostics += checks.unknown_words(rules, predicates)
+    diagnostics = list(dict.fromkeys(diagnostics))
     if has_errors(diagnostics):
         return None, diagnostics
-    return Query(text, columns, rule, predicate, frozenset(atom.predicate for atom, _ in atoms(body))), diagnostics
+    read = frozenset(atom.predicate for body in bodies for atom, _ in atoms(body))
+    return Query(text, columns, rules, predicate, read), diagnostics
 
 
 def ask(program: Program, database: Database, query: Query, seconds: float | None = None) -> Answer:
@@ -113,10 +137,10 @@ def is_goal_directed(query: Query) -> bool:
     from planner.datalog.front.literals import names
     from planner.datalog.front.order import join_order
 
-    if not all(_is_plain(literal) for literal in query.rule.body):
+    if len(query.rules) > 1 or not all(_is_plain(literal) for literal in query.literals):
         return False
     known: set[str] = set()
-    for literal in join_order(query.rule.body, (), set(query.columns)):
+    for literal in join_order(query.literals, (), set(query.columns)):
         if isinstance(literal, Atom) and literal.arguments:
             terms = literal.arguments
             if not any(isinstance(t, Constant) or (isinstance(t, Variable) and t.name in known) for t in terms):
@@ -132,32 +156,36 @@ def _is_plain(literal: Literal) -> bool:
         return literal.operator != "=" and not any(isinstance(t, Call) for t in terms)
     if isinstance(literal, Test):
         return not any(isinstance(t, Call) for t in literal.arguments)
-    return not isinstance(literal, Aggregate)
+    return not isinstance(literal, Aggregate | Builtin)
 
 
 def _top_down(program: Program, database: Database, query: Query) -> set[Row]:
     from planner.datalog.ask.goal import solve
 
-    return solve(database, query.rule.body, query.columns)
+    return solve(database, query.literals, query.columns)
 
 
 def _bottom_up(program: Program, database: Database, query: Query) -> set[Row]:
-    """Compile the question as a rule and run it."""
+    """Compile the question as rules and run them."""
     from planner.datalog.engine.compile import index_code
     from planner.datalog.engine.compile_rule import BodyCompiler, Indexes
 
     predicates = {**program.predicates, _HEAD: query.head}
     indexes = Indexes()
-    compiler = BodyCompiler(query.rule, predicates, indexes)
-    expression = compiler.comprehension()
-    prelude = "".join(f"    {name} = {code}\n" for code, name in compiler.prelude.items())
-    parts = [f"def f(R, I):\n{prelude}    return {expression}\n"]
+    parts: list[str] = []
+    uses: set[tuple[str, str]] = set()
+    for rule in query.rules:
+        compiler = BodyCompiler(rule, predicates, indexes)
+        expression = compiler.comprehension()
+        prelude = "".join(f"    {name} = {code}\n" for code, name in compiler.prelude.items())
+        parts.append(f"def f{rule.number}(R, I):\n{prelude}    return {expression}\n")
+        uses |= compiler.uses
     parts += [index_code(number, index) for index, number in indexes.numbers.items()]
-    functions = namespace()
+    functions = namespace(uses)
     exec("\n".join(parts), functions)
     relations = [database.rows(name) if name in database else {} for name in program.predicates]
     made: list[Any] = []
     for index, number in indexes.numbers.items():
         made.append(defaultdict(list) if index.has_rows else set())
         functions[f"x{number}"](relations[index.predicate], made[-1])
-    return set(functions["f"](relations, made))
+    return {row for rule in query.rules for row in functions[f"f{rule.number}"](relations, made)}

@@ -49,6 +49,7 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
     indexes = Indexes()
     parts: list[str] = []
     steps: list[Step] = []
+    uses: set[tuple[str, str]] = set()
     count = 0
     for stratum in strata:
         members = set(stratum.predicates)
@@ -63,6 +64,7 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
                 head = predicates[rule.head.predicate].number
                 source = predicates[delta.predicate].number if delta is not None else -1
                 needs = tuple(sorted(compiler.needs))
+                uses |= compiler.uses
                 functions.append(Function(count, number, head, source, needs, *_description(rule, predicates)))
                 count += 1
         native = predicates[stratum.predicates[0]]
@@ -78,4 +80,6 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
     parts += [index_code(number, index) for index, number in indexes.numbers.items()]
     graph = dependencies(predicates.values(), rules)
     reads = [tuple(predicates[other].number for other in graph[name]) for name in predicates]
-    return Compiled("\n".join(parts), steps, list(indexes.numbers), reads, looks(rules, predicates))
+    return Compiled(
+        "\n".join(parts), steps, list(indexes.numbers), reads, looks(rules, predicates), tuple(sorted(uses))
+    )

@@ -22,16 +22,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from planner.datalog.engine.compiled import Index
+from planner.datalog.engine.compiled import Index, called
+from planner.datalog.front.builtins import FUNCTION_MODULE, FUNCTIONS, RELATIONS, TESTS
+from planner.datalog.front.builtins import Builtin as Entry
 from planner.datalog.front.checks import assigned
-from planner.datalog.front.functions import FUNCTIONS
-from planner.datalog.front.literals import inner_variables, outer_names
+from planner.datalog.front.literals import inner_variables, outer_names, with_arguments
 from planner.datalog.front.model import Predicate, Rule
 from planner.datalog.front.order import join_order
 from planner.datalog.front.types import RuleTypes
 from planner.syntax.rule_syntax import (
+    MEMBER,
     Aggregate,
     Atom,
+    Builtin,
     Call,
     Comparison,
     Constant,
@@ -47,22 +50,9 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 _COMPARISONS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-_HELPERS = {
-    "<": "less",
-    "<=": "less_or_equal",
-    ">": "greater",
-    ">=": "greater_or_equal",
-    "++": "join",
-    "+": "add",
-    "-": "subtract",
-    "*": "multiply",
-    "/": "divide",
-    "%": "remainder",
-}
+_ORDERS = {"<": "less", "<=": "less_or_equal", ">": "greater", ">=": "greater_or_equal"}
 _DEEPEST = 15
 """statements within each other; Python takes 20 loops, but any number as clauses of a comprehension"""
-_PARTIAL = frozenset(("before", "after", "before_last", "after_last", "replace", "substring", "to_number", "/", "%"))
-_PARTIAL |= {"cidr_prefix", "cidr_addresses"}
 
 
 class Loop(NamedTuple):
@@ -126,13 +116,22 @@ class BodyCompiler:
         self.outer = outer_names(rule.head, rule.body)
         self.types = RuleTypes(rule.head, rule.body, predicates, rule.span)
         self.names: dict[str, str] = {}
+        self.bases: dict[str, str] = {}
         self.used = 0
         self.prelude: dict[str, str] = {}  # code -> the name that the function gives it first
         self.needs: set[int] = set()
+        self.uses: set[tuple[str, str]] = set()
 
     def fresh(self) -> str:
         self.used += 1
         return f"v{self.used - 1}"
+
+    def function(self, builtin: Entry) -> str:
+        """The name that generated code has for a function."""
+        if builtin.module == FUNCTION_MODULE:
+            return builtin.attribute
+        self.uses.add((builtin.module, builtin.attribute))
+        return called(builtin.module, builtin.attribute)
 
     # -------- values
 
@@ -148,9 +147,12 @@ class BodyCompiler:
         inline = self._inline(term, arguments, bases)
         if inline is not None:
             return inline
-        call = f"{_HELPERS.get(term.function, term.function)}({', '.join(arguments)})"
-        wanted = FUNCTIONS[term.function].parameters
-        if term.function not in _PARTIAL and all(w in ("any", b) for w, b in zip(wanted, bases, strict=True)):
+        function = FUNCTIONS[term.function]
+        call = f"{self.function(function)}({', '.join(arguments)})"
+        wanted = function.parameters
+        if not (function.may_fail or function.seeks) and all(
+            w in ("any", b) for w, b in zip(wanted, bases, strict=True)
+        ):
             return call
         name = self.fresh()
         clauses += [Let(name, call), Check(f"{name} is not None")]
@@ -166,19 +168,24 @@ class BodyCompiler:
         return None
 
     def base(self, term: Term) -> str:
+        """The base type of a term where it is used: a variable of a column of any value may be narrowed only by a
+        literal that is joined later."""
+        if isinstance(term, Variable) and term.name in self.bases:
+            return self.bases[term.name]
         kind = self.types.of(term)
         return kind.base if kind is not None else "any"
 
     def comparison(self, operator: str, left: str, right: str, bases: tuple[str, str]) -> str:
         if operator in ("=", "!=") or (bases[0] == bases[1] != "any"):
             return f"{left} {_COMPARISONS[operator]} {right}"
-        return f"{_HELPERS[operator]}({left}, {right})"
+        return f"{_ORDERS[operator]}({left}, {right})"
 
     def optional(self, term: Term) -> str:
         """The expression of a term that is None where the term has no value."""
         if not isinstance(term, Call):
             return self.term(term, [])
-        parts = [_HELPERS.get(term.function, term.function), *map(self.optional, term.arguments)]
+        function = FUNCTIONS.get(term.function) or RELATIONS[term.function]
+        parts = [self.function(function), *map(self.optional, term.arguments)]
         return f"optional({', '.join(parts)})"
 
     def test(self, test: Test, clauses: list[Clause]) -> str:
@@ -197,7 +204,7 @@ class BodyCompiler:
             name = f"m{len(self.prelude)}"
             name = self.prelude.setdefault(f"finder({arguments[1]})", name)
             return f"{name}({arguments[0]}) is {'' if test.negated else 'not '}None"
-        return f"{negation}{test.function}({', '.join(arguments)})"
+        return f"{negation}{self.function(TESTS[test.function])}({', '.join(arguments)})"
 
     # -------- literals
 
@@ -246,6 +253,7 @@ class BodyCompiler:
                 assert isinstance(argument, Variable)
                 targets.append(self.fresh())
                 self.names[argument.name] = targets[-1]
+                self.bases[argument.name] = self.predicates[atom.predicate].columns[i].type.base
         if scan:
             source = "D" if is_delta else self.relation(atom)
             clauses.append(Loop(tuple_code(targets) if targets else "()", source, not is_delta))
@@ -279,6 +287,39 @@ class BodyCompiler:
         bases = (self.base(literal.left), self.base(literal.right))
         clauses.append(Check(self.comparison(literal.operator, left, right, bases)))
 
+    def builtin(self, literal: Builtin, clauses: list[Clause]) -> None:
+        """Range over the rows of a built-in relation, or ask whether it has some."""
+        inputs = [self.term(a, clauses) for a in literal.inputs]
+        if literal.relation == MEMBER:
+            (subject,) = literal.outputs
+            if isinstance(subject, Call) or self.is_known(subject):
+                word = "not in" if literal.negated else "in"
+                clauses.append(Check(f"{self.term(subject, clauses)} {word} {tuple_code(inputs)}"))
+                return
+        rows = f"{self.function(RELATIONS[literal.relation])}({', '.join(inputs)})"
+        targets: list[str] = []
+        conditions: list[str] = []
+        for argument in literal.outputs:
+            if isinstance(argument, Wildcard):
+                targets.append("_")
+                continue
+            targets.append(self.fresh())
+            if self.is_known(argument):
+                conditions.append(f"{targets[-1]} == {self.term(argument, clauses)}")
+            else:
+                assert isinstance(argument, Variable)
+                if argument.name in self.names:
+                    conditions.append(f"{targets[-1]} == {self.names[argument.name]}")
+                self.names[argument.name] = targets[-1]
+        if literal.negated:
+            name = self.fresh()
+            clauses += [Let(name, rows), Check(f"{name} is not None")]
+            matching = " ".join([f"for {tuple_code(targets)} in {name}", *(f"if {c}" for c in conditions)])
+            clauses.append(Check(f"not any(True {matching})"))
+            return
+        clauses.append(Loop(tuple_code(targets), f"({rows} or E)"))
+        clauses += [Check(condition) for condition in conditions]
+
     def aggregate(self, literal: Aggregate, clauses: list[Clause]) -> None:
         """The value is computed by an inner comprehension. Every assignment is met once: each row of an atom is one
         assignment to its variables and wildcards, so wildcards count as variables here."""
@@ -287,15 +328,18 @@ class BodyCompiler:
         number = 0
         body: list[Literal] = []
         for x in literal.body:
-            if isinstance(x, Atom) and any(isinstance(a, Wildcard) for a in x.arguments):
+            given = (
+                x.arguments if isinstance(x, Atom) else x.outputs if isinstance(x, Builtin) and not x.negated else ()
+            )
+            if isinstance(x, Atom | Builtin) and any(isinstance(a, Wildcard) for a in given):
                 arguments: list[Term] = []
-                for a in x.arguments:
+                for a in given:
                     if isinstance(a, Wildcard):
                         number += 1
                         arguments.append(Variable(f" {number}", a.start, a.end))
                     else:
                         arguments.append(a)
-                body.append(Atom(x.predicate, tuple(arguments), x.start, x.end))
+                body.append(with_arguments(x, tuple(arguments)))
             else:
                 body.append(x)
         fixed = [v.name for v in inner_variables(literal) if v.name in self.outer]
@@ -332,7 +376,10 @@ class BodyCompiler:
             self.compare(literal, clauses)
         elif isinstance(literal, Test):
             clauses.append(Check(self.test(literal, clauses)))
+        elif isinstance(literal, Builtin):
+            self.builtin(literal, clauses)
         else:
+            assert isinstance(literal, Aggregate)
             self.aggregate(literal, clauses)
 
     def _chosen(self, row: str, clauses: list[Clause]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from planner.datalog.front.values import FALSE, TRUE, Fraction, Row, Rows
@@ -59,13 +60,14 @@ UNSEEN = Look()
 class Compiled(NamedTuple):
     """The program as code: `source` defines the functions f0, f1... and the index builders x0, x1... `reads` are the
     numbers of the predicates that each predicate, by number, depends on directly; `looks` says of inputs, by name, what
-    the rules look at in their columns."""
+    the rules look at in their columns; `uses` are the built-in functions (module, name) that it needs loaded."""
 
     source: str
     steps: list[Step]
     indexes: list[Index]
     reads: list[tuple[int, ...]]
     looks: dict[str, tuple[Look, ...]]
+    uses: tuple[tuple[str, str], ...] = ()
 
 
 def chosen(rows: Rows, passed: list[Row]) -> Rows:
@@ -73,9 +75,18 @@ def chosen(rows: Rows, passed: list[Row]) -> Rows:
     return rows if len(passed) == len(rows) else dict.fromkeys(passed)
 
 
-def namespace() -> dict[str, Any]:
-    """The globals of generated code: the functions of functions.py and a few constants."""
+def called(module: str, attribute: str) -> str:
+    """What generated code calls a built-in function of another module than functions.py."""
+    return f"b_{module}_{attribute}"
+
+
+def namespace(uses: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The globals of generated code: the functions of functions.py, those of `uses`, and a few constants."""
+    from importlib import import_module
+
     from planner.datalog.front import functions
 
     names: dict[str, Any] = {n: getattr(functions, n) for n in dir(functions) if n.islower() and n[0] != "_"}
+    for module, attribute in uses:
+        names[called(module, attribute)] = getattr(import_module(f"planner.datalog.front.{module}"), attribute)
     return {**names, "chosen": chosen, "E": (), "ONE": (0,), "Fraction": Fraction, "TRUE": TRUE, "FALSE": FALSE}

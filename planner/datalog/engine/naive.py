@@ -8,12 +8,12 @@ from collections.abc import Set as AbstractSet
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.engine.native import OPERATORS
 from planner.datalog.engine.program import Program
-from planner.datalog.engine.terms import Assignment, holds, matched, value_of
+from planner.datalog.engine.terms import Assignment, generated, holds, matched, value_of
 from planner.datalog.front.functions import aggregate
-from planner.datalog.front.literals import outer_names
+from planner.datalog.front.literals import outer_names, with_arguments
 from planner.datalog.front.order import is_ready
 from planner.datalog.front.values import Row
-from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Literal, Negation, Variable, Wildcard
+from planner.syntax.rule_syntax import Aggregate, Atom, Builtin, Comparison, Literal, Negation, Variable, Wildcard
 
 Relations = dict[str, set[Row]]
 Known = Mapping[str, AbstractSet[Row]]
@@ -67,6 +67,8 @@ def extensions(literal: Literal, assignment: Assignment, known: Known, outer: se
     elif isinstance(literal, Negation):
         if not any(matched(literal.atom, row, assignment) is not None for row in known[literal.atom.predicate]):
             yield assignment
+    elif isinstance(literal, Builtin):
+        yield from generated(literal, assignment)
     elif isinstance(literal, Aggregate):
         yield from _bound(literal.result, aggregate_value(literal, assignment, known, outer), assignment)
     elif isinstance(literal, Comparison) and literal.operator == "=" and _unknown(literal, assignment) is not None:
@@ -97,13 +99,13 @@ def aggregate_value(literal: Aggregate, assignment: Assignment, known: Known, ou
     body: list[Literal] = []
     number = 0
     for inner in literal.body:
-        if isinstance(inner, Atom):
-            arguments = list(inner.arguments)
+        if isinstance(inner, Atom) or (isinstance(inner, Builtin) and not inner.negated):
+            arguments = list(inner.arguments if isinstance(inner, Atom) else inner.outputs)
             for i, argument in enumerate(arguments):
                 if isinstance(argument, Wildcard):
                     number += 1
                     arguments[i] = Variable(f"_ {number}", argument.start, argument.end)
-            body.append(Atom(inner.predicate, tuple(arguments), inner.start, inner.end))
+            body.append(with_arguments(inner, tuple(arguments)))
         else:
             body.append(inner)
     assignments = {tuple(sorted(a.items(), key=lambda x: x[0])): a for a in solutions(tuple(body), fixed, known, outer)}

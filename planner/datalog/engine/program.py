@@ -65,7 +65,7 @@ class Program:
     def functions(self) -> dict[str, Any]:
         """The compiled functions by name."""
         if self._functions is None:
-            globals_ = namespace()
+            globals_ = namespace(self.compiled.uses)
             exec(self.code, globals_)
             self._functions = globals_
         return self._functions

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from planner.datalog.front.functions import COMPARISONS, FUNCTIONS, TESTS
+from collections.abc import Iterator
+
+from planner.datalog.front.builtins import FUNCTIONS, RELATIONS, TESTS
+from planner.datalog.front.functions import COMPARISONS
 from planner.datalog.front.values import Row, Value, encode
-from planner.syntax.rule_syntax import Atom, Call, Comparison, Constant, Term, Test, Variable, Wildcard
+from planner.syntax.rule_syntax import Atom, Builtin, Call, Comparison, Constant, Term, Test, Variable, Wildcard
 
 Assignment = dict[str, Value]
 
@@ -19,7 +22,7 @@ def value_of(term: Term, assignment: Assignment) -> Value | None:
         values = [value_of(a, assignment) for a in term.arguments]
         if None in values:
             return None
-        return FUNCTIONS[term.function].function(*values)  # type: ignore[no-any-return]
+        return (FUNCTIONS.get(term.function) or RELATIONS[term.function]).function(*values)  # type: ignore[no-any-return]
     return None
 
 
@@ -37,10 +40,31 @@ def holds(literal: Comparison | Test, assignment: Assignment) -> bool:
     return bool(TESTS[literal.function].function(*values)) != literal.negated
 
 
+def generated(literal: Builtin, assignment: Assignment) -> Iterator[Assignment]:
+    """The assignments under which a built-in relation, whose inputs are known, holds. One whose inputs do not exist, or
+    make no sense, does not, negated or not."""
+    values = [value_of(term, assignment) for term in literal.inputs]
+    rows = None if None in values else RELATIONS[literal.relation].function(*values)
+    if rows is None:
+        return
+    outputs = literal.outputs
+    if any(value_of(term, assignment) is None for term in outputs if isinstance(term, Call)):
+        return
+    found = (_fitting(outputs, row, assignment) for row in rows)
+    if not literal.negated:
+        yield from (extended for extended in found if extended is not None)
+    elif all(extended is None for extended in found):
+        yield assignment
+
+
 def matched(atom: Atom, row: Row, assignment: Assignment) -> Assignment | None:
     """The assignment, extended so that the atom is this row; None if it cannot be."""
+    return _fitting(atom.arguments, row, assignment)
+
+
+def _fitting(terms: tuple[Term, ...], row: Row, assignment: Assignment) -> Assignment | None:
     extended: Assignment | None = None
-    for term, value in zip(atom.arguments, row, strict=True):
+    for term, value in zip(terms, row, strict=True):
         if isinstance(term, Wildcard):
             continue
         known = value_of(term, assignment if extended is None else extended)

@@ -9,8 +9,10 @@ from planner.datalog.engine.terms import Assignment
 from planner.datalog.front.model import Rule
 from planner.datalog.front.values import Row, Value, decode
 from planner.syntax.rule_syntax import (
+    MEMBER,
     Aggregate,
     Atom,
+    Builtin,
     Call,
     Comparison,
     Constant,
@@ -57,6 +59,14 @@ def plain(value: Value) -> str:
     return repr(value)
 
 
+LONGEST = 200
+"""of a text that a built-in relation takes apart, in characters"""
+
+
+def short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
 def _term(term: Term, assignment: Assignment) -> str:
     if isinstance(term, Variable):
         return plain(assignment[term.name]) if term.name in assignment else term.name
@@ -81,6 +91,12 @@ def rendered(literal: Literal, assignment: Assignment) -> str:
     if isinstance(literal, Test):
         negation = "not " if literal.negated else ""
         return f"{negation}{literal.function}({', '.join(_term(a, assignment) for a in literal.arguments)})"
+    if isinstance(literal, Builtin):
+        inputs, outputs = ([_term(a, assignment) for a in terms] for terms in (literal.inputs, literal.outputs))
+        if literal.relation == MEMBER:
+            return f"{outputs[0]} {'not ' if literal.negated else ''}in [{', '.join(inputs)}]"
+        shown = [short(text) for text in inputs] + outputs
+        return f"{'not ' if literal.negated else ''}{literal.relation}({', '.join(shown)})"
     assert isinstance(literal, Aggregate)
     of = "" if literal.expression is None else f" {_term(literal.expression, assignment)}"
     return f"{literal.function}{of} : {{ {', '.join(rendered(x, assignment) for x in literal.body)} }}"

@@ -15,13 +15,13 @@ from typing import Any, TypeAlias
 from planner.datalog.engine.evaluate import Database
 from planner.datalog.engine.naive import aggregate_value
 from planner.datalog.engine.program import Program
-from planner.datalog.engine.terms import Assignment, holds, matched, value_of
+from planner.datalog.engine.terms import Assignment, generated, holds, matched, value_of
 from planner.datalog.explain.render import Absence, AggregateValue, Condition, rendered
 from planner.datalog.front.literals import outer_names
 from planner.datalog.front.model import Rule
 from planner.datalog.front.order import join_order
 from planner.datalog.front.values import Row, sort_key
-from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Literal, Negation, Term, Variable, Wildcard
+from planner.syntax.rule_syntax import Aggregate, Atom, Builtin, Comparison, Literal, Negation, Term, Variable, Wildcard
 
 # Of more ways than this to derive one row, the most promising are followed: a vertex may have ten thousand edges.
 MOST_FOLLOWED = 32
@@ -131,6 +131,8 @@ class Relations:
         elif isinstance(literal, Negation):
             if next(self.matching(literal.atom, assignment), None) is None:
                 yield None, assignment
+        elif isinstance(literal, Builtin):
+            yield from ((None, extended) for extended in generated(literal, assignment))
         elif isinstance(literal, Aggregate):
             value = self.aggregate(literal, assignment, outer)
             yield from self._bound(literal.result, value, assignment)

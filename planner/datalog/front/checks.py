@@ -6,16 +6,19 @@ Each takes the linked program and yields diagnostics. A check leaves out what an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from planner.datalog.front.functions import FUNCTIONS, TESTS, finder
+from planner.datalog.front.builtins import FUNCTIONS, KINDS, RELATIONS, TESTS
+from planner.datalog.front.builtins import Builtin as Entry
 from planner.datalog.front.link import nearest
 from planner.datalog.front.literals import atoms, inner_variables, names, outer_names, variables
 from planner.datalog.front.model import Predicate, Rule, Stratum
 from planner.datalog.front.strata import components
 from planner.syntax.rule_syntax import (
+    MEMBER,
     Aggregate,
     Atom,
+    Builtin,
     Call,
     Comparison,
     Constant,
@@ -52,8 +55,11 @@ def unknown_predicates(
         for atom in all_atoms(rule):
             if atom.predicate in predicates:
                 continue
-            if atom is rule.head and (atom.predicate in TESTS or atom.predicate in FUNCTIONS):
-                detail = f"{atom.predicate} is a built-in function: no rule can derive it."
+            if atom is rule.head and (
+                atom.predicate in TESTS or atom.predicate in FUNCTIONS or atom.predicate in RELATIONS
+            ):
+                what = "relation" if atom.predicate in RELATIONS else "function"
+                detail = f"{atom.predicate} is a built-in {what}: no rule can derive it."
             elif atom.predicate in FUNCTIONS:
                 detail = f"{atom.predicate} gives a value: compare it, as in X = {atom.predicate}(...)."
             else:
@@ -153,11 +159,7 @@ def unsafe_rule(rule: Rule) -> Iterator[Diagnostic]:
     for variable in (v for literal in (*rule.body, rule.head) for v in _read(literal, outer)):
         if variable.name not in bound and variable.name not in reported:
             reported.add(variable.name)
-            detail = (
-                f"Nothing gives {variable.name} a value. Bind it in a positive literal of the body: "
-                "negations, tests and aggregates only look at values."
-            )
-            yield error("rules.unsafe_variable", "Variable without a value", detail, at(rule, variable))
+            yield error("rules.unsafe_variable", *_without_value(rule.body, variable.name, bound), at(rule, variable))
     for literal in rule.body:
         if isinstance(literal, Aggregate):
             inner = bound_names(literal.body, bound & outer, outer | names(literal.result))
@@ -166,6 +168,26 @@ def unsafe_rule(rule: Rule) -> Iterator[Diagnostic]:
                     reported.add(variable.name)
                     detail = f"Nothing between the braces or outside them gives {variable.name} a value."
                     yield error("rules.unsafe_variable", "Variable without a value", detail, at(rule, variable))
+
+
+def _without_value(body: tuple[Literal, ...], name: str, bound: set[str]) -> tuple[str, str]:
+    """What to say of a variable that nothing gives a value to."""
+    for literal in body:
+        if isinstance(literal, Builtin) and not literal.negated and literal.relation != MEMBER:
+            waiting = sorted({v.name for a in literal.inputs for v in variables(a)} - bound)
+            columns = [column for column, _ in RELATIONS[literal.relation].inputs]
+            if not waiting or name not in names(literal):
+                continue
+            needs = f"{literal.relation} needs values for {' and '.join(columns)} before it gives rows"
+            if name in waiting:
+                detail = f"{needs}, and nothing gives {name} one: it is {RELATIONS[literal.relation].declaration}."
+                return "Built-in relation without its inputs", detail
+            return "Variable without a value", f"Nothing gives {name} a value: {needs}, and {waiting[0]} has none."
+    detail = (
+        f"Nothing gives {name} a value. Bind it in a positive literal of the body: "
+        "negations, tests and aggregates only look at values."
+    )
+    return "Variable without a value", detail
 
 
 def _read(literal: Literal, outer: set[str]) -> Iterator[Variable]:
@@ -192,7 +214,17 @@ def bound_names(body: tuple[Literal, ...], given: set[str], outer: set[str]) -> 
             if target is not None:
                 bound.add(target)
                 changed = True
+            elif isinstance(literal, Builtin) and (more := generated(literal, bound)):
+                bound |= more
+                changed = True
     return bound
+
+
+def generated(literal: Builtin, bound: set[str]) -> set[str]:
+    """The variables that a built-in relation gives values to, once those in `bound` have theirs."""
+    if literal.negated or not all(names(a) <= bound for a in literal.inputs):
+        return set()
+    return {a.name for a in literal.outputs if isinstance(a, Variable)} - bound
 
 
 def assigned(literal: Literal, bound: set[str], outer: set[str]) -> str | None:
@@ -223,6 +255,11 @@ def _misplaced(node: Node, strict: bool) -> Iterator[Wildcard]:
     elif isinstance(node, Atom):
         for argument in node.arguments:
             yield from _misplaced(argument, strict or isinstance(argument, Call))
+    elif isinstance(node, Builtin):
+        for argument in node.inputs:
+            yield from _misplaced(argument, True)
+        for argument in node.outputs:
+            yield from _misplaced(argument, node.relation == MEMBER or isinstance(argument, Call))
     elif isinstance(node, Negation):
         yield from _misplaced(node.atom, strict)
     elif isinstance(node, Call | Test):
@@ -266,23 +303,28 @@ def _form(rule: Rule, node: Node, is_head: bool, inside: bool) -> Iterator[Diagn
                 detail = f"Name the value first: X = {argument}, and write X here."
                 yield error("rules.form", "Computation inside a literal", detail, at(rule, argument))
             yield from _form(rule, argument, False, inside)
+    elif isinstance(node, Builtin):
+        yield from _builtin_form(rule, node, inside)
     elif isinstance(node, Call | Test):
         table = FUNCTIONS if isinstance(node, Call) else TESTS
         signature = table.get(node.function)
+        (asked, *_) = node.arguments or (None,)
+        if node.function == "undefined" and isinstance(asked, Call) and asked.function in RELATIONS:
+            table = RELATIONS  # whether it has rows at all
+            node = asked
+            signature = table[node.function]
         if signature is None:
             detail = f"There is no function {node.function}.{nearest(node.function, FUNCTIONS)}"
-            if node.function in TESTS:
-                detail = f"{node.function} is a test: it stands alone as a literal and gives no value."
+            if node.function in TESTS or node.function in RELATIONS:
+                what = "test" if node.function in TESTS else "relation"
+                detail = f"{node.function} is a {what}: it stands alone as a literal and gives no value."
             yield error("rules.function", "Unknown function", detail, at(rule, node))
         elif len(signature.parameters) != len(node.arguments):
             given, wanted = len(node.arguments), len(signature.parameters)
             detail = f"{node.function} takes {counted(wanted, 'argument')}; this has {given}."
             yield error("rules.function", "Wrong number of arguments", detail, at(rule, node))
-        elif node.function == "matches":
-            pattern = node.arguments[1]
-            if isinstance(pattern, Constant) and isinstance(pattern.value, str) and finder(pattern.value) is None:
-                detail = "The pattern is not a valid regular expression of RE2 (no back references, no look-around)."
-                yield error("rules.pattern", "Invalid pattern", detail, at(rule, pattern))
+        else:
+            yield from _constants(rule, signature, node.arguments)
         for argument in node.arguments:
             yield from _form(rule, argument, False, inside)
     elif isinstance(node, Comparison):
@@ -302,6 +344,53 @@ def _form(rule: Rule, node: Node, is_head: bool, inside: bool) -> Iterator[Diagn
             yield from _form(rule, node.expression, False, True)
         for literal in node.body:
             yield from _form(rule, literal, False, True)
+
+
+def _builtin_form(rule: Rule, node: Builtin, inside: bool) -> Iterator[Diagnostic]:
+    """A built-in relation has its columns; inputs may be computed, outputs not."""
+    relation = RELATIONS[node.relation]
+    for argument in node.inputs:
+        yield from _form(rule, argument, False, inside)
+    if node.relation == MEMBER:
+        yield from _form(rule, node.outputs[0], False, inside)
+        return
+    if len(node.outputs) != len(relation.outputs) or len(node.inputs) != len(relation.inputs):
+        given, wanted = len(node.inputs) + len(node.outputs), len(relation.inputs) + len(relation.outputs)
+        detail = f"{relation.declaration} has {counted(wanted, 'column')}; this has {counted(given, 'argument')}."
+        yield error("rules.arity", "Wrong number of arguments", detail, at(rule, node))
+        return
+    yield from _constants(rule, relation, node.inputs)
+    for argument in node.outputs:
+        if isinstance(argument, Call):
+            detail = f"Name the value first: X = {argument}, and write X here."
+            yield error("rules.form", "Computation inside a literal", detail, at(rule, argument))
+
+
+_KINDS = {
+    "cidr": "a range of IP addresses",
+    "constraint": "a version constraint",
+    "duration": "a duration, such as 72h30m or 30d",
+    "time": "a time of RFC 3339, such as 2026-01-31T12:00:00Z",
+    "version": "a version",
+    "json": "JSON",
+    "yaml": "one document of YAML",
+    "base64": "base64 of text",
+}
+
+
+def _constants(rule: Rule, builtin: Entry, arguments: Sequence[Term]) -> Iterator[Diagnostic]:
+    """Constants are of the kind of text that a built-in function takes."""
+    for argument, (_, kind) in zip(arguments, builtin.inputs, strict=True):
+        if kind not in KINDS or not isinstance(argument, Constant) or not isinstance(argument.value, str):
+            continue
+        if TESTS[KINDS[kind]].function(argument.value):
+            continue
+        if kind == "pattern":
+            detail = "The pattern is not a valid regular expression of RE2 (no back references, no look-around)."
+            yield error("rules.pattern", "Invalid pattern", detail, at(rule, argument))
+        else:
+            detail = f"{builtin.name} takes {_KINDS[kind]} here; {argument} is none."
+            yield error("rules.constant", "Text of another kind", detail, at(rule, argument))
 
 
 # ---------------------------------------------------------------- warnings
@@ -357,9 +446,15 @@ def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagno
 
 def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
     """A variable that stands once is mostly a slip of the pen; `_` or a name that begins with it says it is meant."""
-    for rule in rules:
+    written: dict[tuple[str, int, int], list[Rule]] = {}
+    for rule in rules:  # alternatives of one rule are rules of the same place
+        key = (rule.file, rule.span.start, rule.span.end) if " (or " in rule.name else ("", rule.number, 0)
+        written.setdefault(key, []).append(rule)
+    for alternatives in written.values():
+        rule = alternatives[0]
         seen: dict[str, list[Variable]] = {}
-        for literal in (rule.head, *rule.body):
+        literals = {(x.start, x.end) if x.end else id(x): x for each in alternatives for x in (each.head, *each.body)}
+        for literal in literals.values():
             everything = (*variables(literal), *(inner_variables(literal) if isinstance(literal, Aggregate) else ()))
             for variable in everything:
                 seen.setdefault(variable.name, []).append(variable)
@@ -434,6 +529,9 @@ def _origins(body: tuple[Literal, ...], places: dict[str, set[Place]]) -> dict[s
             computations += [(literal.left, names(literal.right)), (literal.right, names(literal.left))]
         elif isinstance(literal, Aggregate):
             computations.append((literal.result, {v.name for v in inner_variables(literal)}))
+        elif isinstance(literal, Builtin) and not literal.negated:
+            given = {v.name for a in literal.inputs for v in variables(a)}
+            computations += [(output, given) for output in literal.outputs]
     origins: dict[str, set[Place]] = {}
     changed = True
     while changed:

@@ -1,29 +1,21 @@
 """What a rule can compute: tests, functions, operators and comparisons on values.
 
-Each is a total Python function without effects. One that has no answer (a value of the wrong type, a division by zero,
-a separator that does not occur) gives None, and the literal that uses it does not hold. The compiler writes the common
-ones inline where the columns' types allow; naive.py and explain.py call these.
+Each is a total Python function without effects; builtins.py is the table of all that there are. One that has no answer
+(a value of the wrong type, a division by zero, a separator that does not occur) gives None, and the literal that uses
+it does not hold. The compiler writes the common ones inline where the columns' types allow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from planner.datalog.front.values import Fraction, Number, Truth, Value, is_a_number, number, quotient
 from planner.vocabulary.diagnostic import Failure, error
 
 LONGEST_TEXT = 1_000_000
 _LARGEST_NUMBER = 1 << 512
-
-
-class Signature(NamedTuple):
-    """Base types of the parameters and of the result (None for a test), and the function."""
-
-    parameters: tuple[str, ...]
-    result: str | None
-    function: Callable[..., Any]
 
 
 def _limit(what: str) -> Failure:
@@ -96,20 +88,35 @@ def matches(text: Value, pattern: Value) -> bool:
     """RE2 finds the pattern somewhere in the text (anchor with ^ and $): linear time, whatever the pattern."""
     if type(text) is not str or type(pattern) is not str:
         return False
-    find = finder(pattern)
-    return find is not None and find(text) is not None
+    expression = compiled_pattern(pattern)
+    return expression is not None and searched(expression, text) is not None
+
+
+def searched(expression: Any, text: str) -> Any:
+    """The first match; of a text with halves of characters, which is no UTF-8, none."""
+    try:
+        return expression.search(text)
+    except UnicodeError:
+        return None
 
 
 @lru_cache(maxsize=1000)
 def finder(pattern: str) -> Callable[[str], Any] | None:
     """The search function of a regular expression; None if it is not valid RE2."""
+    expression = compiled_pattern(pattern)
+    return None if expression is None else expression.search
+
+
+@lru_cache(maxsize=1000)
+def compiled_pattern(pattern: str) -> Any | None:
+    """A regular expression; None if it is not valid RE2."""
     import re2  # imported late: few programs match
 
     options = re2.Options()
     options.log_errors = False
     try:
-        return re2.compile(pattern, options).search  # type: ignore[no-any-return]
-    except re2.error:
+        return re2.compile(pattern, options)
+    except (re2.error, UnicodeError):
         return None
 
 
@@ -164,6 +171,22 @@ def cidr_prefix(text: Value) -> int | None:
     return parts[3] if parts is not None else None
 
 
+def cidr_version(text: Value) -> int | None:
+    """4 or 6, of a range of IP addresses."""
+    parts = cidr(text)
+    return parts[0] if parts is not None else None
+
+
+def cidr_network(text: Value) -> str | None:
+    """The range in its one usual form: 10.0.0.0/8 for 10.1.2.3/8."""
+    from ipaddress import IPv4Network, IPv6Network
+
+    parts = cidr(text)
+    if parts is None:
+        return None
+    return str((IPv4Network if parts[0] == 4 else IPv6Network)((parts[1], parts[3])))
+
+
 def cidr_addresses(text: Value) -> int | None:
     """How many addresses a range has."""
     parts = cidr(text)
@@ -183,6 +206,11 @@ def lower(text: Value) -> str | None:
 
 def upper(text: Value) -> str | None:
     return text.upper() if type(text) is str else None
+
+
+def trim(text: Value) -> str | None:
+    """The text without the white space around it."""
+    return text.strip() if type(text) is str else None
 
 
 def before(text: Value, separator: Value) -> str | None:
@@ -321,45 +349,6 @@ def undefined(value: Value | None) -> bool:
 def optional(function: Callable[..., Any], *arguments: Value | None) -> Any:
     """The result of a function; None where an argument has no value."""
     return None if None in arguments else function(*arguments)
-
-
-TESTS: dict[str, Signature] = {
-    "starts_with": Signature(("symbol", "symbol"), None, starts_with),
-    "ends_with": Signature(("symbol", "symbol"), None, ends_with),
-    "contains": Signature(("symbol", "symbol"), None, contains),
-    "matches": Signature(("symbol", "symbol"), None, matches),
-    "is_symbol": Signature(("any",), None, is_symbol),
-    "is_number": Signature(("any",), None, is_number),
-    "is_cidr": Signature(("any",), None, is_cidr),
-    "cidr_contains": Signature(("symbol", "symbol"), None, cidr_contains),
-    "cidr_overlaps": Signature(("symbol", "symbol"), None, cidr_overlaps),
-    "incomparable": Signature(("any", "any"), None, incomparable),
-    "undefined": Signature(("any",), None, undefined),
-}
-
-FUNCTIONS: dict[str, Signature] = {
-    "++": Signature(("any", "any"), "symbol", join),
-    "+": Signature(("number", "number"), "number", add),
-    "-": Signature(("number", "number"), "number", subtract),
-    "*": Signature(("number", "number"), "number", multiply),
-    "/": Signature(("number", "number"), "number", divide),
-    "%": Signature(("number", "number"), "number", remainder),
-    "length": Signature(("symbol",), "number", length),
-    "lower": Signature(("symbol",), "symbol", lower),
-    "upper": Signature(("symbol",), "symbol", upper),
-    "before": Signature(("symbol", "symbol"), "symbol", before),
-    "after": Signature(("symbol", "symbol"), "symbol", after),
-    "before_last": Signature(("symbol", "symbol"), "symbol", before_last),
-    "after_last": Signature(("symbol", "symbol"), "symbol", after_last),
-    "trim_prefix": Signature(("symbol", "symbol"), "symbol", trim_prefix),
-    "trim_suffix": Signature(("symbol", "symbol"), "symbol", trim_suffix),
-    "replace": Signature(("symbol", "symbol", "symbol"), "symbol", replace),
-    "substring": Signature(("symbol", "number", "number"), "symbol", substring),
-    "to_number": Signature(("any",), "number", to_number),
-    "cidr_prefix": Signature(("symbol",), "number", cidr_prefix),
-    "cidr_addresses": Signature(("symbol",), "number", cidr_addresses),
-    "to_symbol": Signature(("any",), "symbol", to_symbol),
-}
 
 
 # ---------------------------------------------------------------- aggregates

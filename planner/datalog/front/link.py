@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from itertools import count
 
-from planner.datalog.front.functions import FUNCTIONS, TESTS
+from planner.datalog.front.alternatives import expanded, written_body
+from planner.datalog.front.builtins import FUNCTIONS, RELATIONS, TESTS
 from planner.datalog.front.literals import inner_variables, outer_names, renamed
 from planner.datalog.front.model import ANY, BASE_TYPES, Column, ColumnType, Predicate, Rule
 from planner.datalog.front.operators import OPERATORS
 from planner.syntax.rule_syntax import (
     Aggregate,
     Atom,
+    Builtin,
     Declaration,
     Directive,
     Literal,
@@ -124,8 +126,9 @@ class Linker:
     def _declare(self, d: Declaration, flags: dict[str, set[str]]) -> None:
         name, span = d.name.text, d.within(d.name)
         core = self.is_core(d.source.filename)
-        if name in TESTS or name in FUNCTIONS:
-            self._error("rules.duplicate", "Predicate declared twice", f"{name} is a built-in function.", span)
+        if name in TESTS or name in FUNCTIONS or name in RELATIONS:
+            what = "relation" if name in RELATIONS else "function"
+            self._error("rules.duplicate", "Predicate declared twice", f"{name} is a built-in {what}.", span)
             return
         if name in self.predicates:
             known = self.predicates[name]
@@ -211,16 +214,21 @@ class Linker:
             else:
                 given[key.text] = str(value.value)
         head = statement.head
-        body = linked_body(head, statement.body)
-        text = f"{head}." if not body else f"{head} :- {', '.join(map(str, body))}."
         span = Span(statement.source, head.start, statement.end)
         core = self.is_core(statement.source.filename)
         name, reason = given.get("name", default_name), given.get("reason", "")
-        self.rules.append(Rule(len(self.rules), name, head, body, reason, text, span, core))
+        bodies, problems = expanded(statement)
+        self.diagnostics += problems
+        written = f"{head} :- {written_body(statement.body)}."
+        for number, alternative in enumerate(bodies, 1):
+            body = linked_body(head, alternative)
+            called = name if len(bodies) == 1 else f"{name} (or {number})"
+            text = written if len(bodies) > 1 else f"{head} :- {', '.join(map(str, body))}." if body else f"{head}."
+            self.rules.append(Rule(len(self.rules), called, head, body, reason, text, span, core))
 
 
 def linked_body(head: Atom | None, body: Iterable[Literal]) -> tuple[Literal, ...]:
-    """A body with built-in tests told apart from atoms, and the locals of its aggregates from each other."""
+    """A body with what is built in told apart from atoms, and the locals of its aggregates from each other."""
     literals = tuple(map(linked, body))
     taken = outer_names(head, literals)
     separated: list[Literal] = []
@@ -239,11 +247,16 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 def linked(literal: Literal) -> Literal:
-    """The literal, with built-in tests told apart from atoms."""
+    """The literal, with built-in tests and relations told apart from atoms."""
     if isinstance(literal, Atom) and literal.predicate in TESTS:
         return Test(literal.predicate, literal.arguments, False, literal.start, literal.end)
     if isinstance(literal, Negation) and literal.atom.predicate in TESTS:
         return Test(literal.atom.predicate, literal.atom.arguments, True, literal.start, literal.end)
+    read = literal.atom if isinstance(literal, Negation) else literal
+    if isinstance(read, Atom) and read.predicate in RELATIONS:
+        count = len(RELATIONS[read.predicate].inputs)
+        inputs, outputs = read.arguments[:count], read.arguments[count:]
+        return Builtin(read.predicate, inputs, outputs, read is not literal, literal.start, literal.end)
     if isinstance(literal, Aggregate):
         body = tuple(linked(inner) for inner in literal.body)
         return Aggregate(literal.result, literal.function, literal.expression, body, literal.start, literal.end)

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from planner.syntax.rule_syntax import Aggregate, Atom, Call, Comparison, Literal, Negation, Node, Test, Variable
+from planner.syntax.rule_syntax import (
+    MEMBER,
+    Aggregate,
+    Atom,
+    Builtin,
+    Call,
+    Comparison,
+    Literal,
+    Negation,
+    Node,
+    Term,
+    Test,
+    Variable,
+)
 
 
 def variables(node: Node) -> Iterator[Variable]:
@@ -17,12 +30,22 @@ def variables(node: Node) -> Iterator[Variable]:
             yield from variables(argument)
     elif isinstance(node, Negation):
         yield from variables(node.atom)
+    elif isinstance(node, Builtin):
+        for argument in written_arguments(node):
+            yield from variables(argument)
     elif isinstance(node, Comparison):
         yield from variables(node.left)
         yield from variables(node.right)
     elif isinstance(node, Aggregate):
         yield from variables(node.result)
         yield from inner_variables(node)
+
+
+def written_arguments(literal: Builtin) -> tuple[Term, ...]:
+    """The inputs and outputs of a built-in relation in the order in which they are written."""
+    if literal.relation == MEMBER:
+        return (*literal.outputs, *literal.inputs)
+    return (*literal.inputs, *literal.outputs)
 
 
 def inner_variables(aggregate: Aggregate) -> Iterator[Variable]:
@@ -57,6 +80,13 @@ def atoms(body: tuple[Literal, ...]) -> Iterator[tuple[Atom, str]]:
                 yield atom, "aggregate"
 
 
+def with_arguments(literal: Atom | Builtin, arguments: tuple[Term, ...]) -> Atom | Builtin:
+    """The same with other terms for its columns, of a built-in relation for its outputs."""
+    if isinstance(literal, Atom):
+        return Atom(literal.predicate, arguments, literal.start, literal.end)
+    return Builtin(literal.relation, literal.inputs, arguments, literal.negated, literal.start, literal.end)
+
+
 N = TypeVar("N", bound=Node)
 
 
@@ -72,6 +102,10 @@ def renamed(node: N, names: Mapping[str, str]) -> N:
     elif isinstance(node, Test):
         arguments = tuple(renamed(a, names) for a in node.arguments)
         made = Test(node.function, arguments, node.negated, node.start, node.end)
+    elif isinstance(node, Builtin):
+        inputs = tuple(renamed(a, names) for a in node.inputs)
+        outputs = tuple(renamed(a, names) for a in node.outputs)
+        made = Builtin(node.relation, inputs, outputs, node.negated, node.start, node.end)
     elif isinstance(node, Negation):
         made = Negation(renamed(node.atom, names), node.start, node.end)
     elif isinstance(node, Comparison):

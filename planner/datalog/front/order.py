@@ -1,17 +1,18 @@
 """In which order a body is joined.
 
 The order of the text is the author's; the engine may take another. Here: tests, negations and computations as soon as
-their variables have values; an atom that only has to be looked up; then the atom with the most columns bound by what
-came before, then with the most constants, of equals the first in the text; aggregates last.
+their variables have values; an atom that only has to be looked up; a built-in relation whose inputs have values; then
+the atom with the most columns bound by what came before, then with the most constants, of equals the first in the text;
+aggregates last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.datalog.front.checks import assigned
+from planner.datalog.front.checks import assigned, generated
 from planner.datalog.front.literals import inner_variables, names
-from planner.syntax.rule_syntax import Aggregate, Atom, Constant, Literal, Variable
+from planner.syntax.rule_syntax import Aggregate, Atom, Builtin, Call, Constant, Literal, Variable
 
 
 def join_order(
@@ -27,12 +28,17 @@ def join_order(
         known |= names(first)
     while waiting:
         ready = [x for x in waiting if not isinstance(x, Atom | Aggregate) and is_ready(x, known, outer)]
-        if ready:
-            chosen: Literal = ready[0]
+        giving = [x for x in ready if isinstance(x, Builtin) and generated(x, known)]
+        deciding = [x for x in ready if x not in giving] if giving else ready
+        if deciding:
+            chosen: Literal = deciding[0]
         else:
             atoms = [x for x in waiting if isinstance(x, Atom)]
-            if atoms:
-                chosen = max(atoms, key=lambda atom: _rank(atom, known))
+            best = max(atoms, key=lambda atom: _rank(atom, known)) if atoms else None
+            if giving and (best is None or not _rank(best, known)[0]):
+                chosen = giving[0]
+            elif best is not None:
+                chosen = best
             else:
                 chosen = next((x for x in waiting if is_ready(x, known, outer)), waiting[0])
         waiting.remove(chosen)
@@ -45,6 +51,9 @@ def is_ready(literal: Literal, known: set[str], outer: set[str]) -> bool:
     """Whether a literal that is not an atom can be decided, or can give its variable a value."""
     if assigned(literal, known, outer) is not None:
         return True
+    if isinstance(literal, Builtin) and not literal.negated:
+        asked = [*literal.inputs, *(a for a in literal.outputs if isinstance(a, Call))]
+        return all(names(a) <= known for a in asked)
     if isinstance(literal, Aggregate):
         return {v.name for v in inner_variables(literal)} & outer <= known and names(literal.result) <= known
     return names(literal) <= known

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from planner.datalog.front.functions import FUNCTIONS, TESTS
+from planner.datalog.front.builtins import FUNCTIONS, RELATIONS, TESTS
 from planner.datalog.front.model import ANY, BASE_TYPES, NUMBER, SYMBOL, ColumnType, Predicate, Rule
 from planner.syntax.rule_syntax import (
+    MEMBER,
     Aggregate,
     Atom,
+    Builtin,
     Call,
     Comparison,
     Constant,
@@ -64,6 +66,8 @@ class RuleTypes:
                 self._bind(literal.body)
         for _ in body:  # a chain of computations is not longer than the body
             for literal in body:
+                if isinstance(literal, Builtin) and not literal.negated:
+                    self._bind_outputs(literal)
                 if isinstance(literal, Comparison) and literal.operator == "=":
                     for target, value in ((literal.left, literal.right), (literal.right, literal.left)):
                         if isinstance(target, Variable) and target.name not in self.bound:
@@ -90,6 +94,24 @@ class RuleTypes:
             else:
                 self._fits(argument, column.type, place)
 
+    def _bind_outputs(self, literal: Builtin) -> None:
+        for argument, kind in zip(literal.outputs, self._outputs(literal), strict=True):
+            if isinstance(argument, Variable) and argument.name not in self.bound and kind is not None:
+                self.bound[argument.name] = kind
+                self.where[argument.name] = str(literal)
+
+    def _outputs(self, literal: Builtin) -> list[ColumnType | None]:
+        """The types of what a built-in relation gives; None for one that is not known yet."""
+        if literal.relation != MEMBER:
+            return [BASE_TYPES[kind] for _, kind in RELATIONS[literal.relation].outputs]
+        kinds = [self.of(value) for value in literal.inputs]
+        bases = {kind.base for kind in kinds if kind is not None}
+        if None in kinds:
+            return [None]
+        return [
+            kinds[0] if len({k.name for k in kinds if k}) == 1 else BASE_TYPES[bases.pop()] if len(bases) == 1 else ANY
+        ]
+
     def of(self, term: Term | None) -> ColumnType | None:
         """The type of a term; None for a variable without one (yet)."""
         if isinstance(term, Variable):
@@ -97,6 +119,8 @@ class RuleTypes:
         if isinstance(term, Constant):
             kind = type(term.value)
             return SYMBOL if kind is str else ANY if kind is bool else NUMBER
+        if isinstance(term, Call) and term.function in RELATIONS:  # asked whether it has rows
+            return ANY
         if isinstance(term, Call) and term.function in FUNCTIONS:
             return BASE_TYPES[FUNCTIONS[term.function].result or "any"]
         return None
@@ -110,6 +134,14 @@ class RuleTypes:
                 (argument,) = literal.arguments
                 if isinstance(argument, Variable) and (self.bound.get(argument.name) or NUMBER).name == "any":
                     narrowed[argument.name] = NUMBER if literal.function == "is_number" else SYMBOL
+            elif isinstance(literal, Builtin) and not literal.negated:
+                for argument, kind in zip(literal.outputs, self._outputs(literal), strict=True):
+                    if (
+                        isinstance(argument, Variable)
+                        and kind
+                        and (self.bound.get(argument.name) or kind).name == "any"
+                    ):
+                        narrowed[argument.name] = BASE_TYPES[kind.base]
         self._check(self.body)
         self.bound = narrowed
         if self.head is not None:
@@ -126,9 +158,11 @@ class RuleTypes:
                 for argument, column in zip(literal.atom.arguments, columns, strict=True):
                     self._fits(argument, column.type, f"{literal.atom.predicate}.{column.name}")
             elif isinstance(literal, Test):
-                self._parameters(literal, TESTS[literal.function].parameters)
+                self._given(literal.function, literal.arguments, TESTS[literal.function].parameters)
             elif isinstance(literal, Comparison):
                 self._compare(literal)
+            elif isinstance(literal, Builtin):
+                self._check_builtin(literal)
             elif isinstance(literal, Aggregate):
                 self._check(literal.body)
                 if literal.expression is not None:
@@ -137,16 +171,37 @@ class RuleTypes:
                     if literal.function == "sum" and kind is not None and kind.base == "symbol":
                         self._error(f"sum adds numbers; {literal.expression} is a {kind.name}.", literal.expression)
 
+    def _check_builtin(self, literal: Builtin) -> None:
+        """What it is given fits, and so does what is already known of what it gives."""
+        outputs = self._outputs(literal)
+        if literal.relation == MEMBER:
+            (subject,) = literal.outputs
+            self._term(subject)
+            kind = self.of(subject)
+            for value in literal.inputs:
+                self._term(value)
+                other = self.of(value)
+                if kind and other and "any" not in (kind.base, other.base) and kind.base != other.base:
+                    self._error(f"{subject} is a {kind.name} and {value} a {other.name}: it is never this.", value)
+            return
+        self._given(literal.relation, literal.inputs, RELATIONS[literal.relation].parameters)
+        for argument, wanted in zip(literal.outputs, outputs, strict=True):
+            kind = self.of(argument)
+            if kind and wanted and "any" not in (kind.base, wanted.base) and kind.base != wanted.base:
+                self._error(f"{literal.relation} gives a {wanted.name} here; {argument} is a {kind.name}.", argument)
+
     def _term(self, term: Term) -> None:
         if isinstance(term, Call):
-            self._parameters(term, FUNCTIONS[term.function].parameters)
+            self._given(
+                term.function, term.arguments, (FUNCTIONS.get(term.function) or RELATIONS[term.function]).parameters
+            )
 
-    def _parameters(self, call: Call | Test, parameters: tuple[str, ...]) -> None:
-        for argument, wanted in zip(call.arguments, parameters, strict=True):
+    def _given(self, name: str, arguments: tuple[Term, ...], parameters: tuple[str, ...]) -> None:
+        for argument, wanted in zip(arguments, parameters, strict=True):
             self._term(argument)
             kind = self.of(argument)
             if kind is not None and "any" not in (wanted, kind.base) and kind.base != wanted:
-                self._error(f"{call.function} takes a {wanted} here; {argument} is a {kind.name}.", argument)
+                self._error(f"{name} takes a {wanted} here; {argument} is a {kind.name}.", argument)
 
     def _compare(self, literal: Comparison) -> None:
         self._term(literal.left)

@@ -36,7 +36,7 @@ FALSE = Truth(False)
 
 PRECISION = 200
 """digits to which a quotient is computed; sums and products within them are exact"""
-_LARGEST_EXPONENT = 10_000
+LARGEST_EXPONENT = 10_000
 
 
 class Fraction:
@@ -62,6 +62,8 @@ class Fraction:
         return hash((Fraction, self.value))
 
     def __repr__(self) -> str:
+        if abs(self.value.adjusted()) > LARGEST_EXPONENT:
+            return str(self.value)
         text = format(self.value, "f")
         return text if "." in text else f"{text}.0"
 
@@ -117,7 +119,7 @@ def number(value: Decimal) -> Number:
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int), value
     if exponent >= 0:
-        return int(value) if exponent <= _LARGEST_EXPONENT else Fraction(value)
+        return int(value) if exponent <= LARGEST_EXPONENT else Fraction(value)
     return int(value) if value == value.to_integral_value() else Fraction(value)
 
 

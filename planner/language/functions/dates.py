@@ -6,6 +6,7 @@ import re
 
 from planner.language.functions.arguments import text
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function, unknown
+from planner.support.calendar import date_of, days_of, month_days
 from planner.values.types import NUMBER, STRING
 from planner.values.value import Value
 
@@ -52,7 +53,7 @@ class Moment:
     def fields(self) -> tuple[int, int, int, int, int, int, int]:
         """Year, month, day, hour, minute, second and weekday (0 is Sunday), in its own offset."""
         days, second = divmod(self.nanoseconds // _SECOND + self.offset, _DAY)
-        year, month, day = _date(days)
+        year, month, day = date_of(days)
         return year, month, day, second // 3600, second // 60 % 60, second % 60, (days + 4) % 7
 
     def zone(self, colon: str = ":") -> str:
@@ -65,24 +66,6 @@ class Moment:
         written = f"{year:04}" if year >= 0 else f"-{-year:04}"
         zone = self.zone() if self.offset else "Z"
         return f"{written}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{zone}"
-
-
-def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 of a Gregorian date (H. Hinnant, chrono-compatible low-level date algorithms)."""
-    year -= month <= 2
-    era, of_era = divmod(year, 400)
-    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
-
-
-def _date(days: int) -> tuple[int, int, int]:
-    """The Gregorian date that `_days` counts."""
-    era, of_era = divmod(days + 719_468, 146_097)
-    year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
-    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted = (5 * of_year + 2) // 153
-    month = shifted + (3 if shifted < 10 else -9)
-    return year_of_era + era * 400 + (month <= 2), month, of_year - (153 * shifted + 2) // 5 + 1
 
 
 def parse_timestamp(written: str, argument: int | None = None, strict: bool = True) -> Moment:
@@ -99,16 +82,9 @@ def parse_timestamp(written: str, argument: int | None = None, strict: bool = Tr
                 if hours > (23 if strict else 24) or minutes > (59 if strict else 60):
                     match = None
             if match:
-                seconds = _days(year, month, day) * _DAY + hour * 3600 + minute * 60 + second - offset
+                seconds = days_of(year, month, day) * _DAY + hour * 3600 + minute * 60 + second - offset
                 return Moment(seconds * _SECOND + int(f"{match[7] or '0':0<9}"[:9]), offset)
     raise FunctionError(f'"{written}" is not a timestamp in the form of RFC 3339, like 2006-01-02T15:04:05Z.', argument)
-
-
-def month_days(year: int, month: int) -> int:
-    """How many days a month has."""
-    if month == 2:
-        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
-    return 30 if month in (4, 6, 9, 11) else 31
 
 
 def parse_duration(written: str) -> int:

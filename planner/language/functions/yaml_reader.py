@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from planner.language.functions.arguments import text
+from planner.support.calendar import month_days
 from planner.values.convert import convert
 from planner.values.types import STRING
 from planner.values.value import NULL, Value, number_from_text
@@ -220,8 +221,6 @@ def timestamp(source: str) -> str | None:
 
 
 def _timestamp(match: re.Match[str]) -> str | None:
-    from planner.language.functions.dates import month_days
-
     groups = match.groups()
     year, month, day = map(int, groups[:3])
     hour, minute, second = (int(a or b or 0) for a, b in zip(groups[3:6], groups[10:13], strict=True))

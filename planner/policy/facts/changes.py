@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.datalog.engine.json_relations import member
+from planner.datalog.front.paths import member
 from planner.datalog.front.values import Row
 from planner.facts.from_state import module_path
 from planner.model.plan import Plan, ResourceChange

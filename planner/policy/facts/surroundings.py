@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from planner.datalog.engine.fact_base import FactBase
-from planner.datalog.engine.json_relations import member
+from planner.datalog.front.paths import member
 from planner.datalog.front.values import FALSE, TRUE, Row, number
 from planner.model.plan import Plan
 from planner.policy.values import ValueRows
