@@ -86,10 +86,7 @@ def _variables(at: Cursor) -> Iterator[Choice]:
 
 def _shown(name: str) -> str:
     found = signature(name)
-    if found is None:
-        return ""
-    result = f" -> {found.result}" if found.result else ""
-    return f"{name}({', '.join(found.parameters)}){result}"
+    return found.declaration if found is not None else ""
 
 
 def hover(book: Book, text: str, offset: int) -> tuple[str, int, int] | None:
@@ -98,9 +95,10 @@ def hover(book: Book, text: str, offset: int) -> tuple[str, int, int] | None:
     relation = book.relations.get(at.word)
     if relation is not None:
         return f"```\n{relation.declaration}\n```\n\n{relation.doc}", at.start, at.end
-    if signature(at.word) is not None:
-        doc = (signature(at.word).function.__doc__ or "").strip()  # type: ignore[union-attr]
-        return f"```\n{_shown(at.word)}\n```\n\n{doc}", at.start, at.end
+    found = signature(at.word)
+    if found is not None:
+        doc = f"{found.meaning}. Example: `{found.example}`\n\n{found.failing}".strip()
+        return f"```\n{found.declaration}\n```\n\n{doc}", at.start, at.end
     return None
 
 

@@ -12,7 +12,7 @@ from functools import cache
 
 from attrs import frozen
 
-from planner.datalog.front.functions import FUNCTIONS, TESTS, Signature
+from planner.datalog.front.builtins import FUNCTIONS, RELATIONS, TESTS, Builtin
 from planner.datalog.tools.cases import load_cases
 from planner.operations import rule_files, rulebook
 from planner.support.assets import rules_path
@@ -125,11 +125,11 @@ def place(span: Span) -> str:
     return name if os.path.isabs(name) else str(rules_path() / name)
 
 
-def signature(name: str) -> Signature | None:
-    """Of a built-in function or test."""
-    return FUNCTIONS.get(name) or TESTS.get(name)
+def signature(name: str) -> Builtin | None:
+    """Of a built-in function, test or relation."""
+    return FUNCTIONS.get(name) or TESTS.get(name) or RELATIONS.get(name)
 
 
-def functions() -> dict[str, Signature]:
-    """The built-in functions and tests that have a name."""
-    return {name: s for name, s in {**FUNCTIONS, **TESTS}.items() if name[0].isalpha()}
+def functions() -> dict[str, Builtin]:
+    """The built-in functions, tests and relations that are written with a name before parentheses."""
+    return {name: s for name, s in {**FUNCTIONS, **TESTS, **RELATIONS}.items() if name[0].isalpha() and name != "in"}
