@@ -136,7 +136,7 @@ def _three_valued(own: Files, closed: frozenset[str]) -> tuple[Modal, Program, l
     modal, more = rewrite(plain, keys=KEYS)
     if modal is None:
         raise Failure([*problems, *more])
-    program, wrong = load("batch", made=modal.file)
+    program, wrong = load("batch", made=[modal.file])
     if program is None:
         raise Failure([d for d in wrong if d.is_error])
     return modal, program, [*problems, *more]

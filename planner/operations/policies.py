@@ -95,6 +95,13 @@ def library() -> list[Entry]:
     return library()
 
 
+def pack_text(name: str) -> str:
+    """The pack.toml of a pack of the library."""
+    from planner.policy.library import policy_files
+
+    return next(text for file, text in policy_files([f"builtin:{name}"]) if file.endswith("pack.toml"))
+
+
 def diagnostics(verdict: Verdict) -> list[Diagnostic]:
     """What policies say as errors and warnings."""
     from planner.policy.report import diagnostic

@@ -7,7 +7,7 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -24,6 +24,9 @@ from planner.syntax.rule_parse import parse_rules
 from planner.syntax.rule_syntax import Declaration, Directive, RuleSyntax, TypeDeclaration, Want
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.span import Source, Span
+
+if TYPE_CHECKING:
+    from planner.policy.packs import Packs
 
 LOAD_SECONDS = 30.0
 """for parsing, checking and compiling the rules of one program"""
@@ -62,7 +65,12 @@ def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, l
     without hidden folders. Each once."""
     files: dict[str, str] = {}
     problems: list[Diagnostic] = []
-    left = MOST_BYTES
+    words = [*words]
+    for root in _packs_among(words) if endings == (".dl",) else ():
+        more, wrong = _pack(root)
+        files.update(more)
+        problems += wrong
+    left = MOST_BYTES - sum(map(len, files.values()))
     for path in _paths(words, endings, problems):
         if path in files:
             continue
@@ -78,6 +86,24 @@ def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, l
             reason = _REASONS.get(getattr(problem, "errno", 0), reason)
             problems.append(error("file.unreadable", f"Cannot read {path}", f"{reason}."))
     return list(files.items()), problems
+
+
+def _packs_among(words: Iterable[str]) -> list[str]:
+    """The folders of the packs that words name, or files in which they name, or that stand below the folders."""
+    from planner.policy.manifest import MANIFEST
+
+    roots: dict[str, None] = {}
+    for word in words:
+        at = os.path.normpath(word)
+        if not os.path.isdir(at):
+            root = _pack_root(os.path.dirname(at))
+            roots.update(dict.fromkeys([root] if root is not None else []))
+            continue
+        for folder, folders, names in os.walk(at):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            if MANIFEST in names:
+                roots[os.path.normpath(folder)] = None
+    return list(roots)
 
 
 def _paths(words: Iterable[str], endings: tuple[str, ...], problems: list[Diagnostic]) -> Iterator[str]:
@@ -133,7 +159,7 @@ def _names(file: tuple[str, str]) -> tuple[set[str], set[str]]:
 def choose(files: Files) -> str:
     """The program of the product that files of rules or cases are written for: the one that declares most of the
     predicates that they mention and do not declare."""
-    names = list(map(_names, files))
+    names = [_names(file) for file in files if file[0].endswith((".dl", ".case"))]
     wanted = {name for _, mentioned in names for name in mentioned} - {name for own, _ in names for name in own}
     known = {name: len(wanted & set(rulebook.program(name).predicates)) for name in rulebook.PROGRAMS}
     return max(known, key=lambda name: known[name])  # the first among equals
@@ -143,7 +169,7 @@ def about(case: tuple[str, str], rules: Files) -> Files:
     """The rule files that a file of cases is about: its namesake and the files that declare what it reads, directly or
     through others; all of them if it has no namesake."""
     namesake = f"{case[0].removesuffix('.case')}.dl"
-    names = {file[0]: _names(file) for file in rules}
+    names = {file[0]: _names(file) for file in rules if file[0].endswith(".dl")}
     if namesake not in names:
         return rules
     wanted = names[namesake][1] | _names(case)[1]
@@ -151,16 +177,28 @@ def about(case: tuple[str, str], rules: Files) -> Files:
     while more := {path for path, (declared, _) in names.items() if path not in found and declared & wanted}:
         found |= more
         wanted |= {name for path in more for name in names[path][1]}
+    root = _pack_root(os.path.dirname(namesake))
+    for file, _text in rules:  # what belongs to a pack, and all of the packs that it imports from
+        if not file.endswith(".dl") or (root is not None and not _is_below(file, root)):
+            found.add(file)
     return [file for file in rules if file[0] in found]
 
 
 def load(files: Files, name: str) -> tuple[Program | None, list[Diagnostic]]:
     """The rules of a program of the product together with these files, which may not change what it declares."""
+    from planner.policy.packs import gather
+
     core = rulebook.program(name).files
     names = {file for file, _text in core}
     # a user's file may be called like one of the product's and is no part of it for that
     own = [(f"./{file}" if file in names else file, text) for file, text in files]
-    program, diagnostics = load_program([*core, *own], core=names)
+    try:
+        packs = gather(tuple(own))
+    except Failure as failure:
+        return None, failure.diagnostics
+    program, diagnostics = load_program([*core, *packs.rules], names, packs.made, None, packs.spaces)
+    if program is not None:
+        diagnostics = [*diagnostics, *packs.check(program)]
     return program, [d for d in diagnostics if d.is_error or d.subject is None or d.subject.filename not in names]
 
 
@@ -258,18 +296,48 @@ def run_tests(words: Sequence[str], name: str = "") -> Tested:
     folders = sorted({os.path.dirname(path) for path, _text in files})
     named = [os.path.normpath(word) for word in words if os.path.isdir(word)]
     for folder in folders:
+        root = _pack_root(folder)
         is_whole = any(at in (".", folder) or folder.startswith(at + os.sep) for at in named)
-        beside, more = _beside(folder, files)
+        beside, more = _beside(folder, files) if root is None else _pack(root)
         found.diagnostics.extend(more)
         here = [file for file in cases if os.path.dirname(file[0]) == folder]
         # Without rules beside them, files of cases are about the product's, and each may be about another program.
         groups = [here] if beside else [[file] for file in here]
         for group in groups:
-            _test_group(beside, group, name, found, None if is_whole else {path for path, _text in files})
+            named_files = None if is_whole else {path for path, _text in files}
+            if root is not None and is_whole:
+                named_files = {path for path, _text in beside if _is_below(path, root)}
+            _test_group(beside, group, name, found, named_files)
     if not cases and not has_errors(found.diagnostics):
         detail = "A file of cases ends in .case and stands beside the rules that it is about."
         found.diagnostics.append(error("rules.no_cases", "There are no cases", detail))
     return found
+
+
+def _pack_root(folder: str) -> str | None:
+    """The innermost folder around this one that is a pack."""
+    from planner.policy.manifest import MANIFEST
+
+    at = os.path.abspath(folder)
+    while not os.path.isfile(os.path.join(at, MANIFEST)):
+        if os.path.dirname(at) == at:
+            return None
+        at = os.path.dirname(at)
+    return os.path.normpath(os.path.relpath(at)) if not os.path.isabs(folder) else at
+
+
+def _pack(root: str) -> tuple[Files, list[Diagnostic]]:
+    """The files of a pack and of those that it imports from."""
+    from planner.policy.library import policy_files
+
+    try:
+        return [(os.path.normpath(name), text) for name, text in policy_files([root])], []
+    except Failure as failure:
+        return [], failure.diagnostics
+
+
+def _is_below(path: str, root: str) -> bool:
+    return root == os.curdir or path.startswith(f"{root}{os.sep}")
 
 
 def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
@@ -282,21 +350,24 @@ def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
 
 
 def _test_group(rules: Files, cases: Files, name: str, found: Tested, named: set[str] | None) -> None:
+    from planner.policy.packs import gather
+
     checked = check(rules, name, cases)
     found.diagnostics.extend(checked.diagnostics)
     if has_errors(checked.diagnostics):
         return
     programs: dict[tuple[str, ...], Program] = {}
+    packs = gather(tuple(rules))
     outcomes = {}
     for case in cases:
         subject = _limited(partial(about, case, rules))
         key = tuple(path for path, _text in subject)
         if key not in programs:
             programs[key] = _checked(subject, checked.program)
-        outcomes[case[0]] = _test_file(programs[key], *case, found)
+        outcomes[case[0]] = _test_file(programs[key], *case, found, packs)
     found.outcomes.update(outcomes)
     if not has_errors(found.diagnostics):
-        wanted = {path for path, _text in rules}
+        wanted = {path for path, _text in rules if path.endswith(".dl")}
         if named is not None:
             wanted &= named | {f"{path.removesuffix('.case')}.dl" for path, _text in cases}
         own = _own(_checked(rules, checked.program), wanted)
@@ -316,15 +387,19 @@ def _own(program: Program, names: set[str]) -> list[Rule]:
     return [rule for rule in program.rules if os.path.normpath(rule.file) in names and not rule.is_core]
 
 
-def _test_file(program: Program, path: str, text: str, found: Tested) -> list[Outcome]:
+def _test_file(program: Program, path: str, text: str, found: Tested, packs: Packs) -> list[Outcome]:
+    space = packs.space_of(path)
     try:
-        problems = _placed(_limited(lambda: _first(load_cases(program, path, text)[1])), [(path, text)])
+        problems = _placed(_limited(lambda: _first(load_cases(program, path, text, space)[1])), [(path, text)])
     except Failure as failure:
         problems = failure.diagnostics
     found.diagnostics.extend(problems)
     if has_errors(problems):
         return []
-    cases = load_cases(program, path, text)[0]
+    cases = [
+        evolve(case, facts=packs.with_defaults(case.facts, program))
+        for case in load_cases(program, path, text, space)[0]
+    ]
     if not cases:
         detail = 'Begin a case with .case "what should hold", and say with .want what should be derived.'
         found.diagnostics.append(error("rules.no_cases", f"No case in {path}", detail))

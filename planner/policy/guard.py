@@ -80,7 +80,7 @@ class PolicyGuard:
         relations = self.relations
         if address is not None and self.narrowed.is_local:
             relations = {**{name: rows for name, rows in relations.items() if name not in KEYED}, **self.about[address]}
-        facts = PolicyFacts(relations, self.hidden, self.owners)
+        facts = PolicyFacts(relations, self.hidden, self.owners, given=self.reads.given)
         objected = objections(self.narrowed.policies, facts) - self.known
         if not any(code not in self.overrides for code, _ in objected):
             return []

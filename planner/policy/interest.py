@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TypeAlias
 
+from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.engine.program import Program
 from planner.datalog.engine.terms import value_of
 from planner.datalog.front.model import Rule
@@ -44,9 +45,18 @@ def kind_of(change: ResourceChange) -> Kind:
 
 
 class Interest:
-    """What the rules of a program look at. `needed`: only rules for these predicates count."""
+    """What the rules of a program look at. `needed`: only rules for these predicates count. `given` are facts of
+    the relations `of_packs`, which rules may derive, too."""
 
-    def __init__(self, program: Program, needed: frozenset[str]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        needed: frozenset[str],
+        given: FactBase | None = None,
+        of_packs: frozenset[str] = frozenset(),
+    ) -> None:
+        self.of_packs = of_packs
+        self.given = given if given is not None else FactBase({}, {})
         self.rules = [rule for rule in program.rules if rule.head.predicate in needed]
         self._by_head: dict[str, list[Rule]] = {}
         for rule in program.rules:
@@ -119,7 +129,7 @@ class Interest:
 
     def _derived(self, predicate: str) -> Condition:
         """What the rules of a predicate ask of its first column."""
-        if predicate not in self._by_head:
+        if predicate not in self._by_head or self.given.relation(predicate):
             return _anything
         if predicate not in self._conditions:
             self._conditions[predicate] = _anything  # while it is being found out, for recursive ones
@@ -157,12 +167,30 @@ class Interest:
                             return constants
         return None
 
-    def _constants(self, predicate: str, column: int) -> frozenset[str] | None:
-        """The attributes that a column of paths names, of a predicate that only facts give."""
+    def _constants(self, predicate: str, column: int, around: frozenset[str] = frozenset()) -> frozenset[str] | None:
+        """The attributes that a column of paths names, of a predicate that rests on nothing but facts; None where they
+        cannot be told. `around` are the predicates that are asked about already."""
         rules = self._by_head.get(predicate, [])
-        if not rules or any(rule.body for rule in rules):
+        if predicate in around or (not rules and predicate not in self.of_packs):
             return None
-        return frozenset(root_of(str(value_of(rule.head.arguments[column], {}))) for rule in rules)
+        found = {root_of(str(row[column])) for row in self.given.relation(predicate)}
+        for rule in rules:
+            argument = rule.head.arguments[column]
+            if not rule.body:
+                found.add(root_of(str(value_of(argument, {}))))
+                continue
+            read = [a for a in rule.body if isinstance(a, Atom) and a.predicate not in READERS]
+            ways = (
+                self._constants(atom.predicate, i, around | {predicate})
+                for atom in read
+                for i, term in enumerate(atom.arguments)
+                if isinstance(term, Variable) and isinstance(argument, Variable) and term.name == argument.name
+            )
+            known = next((way for way in ways if way is not None), None)
+            if known is None:
+                return None
+            found |= known
+        return frozenset(found)
 
 
 def _start(term: Term) -> str:

@@ -68,7 +68,7 @@ class _Judge:
         for row in self.database[self.broken] if self.broken else ():
             findings.append(self._certain(self.broken, row))
         findings.sort(key=lambda f: (KINDS.index(f.kind), f.code, f.address, f.would, f.message))
-        return Verdict(tuple(findings), self._codes(), self._judged())
+        return Verdict(tuple(findings), self._codes(), self._judged(), self.policies.packs.policies)
 
     def _judged(self) -> dict[str, int]:
         """How many objects each policy that tells looked at."""
@@ -109,6 +109,7 @@ class _Judge:
         code, address, message = shown
         span = self._subject(address, proof)
         shown_proof = self.curtain.proof(proof)
+        more["info"] = self.policies.packs.policies.get(code)
         more["is_quotable"] = span is None or self.curtain.is_quotable(span)
         return Finding(kind, code, address, message, name, rule.span if rule else None, span, shown_proof, **more)
 

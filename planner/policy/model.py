@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
+from planner.policy.manifest import PolicyInfo
 from planner.vocabulary.span import Span
 
 Kind: TypeAlias = Literal["deny", "broken", "undecided", "warn", "overridden"]
@@ -34,6 +35,8 @@ class Finding:
     would: str = "deny"
     waits_for: tuple[tuple[str, str], ...] = ()
     reason: str = ""
+    info: PolicyInfo | None = None
+    """what the pack says of the policy: level, severity, title, links, controls"""
     is_quotable: bool = True
     """whether the lines at `span` may be shown: they hold no sensitive value"""
 
@@ -55,6 +58,8 @@ class Finding:
             document["waits_for"] = [{"address": address, "path": path} for address, path in self.waits_for]
         if self.reason:
             document["reason"] = self.reason
+        if self.info is not None:
+            document["metadata"] = self.info.to_json()
         document["proof"] = self.proof
         return document
 
@@ -68,6 +73,8 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     codes: dict[str, str] = field(factory=dict)
     judged: dict[str, int] = field(factory=dict)
+    policies: dict[str, PolicyInfo] = field(factory=dict)
+    """what packs say of the codes"""
 
     def of(self, *kinds: Kind) -> list[Finding]:
         return [finding for finding in self.findings if finding.kind in kinds]

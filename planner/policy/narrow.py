@@ -33,11 +33,13 @@ def narrowed(policies: Policies, codes: set[str]) -> Narrowed:
     names = {rule.name for rule in policies.program.rules if rule.head.predicate == "deny" and _may_have(rule, codes)}
     modal, _ = rewrite(policies.program, names)
     assert modal is not None
-    program, problems = load("policy", made=modal.file)
+    program, problems = load("policy", made=[modal.file])
     if program is None:
         raise Failure([d for d in problems if d.is_error])
     kept = [r for r in policies.program.rules if r.head.predicate not in VERDICTS or r.name in names]
-    return Narrowed(Policies(policies.files, policies.program, modal, program), _is_local(kept))
+    return Narrowed(
+        Policies(policies.files, policies.program, modal, program, policies.packs, policies.given), _is_local(kept)
+    )
 
 
 def _may_have(rule: Rule, codes: set[str]) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.engine.program import Program
 from planner.policy.facts.relations import Reads
 from planner.policy.interest import Interest
 from planner.policy.modal import LOST, VERDICTS, Modal, rewrite
+from planner.policy.packs import Packs, Settings, gather
 from planner.policy.suspicions import suspicions
 from planner.programs.table import Files, files_of, load
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
@@ -18,10 +20,20 @@ __all__ = ["LOST", "Files", "Policies", "load_policies"]
 
 class Policies:
     """Checked policies. `program` is as they are written: rules by name with their places. `modal_program` has the same
-    predicates for what certainly holds, and `modal.could` for what could."""
+    predicates for what certainly holds, and `modal.could` for what could. `given` are the facts that packs bring."""
 
-    def __init__(self, files: Files, program: Program, modal: Modal, modal_program: Program) -> None:
+    def __init__(
+        self,
+        files: Files,
+        program: Program,
+        modal: Modal,
+        modal_program: Program,
+        packs: Packs | None = None,
+        given: FactBase | None = None,
+    ) -> None:
         self.files, self.program, self.modal, self.modal_program = files, program, modal, modal_program
+        self.packs = packs if packs is not None else Packs()
+        self.given = given if given is not None else FactBase({}, {})
 
     @property
     def could(self) -> dict[str, str]:
@@ -38,27 +50,34 @@ class Policies:
         names = frozenset(p.name for p in program.predicates.values() if p.number in needed and p.name in core)
         plain = self.program.needed([*VERDICTS, "judged"])
         heads = frozenset(p.name for p in self.program.predicates.values() if p.number in plain)
-        return Reads(names, Interest(self.program, heads))
+        return Reads(names, Interest(self.program, heads, self.given, self.packs.relations), self.given)
 
 
-def load_policies(files: Files, closed: frozenset[str] = frozenset()) -> tuple[Policies | None, list[Diagnostic]]:
+def load_policies(
+    files: Files, closed: frozenset[str] = frozenset(), settings: Settings | None = None
+) -> tuple[Policies | None, list[Diagnostic]]:
     """Check policy files; None when a diagnostic is an error. What the files named in `closed` declare is theirs: rules
-    elsewhere cannot add to it."""
+    elsewhere cannot add to it. `settings` are the parameters of packs that are set."""
     core = files_of("policy")
-    program, problems = load("policy", files)
+    try:
+        packs = gather(files)
+    except Failure as failure:
+        return None, failure.diagnostics
+    program, problems = load("policy", packs.rules, packs.made, packs.spaces)
     problems = [d for d in problems if d.subject is None or d.subject.filename not in dict(core)]
     if program is None:
         return None, problems
-    foreign = list(foreign_rules(program, closed))
+    foreign = [*foreign_rules(program, closed), *packs.missing(settings or {}, program)]
     if foreign:
         return None, [*problems, *foreign]
     modal, more = rewrite(program)
     if modal is None:
         return None, [*problems, *more]
-    modal_program, wrong = load("policy", made=modal.file)
+    modal_program, wrong = load("policy", made=[modal.file])
     if modal_program is None:
         raise Failure([d for d in wrong if d.is_error])
-    return Policies(files, program, modal, modal_program), [*problems, *suspicions(program)]
+    given = packs.facts(settings or {}, program)
+    return Policies(files, program, modal, modal_program, packs, given), [*problems, *suspicions(program)]
 
 
 def foreign_rules(program: Program, closed: frozenset[str]) -> Iterator[Diagnostic]:

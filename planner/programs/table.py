@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
@@ -14,6 +15,9 @@ from planner.datalog.engine.program import Program
 from planner.support.assets import rules_path
 from planner.syntax.rule_syntax import RuleFile
 from planner.vocabulary.diagnostic import Diagnostic, Failure
+
+if TYPE_CHECKING:
+    from planner.datalog.front.spaces import Spaces
 
 Files = tuple[tuple[str, str], ...]
 """(name, text) of rule files"""
@@ -81,11 +85,14 @@ def every_file() -> Files:
 
 
 def load(
-    program: str, more: Sequence[tuple[str, str]] = (), made: RuleFile | None = None
+    program: str,
+    more: Sequence[tuple[str, str]] = (),
+    made: Sequence[RuleFile] = (),
+    spaces: Spaces | None = None,
 ) -> tuple[Program | None, list[Diagnostic]]:
     """A program of the product together with other files (see load_program)."""
     core = files_of(program)
-    loaded, problems = load_program([*core, *more], [name for name, _ in core], made, every_file)
+    loaded, problems = load_program([*core, *more], [name for name, _ in core], made, every_file, spaces)
     return loaded, problems if loaded is not None else [_in_its_place(program, problem) for problem in problems]
 
 

@@ -194,7 +194,7 @@ class _Reader:
             if word == ".":
                 return at + 1
             # A name at the left margin begins a statement too: the full stop before it may be what is missing.
-            if kind == "NAME" and start and self.source.text[start - 1] == "\n":
+            if kind in ("NAME", "QUALIFIED", "IMPORT") and start and self.source.text[start - 1] == "\n":
                 return at
             at += 1
         return len(self.tokens)
@@ -227,6 +227,9 @@ class _Reader:
             return self._unknown_directive(self.tokens[self.begun][1], first, self.tokens[self.begun][3])
         if self._begins_directive(number):
             return self._unknown_directive(self.tokens[number + 1][1], start, self.tokens[number + 1][3])
+        if self.tokens[self.begun][0] == "IMPORT":
+            detail = "An import is written import acme.tags as t, and its names are then t.NAME."
+            return error("rules.syntax", "Syntax error in an import", detail, Span(self.source, start, end))
         if text.startswith("/*", start):
             detail = "A comment that begins with /* ends with */, and this one has no end."
             return error("rules.syntax", "Unfinished comment", detail, Span(self.source, start, start + 2))
@@ -240,6 +243,7 @@ class _Reader:
             return error("rules.syntax", "Expected a name", detail, Span(self.source, start, end))
         names = {
             "NAME": "a name",
+            "QUALIFIED": "a name",
             "VARIABLE": "a variable",
             "STRING": "a string",
             "NUMBER": "a number",

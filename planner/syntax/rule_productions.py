@@ -19,6 +19,7 @@ from planner.syntax.rule_syntax import (
     Declaration,
     Directive,
     Either,
+    ImportSyntax,
     Name,
     Negation,
     RuleSyntax,
@@ -108,6 +109,13 @@ def native(r: Reader, v: list[Any]) -> Declaration:
 
 def directive(r: Reader, v: list[Any]) -> Directive:
     return Directive(v[0][1][1:], tuple(v[1]), r.source, v[0][2], v[1][-1].end)
+
+
+def import_(r: Reader, v: list[Any]) -> ImportSyntax:
+    if v[2][1] != "as":
+        detail = f"Write it like this: import {v[1][1]} as {v[1][1].rpartition('.')[2]}"
+        r.report("rules.syntax", "Syntax error in an import", detail, v[0][2], v[2][3])
+    return ImportSyntax(_named(v[1]), _named(v[3]), r.source, v[0][2], v[3][3])
 
 
 def case(r: Reader, v: list[Any]) -> CaseSyntax:
@@ -255,6 +263,7 @@ PRODUCTIONS: dict[str, Callable[[Reader, list[Any]], Any]] = {
     "declaration": declaration,
     "native": native,
     "directive": directive,
+    "import": import_,
     "case": case,
     "want": want,
     "want_none": want_none,

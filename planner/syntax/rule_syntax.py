@@ -303,12 +303,21 @@ class Declaration(Statement):
 
 
 class Directive(Statement):
-    """`.input a, b`, `.output a`, `.open a`: `kind` is the word without the dot."""
+    """`.input a, b`, `.output a`, `.open a`, `.export a`: `kind` is the word without the dot."""
 
     __slots__ = ("kind", "names")
 
     def __init__(self, kind: str, names: tuple[Name, ...], source: Source, start: int, end: int) -> None:
         self.kind, self.names, self.source, self.start, self.end = kind, names, source, start, end
+
+
+class ImportSyntax(Statement):
+    """`import acme.tags as t`: what the name space exports is called `t.NAME` in this file."""
+
+    __slots__ = ("alias", "space")
+
+    def __init__(self, space: Name, alias: Name, source: Source, start: int, end: int) -> None:
+        self.space, self.alias, self.source, self.start, self.end = space, alias, source, start, end
 
 
 class RuleSyntax(Statement):
@@ -348,9 +357,9 @@ class Want(Statement):
 
 
 class RuleFile:
-    """One parsed file: its statements in order."""
+    """One parsed file: its statements in order. `is_whole`: it was made with whole names, such as `acme.tags.kept`."""
 
-    __slots__ = ("source", "statements")
+    __slots__ = ("is_whole", "source", "statements")
 
-    def __init__(self, source: Source, statements: list[Statement]) -> None:
-        self.source, self.statements = source, statements
+    def __init__(self, source: Source, statements: list[Statement], is_whole: bool = False) -> None:
+        self.source, self.statements, self.is_whole = source, statements, is_whole

@@ -185,7 +185,8 @@ def test_check_shows_every_mistake_with_a_caret(planner, here):
         "mine.dl:6:23: error: Unknown predicate [rules.unknown_predicate]\n"
         '  | deny("D2", O, "x") :- resorce(O, _, _).\n'
         "  |                       ^^^^^^^^^^^^^^^^\n"
-        "  There is no predicate resorce. Did you mean resource? Declare it with .decl.\n"
+        "  There is no predicate resorce. Did you mean resource(object: object, module: module, mode: word, "
+        "type: word)? Declare it with .decl.\n"
         "\n"
         "mine.dl:7:42: error: Unfinished string [rules.syntax]\n"
         '  | \tedge(A, B) :- resource(A, B, _, _), A = "b\n'

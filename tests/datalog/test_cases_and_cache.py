@@ -60,8 +60,8 @@ def test_cases() -> None:
     ("text", "message"),
     [
         ('.case "x"', "Case without a .want (f.case:1:1)"),
-        ('.case "x" .want edgy("a").', "Did you mean edge?"),
-        ('.case "x" .want none edgy.', "Did you mean edge?"),
+        ('.case "x" .want edgy("a").', "Did you mean edge("),
+        ('.case "x" .want none edgy.', "Did you mean edge("),
         ('.case "x" .want none edge. edge("a").', "The declaration is edge(a: symbol, b: symbol)."),
         ('.case "x" .want none edge. edge("a", X).', "X is none"),
         ('.case "x" .want none edge. size("a", "1").', 'size.n is a number; "1" is not.'),

@@ -272,7 +272,7 @@ def test_values_that_nobody_looks_at_change_no_verdict(folder: str, which: str) 
     else:
         rules = loaded(POLICIES[: POLICIES.index("@reason")] + "@reason" + which)
     few, narrow = judged(folder, rules, rules.reads)
-    all_, wide = judged(folder, rules, Reads(rules.reads.predicates))
+    all_, wide = judged(folder, rules, Reads(rules.reads.predicates, given=rules.given))
     assert findings(narrow) == findings(wide)
     assert len(few) <= len(all_)
 

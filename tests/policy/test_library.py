@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from planner.datalog.tools.cases import Case, load_cases, run_case
 from planner.policy.library import library, policy_files
@@ -15,8 +16,9 @@ from planner.programs.table import files_of
 from planner.support.assets import rules_path
 from planner.vocabulary.diagnostic import Failure
 
-FOLDER = rules_path() / "policies"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.dl"))
+FOLDER = rules_path() / "packs"
+PATHS = {entry.name: FOLDER / entry.info.pack.removeprefix("planner.") for entry in library()}
+NAMES = sorted(PATHS)
 
 
 @cache
@@ -28,12 +30,13 @@ def policies_of(name: str) -> Policies:
 
 @cache
 def cases_of(name: str, modal: bool = False) -> list[Case]:
-    path = FOLDER / f"{name}.case"
+    path = PATHS[name] / f"{name}.case"
     policies = policies_of(name)
     program = policies.modal_program if modal else policies.program
-    cases, problems = load_cases(program, path.name, path.read_text(encoding="utf-8"))
+    space = next(iter(policies.packs.packs))
+    cases, problems = load_cases(program, path.name, path.read_text(encoding="utf-8"), space)
     assert problems == []
-    return cases
+    return [evolve(case, facts=policies.packs.with_defaults(case.facts, policies.program)) for case in cases]
 
 
 def test_there_is_a_library() -> None:
@@ -135,16 +138,6 @@ def test_files_and_folders(tmp_path: Path) -> None:
                 else str(tmp_path / "empty")
             ]
         )
-
-
-def test_a_file_that_is_called_like_a_policy_of_the_library_is_another_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "policies").mkdir()
-    (tmp_path / "policies" / "required_tags.dl").write_text('required_tag("Team").\n')
-    for words in (["builtin:required_tags", "policies"], ["policies", "builtin:required_tags"]):
-        assert len(policy_files(words)) == 2
 
 
 def test_folders_that_links_lead_to_are_read(tmp_path: Path) -> None:

@@ -23,12 +23,15 @@ def given() -> dict[str, list[str]]:
     root = rules_path()
     for path in sorted(root.rglob("*.dl")):
         stem = str(path.relative_to(root)).removesuffix(".dl")
+        is_pack = stem.startswith("packs/")  # names of packs begin with the pack's, `planner.tags/required_tags.deny`
+        before = f"planner.{path.parent.name}/" if is_pack else ""
+        stem = f"{before}{path.stem}" if is_pack else stem
         names[stem] = []
         for statement in parse_rules(path.name, path.read_text(encoding="utf-8"))[0].statements:
             if isinstance(statement, RuleSyntax):
                 named = [str(value.value) for key, value in statement.annotations if key.text == "name"]
                 by_text = f"{stem}.{statement.head}" if not statement.body else ""
-                names[stem].append(named[0] if named else by_text)
+                names[stem].append(f"{before}{named[0]}" if named else by_text)
     return names
 
 

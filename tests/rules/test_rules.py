@@ -85,5 +85,5 @@ def test_every_rule_file_belongs_to_a_program() -> None:
     known = {rule.file for program in programs() for rule in program.rules}
     known |= {predicate.span.filename for program in programs() for predicate in program.predicates.values()}
     files = {str(p.relative_to(root)) for p in root.rglob("*.dl")} - {"atoms.dl"}
-    files = {name for name in files if not name.startswith(("policy/", "policies/"))}  # tests/policy
+    files = {name for name in files if not name.startswith(("policy/", "packs/"))}  # tests/policy
     assert files <= known

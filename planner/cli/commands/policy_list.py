@@ -8,8 +8,10 @@ from planner.cli.options import JSON
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [NAME]"
-HELP = """Lists the policies that come with planner, to be used as -policy=builtin:NAME. With a NAME, shows that policy,
-to read or to copy."""
+HELP = """Lists the policies that come with planner by their packs, to be used
+as -policy=builtin:NAME, with the name of a policy, of a pack, or all. With the
+NAME of a policy, shows it, to read or to copy; with that of a pack, its
+pack.toml, which has the parameters."""
 FLAGS = (JSON,)
 
 
@@ -21,17 +23,29 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Too many words", "Name one policy, or none for all of them.")
     entries = policies.library()
     if arguments.words:
-        named = [entry for entry in entries if entry.name == arguments.words[0].removeprefix("builtin:")]
-        if not named:
+        word = arguments.words[0].removeprefix("builtin:")
+        packs = {entry.info.pack: entry.info.pack.removeprefix("planner.") for entry in entries}
+        named = [entry for entry in entries if entry.name == word]
+        chosen = [pack for pack, short in packs.items() if word in (pack, short)]
+        if not named and not chosen:
             raise UsageError(f"No policy {arguments.words[0]}", "planner policy list shows all of them.")
-        entries = named
+        entries = named or [entry for entry in entries if entry.info.pack in chosen]
+        if not named and not arguments["json"]:
+            terminal.out(policies.pack_text(chosen[0]).rstrip("\n"))
+            return 0
     if arguments["json"]:
-        found = [{"name": e.name, "summary": e.summary, "description": e.doc, "text": e.text} for e in entries]
+        found = [
+            {"name": e.name, "summary": e.summary, "description": e.doc, "text": e.text, **e.info.to_json()}
+            for e in entries
+        ]
         terminal.data(json_text({"format_version": "1.0", "policies": found}))
     elif arguments.words:
         terminal.out(entries[0].text.rstrip("\n"))
     else:
         width = max(len(entry.name) for entry in entries)
-        for entry in entries:
-            terminal.out(f"{entry.name:{width}}  {entry.summary}")
+        for pack in sorted({entry.info.pack for entry in entries}):
+            terminal.out(pack)
+            for entry in entries:
+                if entry.info.pack == pack:
+                    terminal.out(f"  {entry.name:{width}}  {entry.summary}")
     return 0

@@ -9,6 +9,7 @@ from planner.datalog.engine.program import Program
 from planner.datalog.front import checks
 from planner.datalog.front.link import Linker
 from planner.datalog.front.reasons import with_reason
+from planner.datalog.front.spaces import Spaces, resolve
 from planner.datalog.front.strata import stratify
 from planner.datalog.front.types import column_types
 from planner.syntax.rule_parse import parse_rules
@@ -19,20 +20,26 @@ from planner.vocabulary.diagnostic import Diagnostic, has_errors
 def build_program(
     files: Sequence[tuple[str, str]],
     core: Collection[str] | None,
-    made: RuleFile | None = None,
+    made: Sequence[RuleFile] = (),
     beside: Sequence[tuple[str, str]] = (),
+    spaces: Spaces | None = None,
 ) -> tuple[Program | None, list[Diagnostic]]:
     """See load_program."""
     diagnostics: list[Diagnostic] = []
-    linker = Linker(core)
+    linker = Linker(core, spaces)
+    given = {file.source.filename: file for file in made}
     parsed = []
     for name, text in files:
-        if made is not None and made.source.filename == name:
-            parsed.append(made)
+        if name in given:
+            parsed.append(given[name])
             continue
         file, problems = parse_rules(name, text)
         parsed.append(file)
         diagnostics += problems
+    parsed, problems = resolve(parsed, spaces or {}, core)
+    diagnostics += problems
+    if has_errors(problems):
+        return None, _in_order(diagnostics)  # what follows relies on names
     linker.link(parsed)
     predicates = linker.predicates
     rules = [with_reason(rule, predicates) for rule in linker.rules]

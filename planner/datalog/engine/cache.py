@@ -8,13 +8,16 @@ import io
 import marshal
 import pickle
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.datalog.engine.program import Program
 from planner.support.store import Shelf
 from planner.syntax.rule_syntax import RuleFile
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.span import Source
+
+if TYPE_CHECKING:
+    from planner.datalog.front.spaces import Spaces
 
 MADE_BY = ("datalog/front", "datalog/engine", "syntax", "datalog.lark")
 Beside = Callable[[], Sequence[tuple[str, str]]]
@@ -25,8 +28,9 @@ PROGRAMS = Shelf("programs", 50, made_by=MADE_BY)
 def load_program(
     files: Sequence[tuple[str, str]],
     core: Collection[str] | None = None,
-    made: RuleFile | None = None,
+    made: Sequence[RuleFile] = (),
     beside: Beside | None = None,
+    spaces: Spaces | None = None,
 ) -> tuple[Program | None, list[Diagnostic]]:
     """Parse, check, stratify and compile rule files given as (name, text). Names are as diagnostics print them;
     without `.dl` they begin the names of rules that have none of their own (`house.dl` gives `house.1`...).
@@ -35,37 +39,45 @@ def load_program(
     except by adding rules to predicates declared `.open`. None: all files are equal.
 
     `beside` gives all files that share the vocabulary of the core ones: what these declare, no other one may declare.
-    `made` is one more file, which a program has made (front/made.py) and nobody has to parse.
+    `made` are more files, which a program has made (front/made.py) and nobody has to parse. `spaces` says which files
+    have names of their own (front/spaces.py).
 
     The program is None if a diagnostic is an error. A program without errors is kept in the user's cache under the
     digest of its text."""
-    if made is not None:
-        files = [*files, (made.source.filename, made.source.text)]
-    program, diagnostics = _kept_or_built(files, core, made, beside)
+    files = [*files, *((file.source.filename, file.source.text) for file in made)]
+    program, diagnostics = _kept_or_built(files, core, made, beside, spaces or {})
     if program is not None:
         program.files = tuple(files)
     return program, diagnostics
 
 
 def _kept_or_built(
-    files: Sequence[tuple[str, str]], core: Collection[str] | None, made: RuleFile | None, beside: Beside | None
+    files: Sequence[tuple[str, str]],
+    core: Collection[str] | None,
+    made: Sequence[RuleFile],
+    beside: Beside | None,
+    spaces: Spaces,
 ) -> tuple[Program | None, list[Diagnostic]]:
-    name = PROGRAMS.name(*parts(files, core))
+    name = PROGRAMS.name(*parts(files, core), *(word for file in sorted(spaces) for word in (file, *spaces[file])))
     known = _read(name, {name: Source(name, text) for name, text in files})
     if known is not None:
         return known
-    program, diagnostics = _built(files, core, made, beside)
+    program, diagnostics = _built(files, core, made, beside, spaces)
     if program is not None:
         _write(name, program, diagnostics)
     return program, diagnostics
 
 
 def _built(
-    files: Sequence[tuple[str, str]], core: Collection[str] | None, made: RuleFile | None, beside: Beside | None
+    files: Sequence[tuple[str, str]],
+    core: Collection[str] | None,
+    made: Sequence[RuleFile],
+    beside: Beside | None,
+    spaces: Spaces,
 ) -> tuple[Program | None, list[Diagnostic]]:
     from planner.datalog.engine.build import build_program
 
-    return build_program(files, core, made, beside() if beside is not None else ())
+    return build_program(files, core, made, beside() if beside is not None else (), spaces)
 
 
 def parts(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> Iterator[str]:

@@ -63,7 +63,8 @@ def unknown_predicates(
             elif atom.predicate in FUNCTIONS:
                 detail = f"{atom.predicate} gives a value: compare it, as in X = {atom.predicate}(...)."
             else:
-                detail = f"There is no predicate {atom.predicate}.{nearest(atom.predicate, predicates)}"
+                near = nearest(atom.predicate, predicates, lambda name: predicates[name].declaration)
+                detail = f"There is no predicate {atom.predicate}.{near}"
                 detail += f" {advice}" if advice else ""
             yield error("rules.unknown_predicate", "Unknown predicate", detail, at(rule, atom))
 
@@ -401,7 +402,7 @@ def unread(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic
     read = {atom.predicate for rule in rules for atom, _how in atoms(rule.body)}
     read |= {name for p in predicates.values() for name in p.inputs}
     for predicate in predicates.values():
-        if predicate.name not in read and not predicate.is_output and not predicate.is_input:
+        if predicate.name not in read and not (predicate.is_output or predicate.is_input or predicate.is_exported):
             detail = f"No rule reads {predicate.name}. Remove it, or say .output {predicate.name} if it is a result."
             yield warning("rules.unread", "Predicate that nothing reads", detail, predicate.span)
 

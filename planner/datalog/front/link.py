@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import count
 
 from planner.datalog.front.alternatives import expanded, written_body
@@ -10,6 +10,7 @@ from planner.datalog.front.builtins import FUNCTIONS, RELATIONS, TESTS
 from planner.datalog.front.literals import inner_variables, outer_names, renamed
 from planner.datalog.front.model import ANY, BASE_TYPES, Column, ColumnType, Predicate, Rule
 from planner.datalog.front.operators import OPERATORS
+from planner.datalog.front.spaces import Spaces, bare
 from planner.syntax.rule_syntax import (
     Aggregate,
     Atom,
@@ -35,8 +36,8 @@ LONGEST_NAME = 100
 class Linker:
     """Collects the statements of all files. `types`, `predicates` and `rules` are complete after `link`."""
 
-    def __init__(self, core: Collection[str] | None) -> None:
-        self.core = core
+    def __init__(self, core: Collection[str] | None, spaces: Spaces | None = None) -> None:
+        self.core, self.spaces = core, spaces or {}
         self.types: dict[str, ColumnType] = dict(BASE_TYPES)
         self.predicates: dict[str, Predicate] = {}
         self.rules: list[Rule] = []
@@ -101,7 +102,7 @@ class Linker:
         self._error("rules.unknown_type", "Unknown type", detail, statement.within(name))
 
     def _directives(self, directives: list[Directive], declarations: list[Declaration]) -> dict[str, set[str]]:
-        flags: dict[str, set[str]] = {"input": set(), "output": set(), "open": set()}
+        flags: dict[str, set[str]] = {"input": set(), "output": set(), "open": set(), "export": set()}
         declared = {d.name.text: d for d in reversed(declarations)}
         for directive in directives:
             for name in directive.names:
@@ -126,12 +127,13 @@ class Linker:
     def _declare(self, d: Declaration, flags: dict[str, set[str]]) -> None:
         name, span = d.name.text, d.within(d.name)
         core = self.is_core(d.source.filename)
-        if name in TESTS or name in FUNCTIONS or name in RELATIONS:
-            what = "relation" if name in RELATIONS else "function"
-            self._error("rules.duplicate", "Predicate declared twice", f"{name} is a built-in {what}.", span)
+        if bare(name) in TESTS or bare(name) in FUNCTIONS or bare(name) in RELATIONS:
+            what = "relation" if bare(name) in RELATIONS else "function"
+            self._error("rules.duplicate", "Predicate declared twice", f"{bare(name)} is a built-in {what}.", span)
             return
-        if name in self.predicates:
-            known = self.predicates[name]
+        shadowed = self.predicates.get(bare(name))
+        if name in self.predicates or (shadowed is not None and shadowed.is_core and not core):
+            known = self.predicates.get(name) or self.predicates[bare(name)]
             if known.is_core and not core:
                 detail = f"{name} belongs to the product ({known.span}). Choose another name for your predicate."
                 self._error("rules.core_predicate", "Predicate of the product declared again", detail, span)
@@ -164,6 +166,7 @@ class Linker:
             core,
             d.operator.text if d.operator else None,
             tuple(n.text for n in d.inputs),
+            name in flags["export"],
         )
 
     def _native_inputs(self, declarations: list[Declaration]) -> None:
@@ -189,8 +192,11 @@ class Linker:
     # -------- rules
 
     def _rules(self, file: RuleFile) -> None:
-        """A rule without a name is called after its place; a fact of the product after its text, which stays."""
-        stem = file.source.filename.removesuffix(".dl")
+        """A rule without a name is called after its place; a fact of the product after its text, which stays. In a name
+        space the name begins with that."""
+        entry = self.spaces.get(file.source.filename)
+        stem = entry.stem if entry is not None else file.source.filename.removesuffix(".dl")
+        space = f"{entry.space}/" if entry is not None else ""
         ordinal = 0
         facts: set[str] = set()
         is_core = self.core is not None and file.source.filename in self.core
@@ -199,10 +205,10 @@ class Linker:
                 ordinal += 1
                 text = "" if statement.body else str(statement.head)
                 is_fact = is_core and text and len(text) <= LONGEST_NAME and text not in facts
-                self._rule(statement, f"{stem}.{text}" if is_fact else f"{stem}.{ordinal}")
+                self._rule(statement, f"{stem}.{text}" if is_fact else f"{stem}.{ordinal}", space)
                 facts.add(text)
 
-    def _rule(self, statement: RuleSyntax, default_name: str) -> None:
+    def _rule(self, statement: RuleSyntax, default_name: str, space: str) -> None:
         given: dict[str, str] = {}
         for key, value in statement.annotations:
             if key.text not in ("name", "reason"):
@@ -216,7 +222,7 @@ class Linker:
         head = statement.head
         span = Span(statement.source, head.start, statement.end)
         core = self.is_core(statement.source.filename)
-        name, reason = given.get("name", default_name), given.get("reason", "")
+        name, reason = f"{space}{given.get('name', default_name)}", given.get("reason", "")
         bodies, problems = expanded(statement)
         self.diagnostics += problems
         written = f"{head} :- {written_body(statement.body)}."
@@ -263,9 +269,9 @@ def linked(literal: Literal) -> Literal:
     return literal
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """ " Did you mean edge?", or nothing."""
+def nearest(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
+    """ " Did you mean edge?", or nothing; `shown` writes the name as it is to be read."""
     from difflib import get_close_matches  # imported late: only mistakes need it
 
     close = get_close_matches(name, sorted(set(known)), n=1)
-    return f" Did you mean {close[0]}?" if close else ""
+    return f" Did you mean {shown(close[0])}?" if close else ""

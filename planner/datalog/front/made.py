@@ -133,4 +133,4 @@ class MadeFile:
     def file(self) -> RuleFile:
         """What was made so far."""
         self._source.text = "\n".join(self._lines) + "\n"
-        return RuleFile(self._source, list(self._statements))
+        return RuleFile(self._source, list(self._statements), True)

@@ -58,6 +58,13 @@ class Predicate:
     is_core: bool
     operator: str | None = None
     inputs: tuple[str, ...] = ()
+    is_exported: bool = False
+    """other name spaces may use it"""
+
+    @property
+    def space(self) -> str:
+        """The name space that it belongs to; "" for none."""
+        return self.name.rpartition(".")[0]
 
     @property
     def arity(self) -> int:

@@ -26,10 +26,11 @@ from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.datalog.engine.program import Program
 from planner.datalog.front.link import nearest
+from planner.datalog.front.spaces import bare, qualified
 from planner.datalog.front.types import fits_column
 from planner.datalog.front.values import Row, encode, sorted_rows
 from planner.syntax.rule_parse import parse_rules
-from planner.syntax.rule_syntax import Atom, CaseSyntax, Constant, Name, Node, RuleSyntax, Statement, Want
+from planner.syntax.rule_syntax import Atom, CaseSyntax, Constant, ImportSyntax, Name, Node, RuleSyntax, Statement, Want
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Span
 
@@ -54,10 +55,11 @@ class Mismatch:
     unexpected: tuple[Row, ...]
 
 
-def load_cases(program: Program, name: str, text: str) -> tuple[list[Case], list[Diagnostic]]:
-    """The cases of a file, checked against the declarations of the program."""
+def load_cases(program: Program, name: str, text: str, space: str = "") -> tuple[list[Case], list[Diagnostic]]:
+    """The cases of a file, checked against the declarations of the program. They call the predicates of a name space
+    as its own files do; those of others by import, or by their whole names."""
     file, diagnostics = parse_rules(name, text)
-    reader = _Reader(program)
+    reader = _Reader(program, space)
     reader.read(file.statements)
     return reader.cases, diagnostics + reader.diagnostics
 
@@ -79,8 +81,9 @@ def compare(case: Case, database: Database) -> list[Mismatch]:
 
 
 class _Reader:
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, space: str) -> None:
+        self.program, self.space = program, space
+        self.imports: dict[str, str] = {}
         self.cases: list[Case] = []
         self.diagnostics: list[Diagnostic] = []
         self.common: list[tuple[str, Row, Span]] = []
@@ -97,7 +100,9 @@ class _Reader:
                 row = self._row(statement, statement.head)
                 if row is not None:
                     facts = self.common if self.begin is None else self.given
-                    facts.append((statement.head.predicate, row, statement.span))
+                    facts.append((self._name(statement.head.predicate), row, statement.span))
+            elif isinstance(statement, ImportSyntax):
+                self.imports[statement.alias.text] = statement.space.text
             elif isinstance(statement, Want) and self.begin is not None:
                 self._want(statement)
             else:
@@ -120,23 +125,38 @@ class _Reader:
         for atom in statement.atoms:
             row = self._row(statement, atom)
             if row is not None:
-                self.wanted.setdefault(atom.predicate, set()).add(row)
+                self.wanted.setdefault(self._name(atom.predicate), set()).add(row)
         for name in statement.none:
             if self._known(statement, name.text, name):
-                self.wanted.setdefault(name.text, set())
+                self.wanted.setdefault(self._name(name.text), set())
 
     def _known(self, statement: Statement, name: str, node: Name | Atom) -> bool:
-        if name in self.program.predicates:
+        predicates = self.program.predicates
+        if self._name(name) in predicates:
             return True
-        detail = f"There is no predicate {name}.{nearest(name, self.program.predicates)}"
+        known = {bare(p) if predicates[p].space == self.space else p: p for p in predicates}
+        near = nearest(name, known, lambda n: predicates[known[n]].declaration.replace(known[n], n))
+        detail = f"There is no predicate {name}.{near}"
         self._error("rules.unknown_predicate", "Unknown predicate", detail, statement.within(node))
         return False
+
+    def _name(self, name: str) -> str:
+        """The whole name of what the file calls so."""
+        predicates = self.program.predicates
+        qualifier, _, last = name.rpartition(".")
+        if qualifier:
+            return qualified(self.imports.get(qualifier, qualifier), last)
+        own = qualified(self.space, name)
+        if own in predicates or name in predicates or self.space:
+            return own if own in predicates else name
+        exported = [p for p in predicates if bare(p) == name and predicates[p].is_exported]
+        return exported[0] if len(exported) == 1 else name
 
     def _row(self, statement: Statement, atom: Atom) -> Row | None:
         """The tuple of an atom without variables, that fits its declaration."""
         if not self._known(statement, atom.predicate, atom):
             return None
-        predicate = self.program.predicates[atom.predicate]
+        predicate = self.program.predicates[self._name(atom.predicate)]
         if len(atom.arguments) != predicate.arity:
             detail = f"The declaration is {predicate.declaration}."
             self._error("rules.arity", "Wrong number of arguments", detail, statement.within(atom))

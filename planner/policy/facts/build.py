@@ -32,7 +32,7 @@ def plan_facts(
     tellers = (Changes(plan, owners.changes), declared, Dependencies(Impact(plan, graph)), surroundings)
     mentions = around.references() if "reference" in reads else None
     relations = told(reads, tellers)  # which may tell of further unknown values
-    return PolicyFacts({**relations, **contents.relations()}, contents.hidden, owners, mentions)
+    return PolicyFacts({**relations, **contents.relations()}, contents.hidden, owners, mentions, reads.given)
 
 
 def told(reads: Reads, tellers: Iterable[Any]) -> dict[str, Iterable[Row]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from planner.config.model import OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 from planner.datalog.engine.fact_base import FactBase
@@ -67,10 +67,12 @@ KEYED = frozenset(PATHS) | {
 
 @frozen
 class Reads:
-    """What policies read: input predicates, and of which values (None: of all)."""
+    """What policies read: input predicates, and of which values (None: of all). `given` are facts that are about no
+    plan: what packs bring."""
 
     predicates: frozenset[str]
     interest: Interest | None = None
+    given: FactBase = field(factory=lambda: FactBase({}, {}))
 
     def __contains__(self, predicate: str) -> bool:
         return predicate in self.predicates
@@ -104,9 +106,10 @@ class Owners(Protocol):
 
 
 class PolicyFacts(FactBase):
-    """The facts of one plan. `hidden` maps (address, path) of everything sensitive to the path of its mark."""
+    """The facts of one plan. `hidden` maps (address, path) of everything sensitive to the path of its mark; `mentions` and
+    `given` are facts that know their own sources."""
 
-    __slots__ = ("hidden", "mentions", "owners")
+    __slots__ = ("given", "hidden", "mentions", "owners")
 
     def __init__(
         self,
@@ -114,11 +117,16 @@ class PolicyFacts(FactBase):
         hidden: dict[tuple[str, str], str],
         owners: Owners,
         mentions: FactBase | None = None,
+        given: FactBase | None = None,
     ) -> None:
-        super().__init__({name: dict.fromkeys(rows) for name, rows in relations.items()}, {})
+        self.given = given if given is not None else FactBase({}, {})
+        elsewhere = {name: self.given.rows(name) for name in self.given.predicates}
+        super().__init__({**elsewhere, **{name: dict.fromkeys(rows) for name, rows in relations.items()}}, {})
         self.hidden, self.owners, self.mentions = hidden, owners, mentions
 
     def source(self, predicate: str, row: Row) -> Any | None:
         if predicate == "reference" and self.mentions is not None:
             return self.mentions.source(predicate, row)
+        if self.given.relation(predicate):
+            return self.given.source(predicate, row)
         return self.owners.source(predicate, row)
