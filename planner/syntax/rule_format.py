@@ -195,7 +195,7 @@ def _is_tight(line: list[_Piece], number: int, before: _Piece, piece: _Piece) ->
     if before.text == "." and _is_dotted(line, number - 1):
         return True
     if piece.text == "(":
-        return before.kind == "NAME" and before.text != "import"
+        return before.kind in ("NAME", "QUALIFIED") and before.text != "import"
     if piece.text == ":":
         follows = line[number + 1].text if number + 1 < len(line) else ""
         return follows != "{"

@@ -204,7 +204,7 @@ def test_a_state_alone(ask: Ask, say: Any, folder: Path) -> None:
     assert ask("blast", "module.net.terraform_data.vpc", where="alone")[0][3] == "delete"
     for text, summary in (
         ("edge(X, Y)", "Not a relation of a state"),
-        ("in_stat(X)", "Did you mean in_state?"),
+        ("in_stat(X)", "Did you mean in_state("),
         ("deps(a)", "There is no graph"),
     ):
         code, _, problems = say(text, "-state-only=terraform.tfstate", where="alone")
@@ -320,7 +320,7 @@ def test_what_cannot_be_drawn(say: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "said", "caret"),
     [
-        (("egde(X, Y)",), "Did you mean edge?", "egde(X, Y)"),
+        (("egde(X, Y)",), "Did you mean edge(", "egde(X, Y)"),
         (("edge(X)",), "has 2 columns; this has 1 argument", "edge(X)"),
         (('edge(X, "root"), X != Y',), "Nothing gives Y a value", "Y"),
         (("edge(X, Y",), "The question cannot go on with the end", "Y"),

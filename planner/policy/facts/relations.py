@@ -106,8 +106,8 @@ class Owners(Protocol):
 
 
 class PolicyFacts(FactBase):
-    """The facts of one plan. `hidden` maps (address, path) of everything sensitive to the path of its mark; `mentions` and
-    `given` are facts that know their own sources."""
+    """The facts of one plan. `hidden` maps (address, path) of everything sensitive to the path of its mark;
+    `mentions` and `given` are facts that know their own sources."""
 
     __slots__ = ("given", "hidden", "mentions", "owners")
 
