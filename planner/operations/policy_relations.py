@@ -13,8 +13,11 @@ from attrs import frozen
 
 from planner.operations.options import OperationOptions
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from planner.datalog.engine.program import Program
     from planner.datalog.front.model import Predicate
     from planner.datalog.front.values import Row
@@ -80,6 +83,11 @@ def mentioned(
     if policies is None:
         raise Failure(problems)
     known = policies.program.predicates
+    unknown = [
+        n for n in names - program.predicates.keys() if n.startswith(SPACE) and n.removeprefix(SPACE) not in known
+    ]
+    if unknown:
+        raise Failure([_unknown(text, name, known) for name in sorted(unknown)])
     own = {n: known[n.removeprefix(SPACE)] for n in names - program.predicates.keys() if n.removeprefix(SPACE) in known}
     shared = {name: known[name] for name in names & program.predicates.keys() & known.keys()}
     return Mentioned(policies, own, shared) if own else None
@@ -135,6 +143,19 @@ def _fact(program: Program, text: str) -> tuple[Atom, list[Diagnostic]]:
     if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
         raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
     return body[0], problems
+
+
+def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic:
+    """A relation that no policy has, with the nearest one and its columns."""
+    from planner.datalog.front.link import nearest
+
+    source = Source("<query>", text)
+    start = text.index(name)
+    hint = nearest(name.removeprefix(SPACE), known)
+    meant = next((p for other, p in known.items() if hint and f" {other}" in hint), None)
+    detail = f"Policies have no relation {name.removeprefix(SPACE)}.{hint}"
+    detail += f" It is {meant.declaration}." if meant is not None and meant.declaration not in hint else ""
+    return error("rules.unknown_predicate", "Unknown predicate", detail, Span(source, start, start + len(name)))
 
 
 def _names(text: str) -> set[str]:

@@ -145,7 +145,7 @@ def _limited(work: Any, asked: Asked) -> Any:
 
 # ---------------------------------------------------------------- what is asked
 
-_CALLED = re.compile(r"\s*([a-z_]\w*)\(")
+_CALLED = re.compile(r"\s*([a-z_][\w.]*)\(")
 _NAMED = re.compile(r'\s*(\(|"[^"]*"\s*([-+&]|$)|[a-z_*?][\w*?-]*([.*?\[][^,]*|\s*)$)')
 
 
@@ -173,7 +173,7 @@ def _is_verb(name: str, program: Program) -> bool:
     from planner.vocabulary.nearest import nearest
 
     known = (*program.predicates, *FUNCTIONS, *TESTS, *RELATIONS)
-    if name in VERBS or name in known:
+    if name in VERBS or name in known or "." in name:
         return name in VERBS
     return any(nearest(name, VERBS, most) and not nearest(name, known, most) for most in (1, 2))
 

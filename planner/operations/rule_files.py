@@ -17,7 +17,7 @@ from planner.datalog.front.alternatives import expanded
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Rule
 from planner.datalog.tools.cases import load_cases
-from planner.datalog.tools.suite import Outcome, bounded, run, untested
+from planner.datalog.tools.suite import Derive, Outcome, bounded, run, untested
 from planner.operations import rulebook
 from planner.support.disk import read_whole
 from planner.syntax.rule_parse import parse_rules
@@ -357,6 +357,7 @@ def _test_group(rules: Files, cases: Files, name: str, found: Tested, named: set
     if has_errors(checked.diagnostics):
         return
     programs: dict[tuple[str, ...], Program] = {}
+    derives: dict[tuple[str, ...], Derive | None] = {}
     packs = gather(tuple(rules))
     outcomes = {}
     for case in cases:
@@ -364,7 +365,8 @@ def _test_group(rules: Files, cases: Files, name: str, found: Tested, named: set
         key = tuple(path for path, _text in subject)
         if key not in programs:
             programs[key] = _checked(subject, checked.program)
-        outcomes[case[0]] = _test_file(programs[key], *case, found, packs)
+            derives[key] = _in_three_values(subject) if checked.program == "policy" else None
+        outcomes[case[0]] = _test_file(programs[key], *case, found, packs, derives[key])
     found.outcomes.update(outcomes)
     if not has_errors(found.diagnostics):
         wanted = {path for path, _text in rules if path.endswith(".dl")}
@@ -372,6 +374,17 @@ def _test_group(rules: Files, cases: Files, name: str, found: Tested, named: set
             wanted &= named | {f"{path.removesuffix('.case')}.dl" for path, _text in cases}
         own = _own(_checked(rules, checked.program), wanted)
         found.diagnostics.extend(untested(own, list(outcomes.values())))
+
+
+def _in_three_values(rules: Files) -> Derive:
+    """What holds in a case of policies, whose values need not all be known. Raises Failure."""
+    from planner.policy.cases import what_holds
+    from planner.policy.program import load_policies
+
+    policies, problems = load_policies(tuple(rules))
+    if policies is None:
+        raise Failure(problems)
+    return lambda _, case: what_holds(policies, case)
 
 
 def _checked(rules: Files, name: str) -> Program:
@@ -387,7 +400,9 @@ def _own(program: Program, names: set[str]) -> list[Rule]:
     return [rule for rule in program.rules if os.path.normpath(rule.file) in names and not rule.is_core]
 
 
-def _test_file(program: Program, path: str, text: str, found: Tested, packs: Packs) -> list[Outcome]:
+def _test_file(
+    program: Program, path: str, text: str, found: Tested, packs: Packs, derive: Derive | None = None
+) -> list[Outcome]:
     space = packs.space_of(path)
     try:
         problems = _placed(_limited(lambda: _first(load_cases(program, path, text, space)[1])), [(path, text)])
@@ -403,4 +418,4 @@ def _test_file(program: Program, path: str, text: str, found: Tested, packs: Pac
     if not cases:
         detail = 'Begin a case with .case "what should hold", and say with .want what should be derived.'
         found.diagnostics.append(error("rules.no_cases", f"No case in {path}", detail))
-    return run(program, cases, CASE_SECONDS)
+    return run(program, cases, CASE_SECONDS, derive)

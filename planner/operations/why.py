@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Proved: TypeAlias = tuple["dict[str, Any] | None", list[Diagnostic]]
 """a proof in the documented format, and what there is to say"""
 
-_FACT = re.compile(r"\s*[a-z]\w*\(")
+_FACT = re.compile(r"\s*[a-z][\w.]*\(")
 
 
 def why(

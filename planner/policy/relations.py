@@ -20,7 +20,7 @@ def needs(policies: Policies, names: Collection[str]) -> Reads:
     program, product = policies.modal_program, dict(files_of("policy"))
     needed = program.needed(names)
     given = {p.name for p in program.predicates.values() if p.number in needed and p.is_input}
-    return Reads(frozenset(n for n in given if program.predicates[n].span.filename in product))
+    return Reads(frozenset(n for n in given if program.predicates[n].span.filename in product), None, policies.given)
 
 
 def shown(policies: Policies, names: Collection[str], facts: PolicyFacts) -> dict[str, list[Row]]:

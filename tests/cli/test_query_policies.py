@@ -88,6 +88,8 @@ def rows(*words: str) -> list[list[Any]]:
         ('planned(A, "input.size", N)', [["terraform_data.db", 10], ["terraform_data.web", 20]]),
         ("large(A)", [["terraform_data.web"]]),
         ('deny("size", A, M)', [["terraform_data.web", "is too large"]]),
+        ('policy.deny("size", A, M)', [["terraform_data.web", "is too large"]]),
+        ('policy.large(A), action(A, Act)', [["terraform_data.web", "create"]]),
         # what waits for a value that is not known does not certainly hold
         ("ours(A)", [["terraform_data.db"]]),
         # relations that both have come from the plan
@@ -128,6 +130,7 @@ def test_verdicts_without_policies_are_no_pass() -> None:
     ("fact", "said"),
     [
         ('large("terraform_data.web")', "main.tf:10"),
+        ('policy.large("terraform_data.web")', "main.tf:10"),
         ('planned("terraform_data.db", "input.size", 10)', "main.tf:7"),
         ('deny("size", "terraform_data.web", "is too large")', "own/house.dl:4"),
     ],
@@ -154,6 +157,7 @@ def test_why_not_and_what_is_unsure() -> None:
     ("question", "said"),
     [
         ("plannd(A, P, V)", "Did you mean planned? Policies have planned(addr: address, path: text, value: any)."),
+        ("policy.plannd(A, P, V)", "Policies have no relation plannd. Did you mean planned? It is planned("),
         ("planned(A, P)", "planned(addr: address, path: text, value: any) has 3 columns; this has 2 arguments."),
     ],
 )
@@ -170,3 +174,9 @@ def test_policies_in_the_place_of_rules(tmp_path: Path, monkeypatch: pytest.Monk
     code, _, problems = run("plan")
     told = " ".join(problems.split())
     assert code == 1 and "deny is a relation of policies, not of graphs: rules about it stand in .planner/pol" in told
+
+
+def test_relations_and_parameters_of_packs() -> None:
+    assert rows("planner.tags.required_tag(T)", "-policy=builtin:tags") == [["Owner"]]
+    code, _, problems = run("query", "policy.planner.tags.taggabl(T)", "-policy=builtin:tags")
+    assert code == 1 and "Did you mean planner.tags.taggable?" in " ".join(problems.split())

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from attrs import frozen
 
 from planner.datalog.ask.limit import run_limited
-from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.engine.program import Program
 from planner.datalog.front.checks import at
@@ -25,6 +25,7 @@ from planner.datalog.tools.cases import Case, compare
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 T = TypeVar("T")
+Derive: TypeAlias = Callable[[Program, Case], Database]
 
 VERDICTS = ("deny", "warn")
 """the predicates whose rules need a case that holds them and one that does not"""
@@ -90,13 +91,19 @@ def try_out(program: Program, facts: FactBase, want: Iterable[str] | None, files
     bounded(lambda: evaluate(program, facts, wanted) and None, SECONDS, problem)
 
 
-def run(program: Program, cases: Iterable[Case], seconds: float) -> list[Outcome]:
-    """Run cases one after the other, each at most so many seconds long."""
+def run(program: Program, cases: Iterable[Case], seconds: float, derive: Derive | None = None) -> list[Outcome]:
+    """Run cases one after the other, each at most so many seconds long. `derive` gives what holds in a case; without,
+    the program derives it from the facts of the case."""
     program.functions, program.rules  # noqa: B018  made here once, not in each process
-    return [_outcome(program, case, seconds) for case in cases]
+    return [_outcome(program, case, seconds, derive or derived) for case in cases]
 
 
-def _outcome(program: Program, case: Case, seconds: float) -> Outcome:
+def derived(program: Program, case: Case) -> Database:
+    """What the program derives in a case."""
+    return evaluate(program, case.facts, case.wanted)
+
+
+def _outcome(program: Program, case: Case, seconds: float, derive: Derive) -> Outcome:
     def problem(what: str) -> Diagnostic:
         if what == "time":
             detail = f"Evaluating the rules did not end within {seconds:g} seconds. "
@@ -106,24 +113,23 @@ def _outcome(program: Program, case: Case, seconds: float) -> Outcome:
         return error(f"rules.{what}", f"The case needs too much {what}", detail, case.span)
 
     try:
-        differences, fired = bounded(partial(_evaluated, program, case), seconds, problem)
+        differences, fired = bounded(partial(_evaluated, program, case, derive), seconds, problem)
     except Failure as failure:
         return Outcome(case, problem=tuple(failure.diagnostics))
     return Outcome(case, differences, fired)
 
 
-def _evaluated(program: Program, case: Case) -> tuple[tuple[Difference, ...], frozenset[str]]:
+def _evaluated(program: Program, case: Case, derive: Derive) -> tuple[tuple[Difference, ...], frozenset[str]]:
     try:
-        database = evaluate(program, case.facts, case.wanted)
+        database = derive(program, case)
     except ValueError as problem:  # facts that no column can hold
         raise Failure(error("rules.case", "Fact that does not fit", f"{problem}.", case.span)) from None
     differences = [
         Difference(m.predicate, m.missing[:MOST_ROWS], m.unexpected[:MOST_ROWS], len(m.missing), len(m.unexpected))
         for m in compare(case, database)
     ]
-    return tuple(differences), frozenset(
-        program.rules[number].name for number, rows in database.produced.items() if rows
-    )
+    fired = (database.program.rules[number].name for number, rows in database.produced.items() if rows)
+    return tuple(differences), frozenset(fired)
 
 
 def untested(rules: Iterable[Rule], files: Sequence[Sequence[Outcome]]) -> list[Diagnostic]:

@@ -1,0 +1,71 @@
+"""Cases of policies in three values: of a plan whose values are not all known.
+
+`unknown_after("a", "tags")` in a case says that the value is not known, whatever it may turn out to be, and
+`.want unsettled("CODE", "a")` that nobody can decide yet. All other relations have what certainly holds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from planner.datalog.engine.evaluate import Database, evaluate
+from planner.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.datalog.front.values import Row
+from planner.datalog.tools.cases import Case
+from planner.model.plan import ResourceChange
+from planner.policy.facts.relations import PolicyFacts
+from planner.policy.judge import judge
+from planner.policy.program import Policies
+from planner.vocabulary.span import Span
+
+UNSETTLED = "unsettled"
+"""the relation of verdicts that wait for values, which only cases want"""
+
+
+def with_unknown(facts: FactBase) -> FactBase:
+    """The facts of a case, in which what is said to be unknown may be anything."""
+    builder = FactBuilder(facts)
+    for address, path in facts.sorted("unknown_after"):
+        builder.add("maybe_exact", address, path)
+        builder.add("maybe_open", address, path)
+        for end in ".[":
+            builder.add("maybe", address, path, path + end)
+    return builder.build()
+
+
+def what_holds(policies: Policies, case: Case) -> Database:
+    """What a case wants something of, as it certainly holds, and what waits."""
+    facts = with_unknown(case.facts)
+    program = policies.modal_program
+    database = evaluate(program, facts, [name for name in case.wanted if name != UNSETTLED])
+    if UNSETTLED not in case.wanted:
+        return database
+    relations = {name: facts.rows(name) for name in facts.predicates}
+    verdict = judge(policies, PolicyFacts(relations, {}, Nobody(facts)))
+    waiting = {(finding.code, finding.address) for finding in verdict.of("undecided")}
+    return database.beside(program, {UNSETTLED: waiting})
+
+
+@frozen(eq=False)
+class Nobody:
+    """Addresses of a case: no configuration says where they stand."""
+
+    facts: FactBase
+
+    @property
+    def changes(self) -> dict[str, ResourceChange]:
+        return {}
+
+    def about(self, address: str) -> None:
+        return None
+
+    def span(self, address: str, path: str = "") -> Span | None:
+        return None
+
+    def given(self, address: str) -> frozenset[str]:
+        return frozenset()
+
+    def source(self, predicate: str, row: Row) -> Any | None:
+        return self.facts.source(predicate, row)
