@@ -13,7 +13,7 @@ from planner.operations.plan import L, Made
 from planner.operations.plan_files import planned
 from planner.operations.policy_shapes import MISFITS, misfits_of
 from planner.support.collector import collector_paused
-from planner.vocabulary.diagnostic import Diagnostic, Failure
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.walks import walk_of
 
 if TYPE_CHECKING:
@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 
 
 def check(options: OperationOptions, plan_file: str | None, hooks: Hooks) -> tuple[Verdict | None, list[Diagnostic]]:
-    """What policies say about the plan in a file, or about one made for it. Those that a plan file was made with count
-    as well."""
+    """What policies say about the plan in a file (our own, or what `show -json` prints), or about one made for it.
+    Those that a plan file was made with count as well."""
+    from planner.operations.judging import is_document
+
+    if plan_file is not None and is_document(plan_file):
+        return check_document(options, plan_file, "plan")
     answer = planned(options, plan_file, hooks)
     if answer.complete is None:
         return None, list(answer.diagnostics)
@@ -40,6 +44,23 @@ def check(options: OperationOptions, plan_file: str | None, hooks: Hooks) -> tup
     if wrong:  # when policies are tried out, not when a plan is made: providers change, too
         return None, [*answer.diagnostics, *wrong]
     return verdict, [*answer.diagnostics, *problems]
+
+
+def check_document(options: OperationOptions, path: str, kind: str) -> tuple[Verdict | None, list[Diagnostic]]:
+    """What policies say about what `show -json` prints of a plan, or about a state; `kind` says which."""
+    from planner.operations.judging import judged_document
+
+    try:
+        policies, problems = policies_of(options, None)
+    except Failure as failure:
+        return None, failure.diagnostics
+    if policies is None:
+        return None, problems
+    if not policies.files:
+        detail = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
+        return None, [error("policy.none", "No policies", detail)]
+    verdict, more = judged_document(options, path, kind, policies)
+    return verdict, [*problems, *more]
 
 
 def judged_plainly(made: Made[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:

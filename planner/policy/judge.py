@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.datalog.engine.evaluate import Database, evaluate
+from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Proof, Prover
 from planner.datalog.front.values import Row
 from planner.datalog.tools.suite import try_out
+from planner.model.sources import source_json
 from planner.policy.facts.relations import PolicyFacts
 from planner.policy.library import own_files
 from planner.policy.modal import VERDICTS, written_name
 from planner.policy.model import KINDS, Finding, Kind, Verdict
-from planner.policy.program import Policies
+from planner.policy.program import Policies, readers
 from planner.policy.secrets import Curtain
 from planner.policy.values import MAYBE
 from planner.policy.waits import waits
@@ -67,8 +69,25 @@ class _Judge:
                     findings.append(self._undecided(name, row))
         for row in self.database[self.broken] if self.broken else ():
             findings.append(self._certain(self.broken, row))
+        findings += self._untold()
         findings.sort(key=lambda f: (KINDS.index(f.kind), f.code, f.address, f.would, f.message))
         return Verdict(tuple(findings), self._codes(), self._judged(), self.policies.packs.policies)
+
+    def _untold(self) -> list[Finding]:
+        """What policies would say that read relations of which nothing is known here: a denial cannot be ruled out."""
+        if not self.facts.untold:
+            return []
+        findings = []
+        for (verdict, code), (rule, relation) in sorted(readers(self.policies.program, self.facts.untold).items()):
+            kind: Kind = "broken" if verdict == "deny" else "undecided"
+            reason = self.overrides.get(code, "") if kind == "broken" else ""
+            message = f"cannot be decided: it reads {relation}, which this document does not tell"
+            proof = proof_json(Proof(relation, ()), self.facts, source_json)
+            shown: Kind = "overridden" if reason else kind
+            findings.append(
+                Finding(shown, code, "", message, rule.name, rule.span, None, proof, would=verdict, reason=reason)
+            )
+        return findings
 
     def _judged(self) -> dict[str, int]:
         """How many objects each policy that tells looked at."""

@@ -7,12 +7,15 @@ from functools import cached_property
 
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.engine.program import Program
+from planner.datalog.front.literals import atoms
+from planner.datalog.front.model import Rule
 from planner.policy.facts.relations import Reads
 from planner.policy.interest import Interest
 from planner.policy.modal import LOST, VERDICTS, Modal, rewrite
 from planner.policy.packs import Packs, Settings, gather
 from planner.policy.suspicions import suspicions
 from planner.programs.table import Files, files_of, load
+from planner.syntax.rule_syntax import Constant
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 __all__ = ["LOST", "Files", "Policies", "load_policies"]
@@ -51,6 +54,31 @@ class Policies:
         plain = self.program.needed([*VERDICTS, "judged"])
         heads = frozenset(p.name for p in self.program.predicates.values() if p.number in plain)
         return Reads(names, Interest(self.program, heads, self.given, self.packs.relations), self.given)
+
+
+def readers(program: Program, untold: frozenset[str]) -> dict[tuple[str, str], tuple[Rule, str]]:
+    """Which verdicts (deny or warn, code) rest on relations that nobody can tell, each with the first rule that does
+    and the relation."""
+    rests: dict[str, str] = {name: name for name in untold}
+    changed = True
+    while changed:
+        changed = False
+        for rule in program.rules:
+            head = rule.head.predicate
+            if head not in rests and head not in VERDICTS:
+                read = next((rests[atom.predicate] for atom, _ in atoms(rule.body) if atom.predicate in rests), None)
+                if read is not None:
+                    rests[head] = read
+                    changed = True
+    found: dict[tuple[str, str], tuple[Rule, str]] = {}
+    for rule in program.rules:
+        if rule.head.predicate in VERDICTS:
+            read = next((rests[atom.predicate] for atom, _ in atoms(rule.body) if atom.predicate in rests), None)
+            if read is not None:
+                code = rule.head.arguments[0]
+                text = str(code.value) if isinstance(code, Constant) else rule.name
+                found.setdefault((rule.head.predicate, text), (rule, read))
+    return found
 
 
 def load_policies(

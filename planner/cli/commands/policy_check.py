@@ -10,6 +10,7 @@ from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, STATE, VARIAB
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
+    from planner.operations.options import OperationOptions
     from planner.policy.model import Verdict
 
 FORMATS = ("table", "json", "sarif", "junit")
@@ -24,10 +25,17 @@ Every verdict has a proof: with -why in the table, and always in JSON.
   warn        worth a look
   overridden  denied, and let pass by -policy-override
 
+A plan is a plan file, or what show -json prints of one: by planner,
+OpenTofu or Terraform ("-": standard input). A state is a state file, or
+what show -json prints. What such a document does not tell (lifecycle
+blocks, say) is taken from the configuration of the directory, if it is
+the one that the plan was made from; else policies that ask are broken.
+
 Ends with 0, or with 1 when something is denied or broken,
 or cannot be done."""
 FLAGS = (
-    Flag("plan", "string", "Judge this saved plan.", value="FILE"),
+    Flag("plan", "list", "Judge this plan. May be repeated.", value="FILE"),
+    Flag("state", "list", "Judge what stands in this state. May be repeated.", value="FILE"),
     Flag("format", "string", "How to print: table, json, sarif or junit.", "table", "FORMAT"),
     Flag("json", "bool", "The same as -format=json."),
     Flag("why", "bool", "Show the proof of each verdict below it."),
@@ -35,7 +43,7 @@ FLAGS = (
     DESTROY,
     INPUT,
     *OPERATION,
-    *STATE,
+    *(flag for flag in STATE if flag.name != "state"),
     *VARIABLES,
 )
 
@@ -53,7 +61,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     settings = operation_options(arguments)
     if not settings.judges and not arguments["plan"]:
         raise UsageError("No policies", "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME.")
-    verdict, problems = policies.check(settings, arguments["plan"] or None, Hooks())
+    named = [("plan", path) for path in arguments["plan"]] + [("state", path) for path in arguments["state"]]
+    if len(named) > 1:
+        return _several(settings, named, format, arguments["why"], terminal)
+    if arguments["state"]:
+        verdict, problems = policies.check_document(settings, arguments["state"][0], "state")
+    else:
+        verdict, problems = policies.check(settings, arguments["plan"][0] if arguments["plan"] else None, Hooks())
     if verdict is None:
         return finish(problems, terminal)
     if format == "table":
@@ -61,6 +75,32 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     else:
         terminal.data(_FORMS[format](verdict))
     return max(finish(problems, terminal), int(verdict.is_denied))
+
+
+def _several(
+    settings: OperationOptions, named: list[tuple[str, str]], format: str, proofs: bool, terminal: Terminal
+) -> int:
+    """One verdict after the other, each with the name of its file."""
+    from planner.operations import policies
+    from planner.walk.hooks import Hooks
+
+    if format not in ("table", "json"):
+        raise UsageError(f"Several documents as {format}", "Judge one at a time, or choose table or json.")
+    documents: list[dict[str, Any]] = []
+    code = 0
+    for kind, path in named:
+        if kind == "state":
+            verdict, problems = policies.check_document(settings, path, kind)
+        else:
+            verdict, problems = policies.check(settings, path, Hooks())
+        if verdict is not None and format == "table":
+            terminal.out(f"{terminal.paint(path, 'bold')}\n{_table(verdict, terminal, proofs)}\n")
+        elif verdict is not None:
+            documents.append({kind: path, **verdict.to_json()})
+        code = max(code, finish(problems, terminal), int(verdict is None or verdict.is_denied))
+    if format == "json":
+        terminal.data(_document({"format_version": "1.0", "verdicts": documents}))
+    return code
 
 
 def _table(verdict: Verdict, terminal: Terminal, proofs: bool) -> str:

@@ -15,6 +15,7 @@ from planner.policy.facts.owners import ConfiguredOwners
 from planner.policy.facts.relations import PolicyFacts, Reads
 from planner.policy.facts.surroundings import NOTHING, Around, Surroundings
 from planner.policy.impact import Impact
+from planner.policy.values import ValueRows
 
 if TYPE_CHECKING:
     from planner.model.graph import Graph
@@ -26,7 +27,7 @@ def plan_facts(
     """The facts that policies read. `graph` makes the plan graph, for the few that read it."""
     owners = ConfiguredOwners(plan, config)
     declared = Declared(plan, config, owners, reads)
-    contents = Contents(plan, owners, reads, declared.root_variables)
+    contents = Contents(plan, owners, reads, declared.root_variables, ValueRows)
     contents.read()
     surroundings = Around(plan, around, contents.after)
     tellers = (Changes(plan, owners.changes), declared, Dependencies(Impact(plan, graph)), surroundings)

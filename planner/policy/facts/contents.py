@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from typing import Generic, TypeVar
 
 from planner.datalog.front.values import Row
 from planner.model.plan import OutputChange, Plan
@@ -10,19 +11,23 @@ from planner.policy.facts.relations import VALUE, Owners, Reads
 from planner.policy.values import ValueRows, root_of
 from planner.values.value import SENSITIVE, Null, Value, mark
 
+R = TypeVar("R", bound=ValueRows)
 AFTER = frozenset(("planned", "size_of", "part", "unknown_after", "sensitive_at", "maybe"))
 """the relations that are read off the planned values of objects and outputs"""
 RootVariables = Callable[[], Iterable[tuple[str, bool]]]
 """the names of the root module's input variables, and whether each is secret"""
 
 
-class Contents:
+class Contents(Generic[R]):
     """The relations about values of one plan."""
 
-    def __init__(self, plan: Plan, owners: Owners, reads: Reads, root_variables: RootVariables) -> None:
+    def __init__(
+        self, plan: Plan, owners: Owners, reads: Reads, root_variables: RootVariables, kind: Callable[[bool], R]
+    ) -> None:
         self.plan, self.owners, self.reads, self.root_variables = plan, owners, reads, root_variables
-        self.after = ValueRows("size_of" in reads or "part" in reads)
-        self.before = ValueRows(False)
+        self.kind = kind
+        self.after = kind("size_of" in reads or "part" in reads)
+        self.before = kind(False)
         self.configured: set[Row] = set()
 
     def read(self) -> None:
@@ -36,15 +41,15 @@ class Contents:
             roots = reads.attributes(change)
             if roots is not None and not roots:
                 continue
-            after.add_object(change.address, change.after, roots)
+            self._object(after, change.address, change.after, roots)
             if prior or "sensitive_at" in reads:
-                before.add_object(change.address, change.before, roots)
+                self._object(before, change.address, change.before, roots)
         of_outputs = reads.attributes(None)
         for output in self.plan.outputs if of_outputs is None or VALUE in of_outputs else ():
             address = f"output.{output.name}"
-            after.walk(address, VALUE, _output_value(output, output.after))
+            self._output(after, address, output, output.after)
             if prior:
-                before.walk(address, VALUE, _output_value(output, output.before))
+                self._output(before, address, output, output.before)
         if configured or "sensitive_at" in reads:
             variables = self._variables()
             after.hidden.update(variables.hidden)
@@ -52,6 +57,15 @@ class Contents:
                 self.configured = self._given() | variables.values
                 after.exact |= variables.exact  # in a fleet they may wait for another unit
                 after.open |= variables.open
+
+    def _object(self, rows: R, address: str, value: Value, roots: Collection[str] | None) -> None:
+        rows.add_object(address, value, roots)
+
+    def _output(self, rows: R, address: str, output: OutputChange, value: Value) -> None:
+        rows.walk(address, VALUE, _output_value(output, value))
+
+    def _variable(self, rows: R, address: str, value: Value, secret: str | None) -> None:
+        rows.walk(address, VALUE, value, secret)
 
     @property
     def hidden(self) -> dict[tuple[str, str], str]:
@@ -81,14 +95,14 @@ class Contents:
         known = {address: given(address) for address in {row[0] for row in self.after.values}}
         return {row for row in self.after.values if root_of(row[1]) in known[row[0]]}
 
-    def _variables(self) -> ValueRows:
+    def _variables(self) -> R:
         """The values of the root module's input variables."""
-        rows = ValueRows(False)
+        rows = self.kind(False)
         for name, is_secret in self.root_variables():
             address, value = f"var.{name}", self.plan.variables.get(name)
             secret = VALUE if is_secret else None
             if value is not None:
-                rows.walk(address, VALUE, value, secret)
+                self._variable(rows, address, value, secret)
             elif secret:
                 rows.hidden[address, VALUE] = VALUE
         return rows

@@ -107,9 +107,10 @@ class Owners(Protocol):
 
 class PolicyFacts(FactBase):
     """The facts of one plan. `hidden` maps (address, path) of everything sensitive to the path of its mark;
-    `mentions` and `given` are facts that know their own sources."""
+    `mentions` and `given` are facts that know their own sources. `untold` names relations that policies read and whose
+    rows cannot be known here."""
 
-    __slots__ = ("given", "hidden", "mentions", "owners")
+    __slots__ = ("given", "hidden", "mentions", "owners", "untold")
 
     def __init__(
         self,
@@ -118,11 +119,13 @@ class PolicyFacts(FactBase):
         owners: Owners,
         mentions: FactBase | None = None,
         given: FactBase | None = None,
+        untold: frozenset[str] = frozenset(),
     ) -> None:
         self.given = given if given is not None else FactBase({}, {})
         elsewhere = {name: self.given.rows(name) for name in self.given.predicates}
         super().__init__({**elsewhere, **{name: dict.fromkeys(rows) for name, rows in relations.items()}}, {})
         self.hidden, self.owners, self.mentions = hidden, owners, mentions
+        self.untold = untold
 
     def source(self, predicate: str, row: Row) -> Any | None:
         if predicate == "reference" and self.mentions is not None:

@@ -1,0 +1,75 @@
+"""Judging documents that others wrote: what `show -json` prints of plans and states, and state files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from planner.documents.plan_file import is_plan_file
+from planner.operations.loading import load_variables
+from planner.operations.options import OperationOptions
+from planner.policy.judge import judge
+from planner.policy.program import Policies
+from planner.policy.shown.document import Document, not_usable, parse
+from planner.policy.shown.facts import shown_facts
+from planner.support.collector import collector_paused
+from planner.support.disk import MOST_BYTES, read_given
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+
+if TYPE_CHECKING:
+    from planner.config.model import Config
+    from planner.policy.model import Verdict
+
+STDIN = "-"
+
+
+def is_document(path: str) -> bool:
+    """Whether what is to be judged is no plan file of ours: those are archives."""
+    return path == STDIN or (os.path.exists(path) and not is_plan_file(path))
+
+
+def judged_document(
+    options: OperationOptions, path: str, kind: str, policies: Policies
+) -> tuple[Verdict | None, list[Diagnostic]]:
+    """What policies say about the document in a file, or on standard input; `kind` is what it has to be: a plan or a
+    state."""
+    overrides = dict.fromkeys(options.policy_overrides, options.policy_reason)
+    try:
+        with collector_paused():
+            document = _read(path)
+            if (document.kind == "plan") != (kind == "plan"):
+                raise not_usable(document.name, f"it is a {document.kind}, and -{kind} names a {kind}")
+            config = _configuration(options) if document.kind == "plan" else None
+            return judge(policies, shown_facts(document, policies.reads, config), overrides), []
+    except Failure as failure:
+        return None, failure.diagnostics
+
+
+def _read(path: str) -> Document:
+    name = "standard input" if path == STDIN else path
+    try:
+        data = sys.stdin.buffer.read(MOST_BYTES) if path == STDIN else read_given(path, MOST_BYTES)
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise Failure(error("policy.document", "Cannot read the document", f"{name}: {reason}.")) from None
+    return parse(data, name)
+
+
+def _configuration(options: OperationOptions) -> Config | None:
+    """The configuration of the working directory; None when there is none, or none that can be read."""
+    from planner.config.load import load_config
+    from planner.state.workspace import current_workspace, data_directory
+
+    endings = (".tf", ".tofu", ".tf.json", ".tofu.json")
+    try:
+        if not any(name.endswith(endings) for name in os.listdir(options.directory)):
+            return None
+    except OSError:
+        return None
+    workspace, _, _ = current_workspace(options.directory, os.environ)
+    given, _ = load_variables(options)
+    config, problems = load_config(
+        options.directory, variables=given, workspace=workspace, data_dir=data_directory(os.environ)
+    )
+    return None if has_errors(problems) else config

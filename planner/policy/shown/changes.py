@@ -1,0 +1,191 @@
+"""The changes of a shown plan, and the objects of a shown state, as those of a plan of our own: policies read them by
+the same relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any
+
+from planner.model.plan import CheckResult, Importing, OutputChange, Plan, ResourceChange
+from planner.policy.shown.configuration import ShownConfiguration
+from planner.policy.shown.document import Document, Misshapen, objects, table, text
+from planner.programs.actions import actions, words
+from planner.state.model import State
+from planner.vocabulary.address import AddressError, parse_module
+
+_MODES = ("managed", "data", "ephemeral")
+_KINDS = {"var": "input_variable"}
+_CREATE_THEN_FORGET = ("create", "forget")
+
+
+@cache
+def _actions() -> dict[tuple[str, ...], str]:
+    """What a plan's JSON calls actions -> the actions."""
+    known = {tuple(words(action)): action for action in actions()}
+    return {_CREATE_THEN_FORGET: known[("forget", "create")], **known}
+
+
+def plan_of(document: Document, configuration: ShownConfiguration) -> Plan:
+    """The plan that a document shows. Values stay as they are in it: `after` of a change is the triple of the value,
+    what is unknown and what is sensitive in it, and `before` the same. Raises Misshapen."""
+    root = document.root
+    changes = list(_changes(objects(root, "resource_changes", ""), "resource_changes", configuration))
+    drift = list(_changes(objects(root, "resource_drift", ""), "resource_drift", configuration))
+    return Plan(
+        _mode(changes),  # type: ignore[arg-type]
+        tuple(changes),
+        tuple(drift),
+        tuple(_outputs(table(root, "output_changes", ""))),
+        State(),
+        State(),
+        None,
+        {n: _value(v, n) for n, v in table(root, "variables", "").items() if n not in configuration.ephemeral},
+        tuple(_checks(objects(root, "checks", ""))),
+        timestamp=text(root, "timestamp", "", ""),
+    )
+
+
+def _value(entry: Any, name: str) -> Any:
+    if entry.__class__ is not dict:
+        raise Misshapen(f"variables.{name}", "an object expected")
+    return entry.get("value")
+
+
+def _changes(
+    entries: Iterable[dict[str, Any]], list_name: str, configuration: ShownConfiguration
+) -> Iterator[ResourceChange]:
+    seen: set[tuple[str, str]] = set()
+    for i, entry in enumerate(entries):
+        path = f"{list_name}[{i}]"
+        change = table(entry, "change", path)
+        address, deposed = text(entry, "address", path), text(entry, "deposed", path, "")
+        if (address, deposed) in seen:
+            raise Misshapen(path, f"a second entry for {address}{f' (deposed {deposed})' if deposed else ''}")
+        seen.add((address, deposed))
+        yield _change(entry, change, address, deposed, path, configuration)
+
+
+def _change(
+    entry: dict[str, Any],
+    change: dict[str, Any],
+    address: str,
+    deposed: str,
+    path: str,
+    configuration: ShownConfiguration,
+) -> ResourceChange:
+    mode, module = text(entry, "mode", path), text(entry, "module_address", path, "")
+    type_, name = text(entry, "type", path), text(entry, "name", path)
+    _check_address(address, module, mode, type_, name, path)
+    after_unknown = change.get("after_unknown")
+    if "after" not in change and not after_unknown and change.get("actions") != ["delete"]:
+        after_unknown = True  # nothing is said of what it will be
+    return ResourceChange(
+        address,
+        text(entry, "previous_address", path, "") or address,
+        module,
+        mode,
+        type_,
+        name,
+        entry.get("index"),
+        deposed,
+        configuration.provider_of(module, mode, type_, name, text(entry, "provider_name", path, "")),
+        _action(change.get("actions"), f"{path}.change.actions"),
+        text(entry, "action_reason", path, ""),
+        (change.get("before"), None, change.get("before_sensitive")),
+        (change.get("after"), after_unknown, change.get("after_sensitive")),
+        replace_paths=tuple(_paths(change.get("replace_paths"), f"{path}.change.replace_paths")),
+        importing=_importing(change, f"{path}.change"),
+        undecided=_words(entry.get("undecided"), f"{path}.undecided"),
+    )
+
+
+def _check_address(address: str, module: str, mode: str, type_: str, name: str, path: str) -> None:
+    """The address says what the other members say: policies rely on both."""
+    if mode not in _MODES:
+        raise Misshapen(f"{path}.mode", f"one of {', '.join(_MODES)} expected")
+    resource = f"{'' if mode == 'managed' else mode + '.'}{type_}.{name}"
+    begin = f"{module}.{resource}" if module else resource
+    rest = address[len(begin) :]
+    if not address.startswith(begin) or (rest and not (rest[0] == "[" and rest[-1] == "]")):
+        raise Misshapen(f"{path}.address", f"{address[:200]!r} is no instance of {begin[:200]!r}")
+    if module:
+        _check_module(module, path)
+
+
+@cache
+def _check_module(module: str, path: str) -> None:
+    try:
+        parse_module(module)
+    except AddressError:
+        raise Misshapen(f"{path}.module_address", f"{module[:200]!r} is no module instance") from None
+
+
+def _action(given: Any, path: str) -> str:
+    if given.__class__ is list and all(word.__class__ is str for word in given):
+        action = _actions().get(tuple(given))
+        if action is not None:
+            return action
+    raise Misshapen(path, f"{str(given)[:100]} is no action that is known")
+
+
+def _words(given: Any, path: str) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    if given.__class__ is not list or any(word.__class__ is not str for word in given):
+        raise Misshapen(path, "a list of words expected")
+    return tuple(given)
+
+
+def _paths(given: Any, path: str) -> Iterator[tuple[tuple[str, Any], ...]]:
+    if given is None:
+        return
+    if given.__class__ is not list:
+        raise Misshapen(path, "a list of paths expected")
+    for i, steps in enumerate(given):
+        if steps.__class__ is not list:
+            raise Misshapen(f"{path}[{i}]", "a list of steps expected")
+        yield tuple(("attr" if step.__class__ is str else "index", step) for step in steps)
+
+
+def _importing(change: dict[str, Any], path: str) -> Importing | None:
+    if change.get("importing") is None:
+        return None
+    return Importing(text(table(change, "importing", path), "id", f"{path}.importing", "") or None)
+
+
+def _outputs(entries: dict[str, Any]) -> Iterator[OutputChange]:
+    for name in sorted(entries):
+        path, entry = f"output_changes.{name}", table(entries, name, "output_changes")
+        action = _action(entry.get("actions"), f"{path}.actions")
+        unknown = entry.get("after_unknown")
+        if "after" not in entry and not unknown and action != "delete":
+            unknown = True
+        secret = bool(entry.get("after_sensitive")) or bool(entry.get("before_sensitive"))
+        before = (entry.get("before"), None, entry.get("before_sensitive"))
+        yield OutputChange(name, action, before, (entry.get("after"), unknown, entry.get("after_sensitive")), secret)
+
+
+def _checks(entries: Iterable[dict[str, Any]]) -> Iterator[CheckResult]:
+    for i, entry in enumerate(entries):
+        path = f"checks[{i}]"
+        about = table(entry, "address", path)
+        kind, shown = text(about, "kind", f"{path}.address"), text(about, "to_display", f"{path}.address")
+        kind = _KINDS.get(kind, kind)
+        instances = objects(entry, "instances", path)
+        for j, instance in enumerate(instances):
+            at = f"{path}.instances[{j}]"
+            address = text(table(instance, "address", at), "to_display", f"{at}.address")
+            yield CheckResult(kind, shown, address, text(instance, "status", at))
+        status = text(entry, "status", path)
+        if not instances and status != "unknown":
+            yield CheckResult(kind, shown, "", status)
+
+
+def _mode(changes: list[ResourceChange]) -> str:
+    """What the plan is for, "" where that cannot be told. Only an ordinary plan makes, updates or keeps objects, or
+    says why it deletes one."""
+    current = [c for c in changes if not c.deposed and c.mode == "managed"]
+    if any(c.action not in ("delete", "forget") or c.reason.startswith("delete_because") for c in current):
+        return "normal"
+    return "destroy" if any(c.action == "delete" for c in current) else ""

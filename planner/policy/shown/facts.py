@@ -1,0 +1,193 @@
+"""A shown plan or state to facts: the same relations as for a plan of our own, as far as a document tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from planner.config.model import Config, OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
+from planner.datalog.front.values import Row
+from planner.model.plan import OutputChange, Plan, ResourceChange
+from planner.policy.facts.build import told
+from planner.policy.facts.changes import Changes
+from planner.policy.facts.configuration import Declared
+from planner.policy.facts.contents import Contents
+from planner.policy.facts.owners import ConfiguredOwners, arguments
+from planner.policy.facts.relations import VALUE, PolicyFacts, Reads
+from planner.policy.interest import kind_of
+from planner.policy.shown.changes import plan_of
+from planner.policy.shown.configuration import ShownConfiguration
+from planner.policy.shown.document import Document, Misshapen, not_usable
+from planner.policy.shown.rows import ShownRows
+from planner.policy.shown.state import plan_of_state, read_values
+from planner.programs.actions import does
+from planner.vocabulary.address import join
+from planner.vocabulary.span import Span
+
+OF_CONFIGURATION = frozenset(
+    ("lifecycle", "provisioner", "removed_block", "move_block", "required_provider", "uses_provider")
+)
+"""what no document tells, and a configuration at hand does"""
+UNTOLD = OF_CONFIGURATION | {
+    *("targeted", "unknown_because", "reference", "node", "edge", "depends", "blast", "blast_size"),
+    *("backend", "backend_argument", "module_version", "locked_provider", "variable_origin", "run"),
+}
+"""what no document tells"""
+OF_PLANS = frozenset(
+    (
+        *("configured", "resource", "variable", "module_call", "provider_instance", "provider_argument"),
+        *("check_result", "now", "plan_mode"),
+    )
+)
+"""what a plan's document tells, and a state does not"""
+
+
+def shown_facts(document: Document, reads: Reads, config: Config | None = None) -> PolicyFacts:
+    """The facts that policies read of a document. `config` is the configuration of the working directory, which says
+    where things stand if it is the one that the plan was made from. Raises Failure when the document is not well
+    formed."""
+    try:
+        return _facts(document, reads, config)
+    except Misshapen as problem:
+        raise not_usable(document.name, str(problem)) from None
+    except RecursionError:
+        raise not_usable(document.name, "it is nested too deeply") from None
+
+
+def _facts(document: Document, reads: Reads, config: Config | None) -> PolicyFacts:
+    is_plan = document.kind == "plan"
+    configuration = ShownConfiguration(document)
+    plan = plan_of(document, configuration) if is_plan else plan_of_state(document, configuration)
+    if config is not None and not (is_plan and _is_of(configuration, config)):
+        config = None
+    owners = ShownOwners(plan, configuration, config)
+    contents = ShownContents(plan, owners, reads, configuration.root_variables, ShownRows)
+    contents.read()
+    tellers: list[Any] = [ShownPlan(document, plan, configuration, contents.after), Changes(plan, owners.changes)]
+    untold = set(UNTOLD)
+    if config is not None and owners.configured is not None:
+        untold -= OF_CONFIGURATION
+        tellers.append(Declared(plan, config, owners.configured, reads))
+    if not any(does(change.action, "disturbs") for change in plan.changes):
+        untold -= {"blast", "blast_size"}
+    if reads.interest is not None and not any(reads.interest.asks_why_unknown(kind_of(c)) for c in plan.changes):
+        untold.discard("unknown_because")
+    if document.root.get("complete") is True:
+        untold.discard("targeted")
+    if not plan.mode:
+        untold.add("plan_mode")
+    if not plan.timestamp:
+        untold.add("now")
+    if not is_plan:
+        untold |= OF_PLANS
+    relations = told(Reads(reads.predicates - untold), tellers)
+    return PolicyFacts(
+        {**relations, **contents.relations()},
+        contents.hidden,
+        owners,
+        None,
+        reads.given,
+        frozenset(untold & reads.predicates),
+    )
+
+
+def _is_of(shown: ShownConfiguration, config: Config) -> bool:
+    """Whether a configuration declares what the document shows: the same resources with the same arguments, the same
+    calls of modules and the same variables."""
+    here: dict[str, ResourceDecl] = {}
+    calls: set[str] = set()
+    for module in config.root.walk():
+        path = ".".join(f"module.{name}" for name in module.path)
+        here |= {join(path, key): decl for key, decl in module.resources.items()}
+        calls |= {join(path, f"module.{name}") for name in module.calls}
+    if here.keys() != shown.blocks.keys() or calls != shown.calls.keys():
+        return False
+    if {name for name, _ in shown.root_variables()} != config.root.variables.keys() or not (here or calls):
+        return False
+    return all(shown.given(object) <= arguments(decl) for object, decl in here.items())
+
+
+class ShownOwners:
+    """What addresses in a document are about; where that stands only if the configuration is at hand."""
+
+    def __init__(self, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> None:
+        self.configured = ConfiguredOwners(plan, config) if config is not None else None
+        self.changes: dict[str, ResourceChange] = {c.address: c for c in plan.changes if not c.deposed}
+        self._configuration = configuration
+        self._known: dict[str, frozenset[str]] = {}
+
+    def about(self, address: str) -> ResourceDecl | OutputDecl | VariableDecl | ProviderDecl | None:
+        return self.configured.about(address) if self.configured is not None else None
+
+    def span(self, address: str, path: str = "") -> Span | None:
+        return self.configured.span(address, path) if self.configured is not None else None
+
+    def given(self, address: str) -> frozenset[str]:
+        if self.configured is not None:
+            return self.configured.given(address)
+        change = self.changes.get(address)
+        if change is None:
+            return frozenset()
+        object = self._configuration.object(change.module, change.mode, change.type, change.name)
+        if object not in self._known:
+            self._known[object] = self._configuration.given(object)
+        return self._known[object]
+
+    def source(self, predicate: str, row: Row) -> Any | None:
+        source = self.configured.source(predicate, row) if self.configured is not None else None
+        return source if isinstance(source, Span) else None
+
+
+class ShownContents(Contents[ShownRows]):
+    """The relations about values that stand in JSON; of a change they are triples (see plan_of)."""
+
+    def _object(self, rows: ShownRows, address: str, value: Any, roots: Collection[str] | None) -> None:
+        now, unknown, sensitive = value
+        rows.add_shown(address, now, unknown, sensitive, roots)
+
+    def _output(self, rows: ShownRows, address: str, output: OutputChange, value: Any) -> None:
+        now, unknown, sensitive = value
+        if now is None and not unknown:
+            return
+        rows.walk_shown(address, VALUE, now, unknown, sensitive, VALUE if output.sensitive else None)
+
+    def _variable(self, rows: ShownRows, address: str, value: Any, secret: str | None) -> None:
+        rows.walk_shown(address, VALUE, value, None, None, secret)
+
+
+class ShownPlan:
+    """The relations that a document tells in a way of its own."""
+
+    def __init__(self, document: Document, plan: Plan, configuration: ShownConfiguration, rows: ShownRows) -> None:
+        self.document, self.plan, self.configuration, self.rows = document, plan, configuration, rows
+        self.variable, self.resource = configuration.variable, configuration.resource
+        self.module_call, self.provider_instance = configuration.module_call, configuration.provider_instance
+
+    def now(self) -> Iterable[Row]:
+        return [(self.plan.timestamp,)]
+
+    def provider_argument(self) -> Iterable[Row]:
+        found = ShownRows(False)
+        self.configuration.provider_arguments(found)
+        return self._kept(found)
+
+    def data_value(self) -> Iterable[Row]:
+        found = ShownRows(False)
+        for address, value, sensitive in self._data():
+            found.add_shown(address, value, None, sensitive)
+        for change in self.plan.changes:
+            if change.mode == "data":
+                now, unknown, sensitive = change.after
+                found.add_shown(change.address, now, unknown, sensitive)
+        return self._kept(found)
+
+    def _data(self) -> Iterator[tuple[str, Any, Any]]:
+        if self.document.kind == "plan":
+            later = {change.address for change in self.plan.changes}
+            yield from read_values(self.document.root.get("prior_state"), "prior_state", later)
+
+    def _kept(self, found: ShownRows) -> Iterable[Row]:
+        self.rows.hidden.update(found.hidden)
+        self.rows.exact |= found.exact
+        self.rows.open |= found.open
+        return found.values
