@@ -78,9 +78,9 @@ def files_of(program: str) -> Files:
 
 @cache
 def every_file() -> Files:
-    """All rule files of the product."""
+    """All rule files of the product but the packs of policies, whose names are their own."""
     root = rules_path()
-    paths = sorted(root.rglob("*.dl"))
+    paths = sorted(path for path in root.rglob("*.dl") if path.relative_to(root).parts[0] != "packs")
     return tuple((path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")) for path in paths)
 
 
