@@ -18,10 +18,10 @@ from planner.datalog.engine.program import Program
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Prover
 from planner.datalog.front.values import Row
-from planner.policy.library import files_below
 from planner.policy.modal import VERDICTS, Modal, rewrite, written_name
 from planner.policy.model import KINDS, REFUSALS
 from planner.policy.program import foreign_rules
+from planner.policy.sources import files_below
 from planner.policy.standing import FLEET, organisation
 from planner.policy.standing import own as own_folder
 from planner.policy.waits import waits
@@ -79,7 +79,7 @@ class Verdict:
         """Format 1.0: {"format_version", "verdict": deny, broken, undecided or pass, "denied", "counts",
         "findings"}."""
         counts: dict[str, int] = {kind: sum(f.kind == kind for f in self.findings) for kind in KINDS}
-        counts = {kind: n for kind, n in counts.items() if n or kind not in ("broken", "overridden")}
+        counts = {kind: n for kind, n in counts.items() if n or kind in ("deny", "undecided", "warn")}
         return {
             "format_version": "1.0",
             "verdict": next((kind for kind in (*REFUSALS, "undecided") if counts.get(kind)), "pass"),

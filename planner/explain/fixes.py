@@ -146,7 +146,7 @@ class _Denial:
 
     def __init__(self, finding: Finding, plain: PlainProofs, culprits: Culprits) -> None:
         self.finding, self.plain, self.culprits = finding, plain, culprits
-        self.predicate = "warn" if finding.kind == "warn" else "deny"
+        self.predicate = "warn" if finding.origin == "warn" else "deny"
         self.of_place: dict[Place, set[Culprit]] = {}
 
     def proof_without(self, removed: frozenset[Place]) -> Collection[Place] | None:

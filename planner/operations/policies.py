@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -68,7 +70,7 @@ def judged_plainly(made: Made[L]) -> tuple[Verdict | None, PlainProofs | None, l
     or there is none. Raises Failure."""
     from planner.policy.plain import PlainProofs
 
-    policies, problems = policies_of(made.loaded.options, made.plan.policy)
+    policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace)
     if policies is None:
         return None, None, problems
     verdict, facts = _judge(policies, made)
@@ -81,7 +83,7 @@ def judged(made: Made[L]) -> tuple[Made[L], Verdict | None, list[Diagnostic]]:
 
     try:
         with collector_paused():
-            policies, problems = policies_of(made.loaded.options, made.plan.policy)
+            policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace)
             if policies is None:
                 return made, None, problems
             problems += [evolve(problem, severity="warning") for problem in misfits_of(policies, made.loaded)]
@@ -98,13 +100,15 @@ def apply_guard(made: Made[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:
 
     options, record = made.loaded.options, made.plan.policy
     try:
-        policies, problems = policies_of(options, record)
+        policies, problems = policies_of(options, record, made.loaded.workspace)
         if policies is None:
             return None, problems
-        verdict, facts = _judge(policies, made)
+        # A waiver permits a change, and that is made now: what has expired since the plan was made permits nothing.
+        clock = int(time.time())
+        verdict, facts = _judge(policies, made, clock)
         if verdict.is_denied:
             return None, [*problems, *(d for d in diagnostics(verdict) if d.is_error)]
-        return PolicyGuard(policies, facts, verdict, _overrides(options, record)), problems
+        return PolicyGuard(policies, facts, verdict, _overrides(options, record), clock), problems
     except Failure as failure:
         return None, failure.diagnostics
 
@@ -118,7 +122,7 @@ def library() -> list[Entry]:
 
 def pack_text(name: str) -> str:
     """The pack.toml of a pack of the library."""
-    from planner.policy.library import policy_files
+    from planner.policy.sources import policy_files
 
     return next(text for file, text in policy_files([f"builtin:{name}"]) if file.endswith("pack.toml"))
 
@@ -137,16 +141,21 @@ def facts_of(made: Made[L], reads: Reads) -> PolicyFacts:
     return plan_facts(made.plan, made.loaded.config, reads, lambda: plan_graph(made), surroundings(made))
 
 
-def policies_of(options: OperationOptions, record: PolicyRecord | None) -> tuple[Policies | None, list[Diagnostic]]:
+def policies_of(
+    options: OperationOptions, record: PolicyRecord | None, workspace: str = "default"
+) -> tuple[Policies | None, list[Diagnostic]]:
     """The organisation's policies, those on record and those that the options name. Raises Failure."""
-    from planner.policy.library import policy_files
     from planner.policy.program import load_policies
+    from planner.policy.sources import policy_files
 
-    standing = policy_files(options.standing_policies)
+    standing = policy_files(options.standing_policies, workspace)
     texts = {text for _, text in standing}
     recorded = {name: text for name, text in (record.files if record is not None else ()) if text not in texts}
-    files = {**recorded, **dict(policy_files(options.policies)), **dict(standing)}
-    return load_policies(tuple(files.items()), frozenset(dict(standing)))
+    # The policy file of an organisation is the one that stands here, if any, and not what a plan file says it was.
+    theirs = {name for name in recorded if name.endswith("policy.toml") and os.path.isabs(name)}
+    recorded = {name: text for name, text in recorded.items() if not standing or name not in theirs}
+    files = {**recorded, **dict(policy_files(options.policies, workspace)), **dict(standing)}
+    return load_policies(tuple(files.items()), frozenset(dict(standing)) or frozenset(theirs), workspace)
 
 
 # ---------------------------------------------------------------- pieces
@@ -157,11 +166,26 @@ def _overrides(options: OperationOptions, record: PolicyRecord | None) -> dict[s
     return {**(dict(record.overrides) if record is not None else {}), **given}
 
 
-def _judge(policies: Policies, made: Made[L]) -> tuple[Verdict, PolicyFacts]:
+def _judge(policies: Policies, made: Made[L], clock: int | None = None) -> tuple[Verdict, PolicyFacts]:
+    """`clock` is the time by which waivers are judged; without it, the time of the plan, which its record keeps."""
     from planner.policy.judge import judge
 
     facts = facts_of(made, policies.reads)
-    return judge(policies, facts, _overrides(made.loaded.options, made.plan.policy)), facts
+    is_whole = not (made.plan.targets or made.plan.excludes)
+    clock = _time_of(made) if clock is None else clock
+    return judge(policies, facts, _overrides(made.loaded.options, made.plan.policy), clock, is_whole), facts
+
+
+def _time_of(made: Made[L]) -> int | None:
+    """When a plan was made, in seconds since 1970, as its record has it."""
+    from datetime import datetime
+
+    recorded = made.plan.policy.facts if made.plan.policy is not None else ()
+    text = next((row[1] for row in recorded if row[0] == "now" and len(row) == 2), made.plan.timestamp)
+    try:
+        return int(datetime.fromisoformat(text).timestamp())
+    except ValueError:
+        return None
 
 
 def surroundings(made: Made[L]) -> Surroundings:

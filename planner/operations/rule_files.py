@@ -328,7 +328,7 @@ def _pack_root(folder: str) -> str | None:
 
 def _pack(root: str) -> tuple[Files, list[Diagnostic]]:
     """The files of a pack and of those that it imports from."""
-    from planner.policy.library import policy_files
+    from planner.policy.sources import policy_files
 
     try:
         return [(os.path.normpath(name), text) for name, text in policy_files([root])], []

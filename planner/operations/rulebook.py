@@ -49,6 +49,12 @@ def _relevance() -> Program:
     return relevance_program()
 
 
+def _verdicts() -> Program:
+    from planner.programs.rule_programs import verdict_program
+
+    return verdict_program()
+
+
 def _causes() -> Program:
     from planner.programs.rule_programs import cause_program
 
@@ -79,6 +85,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "batch": _batch,
     "limits": _limits,
     "relevance": _relevance,
+    "verdicts": _verdicts,
 }
 """What is evaluated together, by name. Programs share column types and files; what stands in a file of several is
 listed with the first."""

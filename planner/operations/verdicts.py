@@ -78,8 +78,7 @@ def judged_for(options: OperationOptions, made: Made[Unstored]) -> tuple[Verdict
 
 def the_findings(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Finding]:
     """The findings that somebody asks about. Raises Failure when there is none."""
-    kinds = ("deny", "overridden") if kind == "deny" else (kind,)
-    of_kind = [finding for finding in verdict.findings if finding.kind in kinds]
+    of_kind = [finding for finding in verdict.findings if kind in (finding.kind, finding.origin)]
     found = [f for f in of_kind if all(word in (f.code, f.address) for word in words)]
     if len(words) == 2:
         found = [f for f in found if {f.code, f.address} == set(words) or f.code == f.address]

@@ -26,13 +26,15 @@ class PolicyGuard:
     Each object is asked about once, before its provider changes it. What the provider says only afterwards (an id) is
     looked at in `afterwards`, when it is too late to prevent anything."""
 
-    def __init__(self, policies: Policies, facts: PolicyFacts, verdict: Verdict, overrides: Overrides) -> None:
-        self.reads, self.overrides = policies.reads, overrides
+    def __init__(
+        self, policies: Policies, facts: PolicyFacts, verdict: Verdict, overrides: Overrides, clock: int | None = None
+    ) -> None:
+        self.reads, self.overrides, self.clock = policies.reads, overrides, clock
         waiting = [f for f in verdict.of("undecided") if f.would == "deny" and f.code not in overrides]
         codes = {finding.code for finding in waiting}
         self.narrowed: Narrowed | None = narrowed(policies, codes) if codes else None
         self.waits = self._unknown(facts) if self.narrowed is not None else set()
-        self.known = {(f.code, f.address) for f in verdict.of(*REFUSALS, "overridden")}
+        self.known = {(f.code, f.address) for f in verdict.of(*REFUSALS, "overridden", "waived")}
         self.hidden = dict(facts.hidden)
         self.owners = facts.owners
         self.relations = {name: set(facts.relation(name)) for name in self.reads.predicates}
@@ -84,7 +86,7 @@ class PolicyGuard:
         objected = objections(self.narrowed.policies, facts) - self.known
         if not any(code not in self.overrides for code, _ in objected):
             return []
-        verdict = judge(self.narrowed.policies, facts, self.overrides)
+        verdict = judge(self.narrowed.policies, facts, self.overrides, self.clock, False)
         new = [f for f in verdict.of(*REFUSALS) if (f.code, f.address) not in self.known]
         self.known |= objected
         return new

@@ -18,6 +18,7 @@ from planner.policy.modal import VERDICTS, written_name
 from planner.policy.model import KINDS, Finding, Kind, Verdict
 from planner.policy.program import Policies, readers
 from planner.policy.secrets import Curtain
+from planner.policy.settle import needs_settling, settle
 from planner.policy.values import MAYBE
 from planner.policy.waits import waits
 from planner.syntax.rule_syntax import Constant
@@ -27,9 +28,17 @@ Overrides = Mapping[str, str]
 """code -> why denials with that code may pass"""
 
 
-def judge(policies: Policies, facts: PolicyFacts, overrides: Overrides | None = None) -> Verdict:
-    """What the policies say about a plan. Raises Failure when a rule computes without bounds."""
-    return _Judge(policies, facts, overrides or {}).verdict()
+def judge(
+    policies: Policies,
+    facts: PolicyFacts,
+    overrides: Overrides | None = None,
+    clock: int | None = None,
+    is_whole: bool = True,
+) -> Verdict:
+    """What the policies say about a plan. `clock` is the time by which waivers are judged, in seconds since 1970 (None:
+    now); `is_whole`: the plan leaves nothing out. Raises Failure when a rule computes without bounds, and when somebody
+    overrides what he may not."""
+    return _Judge(policies, facts, overrides or {}).verdict(clock, is_whole)
 
 
 def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
@@ -57,7 +66,7 @@ class _Judge:
         self.curtain = Curtain(self.prover, facts)
         self.rules = {rule.name: rule for rule in policies.program.rules}
 
-    def verdict(self) -> Verdict:
+    def verdict(self, clock: int | None, is_whole: bool) -> Verdict:
         findings: list[Finding] = []
         for name in VERDICTS:
             certain = self.database[name]
@@ -70,6 +79,8 @@ class _Judge:
         for row in self.database[self.broken] if self.broken else ():
             findings.append(self._certain(self.broken, row))
         findings += self._untold()
+        if needs_settling(self.policies, self.overrides):
+            findings = settle(findings, self.policies, self.overrides, clock, is_whole)
         findings.sort(key=lambda f: (KINDS.index(f.kind), f.code, f.address, f.would, f.message))
         return Verdict(tuple(findings), self._codes(), self._judged(), self.policies.packs.policies)
 
@@ -80,12 +91,11 @@ class _Judge:
         findings = []
         for (verdict, code), (rule, relation) in sorted(readers(self.policies.program, self.facts.untold).items()):
             kind: Kind = "broken" if verdict == "deny" else "undecided"
-            reason = self.overrides.get(code, "") if kind == "broken" else ""
             message = f"cannot be decided: it reads {relation}, which this document does not tell"
             proof = proof_json(Proof(relation, ()), self.facts, source_json)
-            shown: Kind = "overridden" if reason else kind
+            info = self.policies.packs.policies.get(code)
             findings.append(
-                Finding(shown, code, "", message, rule.name, rule.span, None, proof, would=verdict, reason=reason)
+                Finding(kind, code, "", message, rule.name, rule.span, None, proof, would=verdict, info=info)
             )
         return findings
 
@@ -101,10 +111,7 @@ class _Judge:
     def _certain(self, name: str, row: Row) -> Finding:
         code, address, message = map(str, self.curtain.row(name, row))
         kind: Kind = "broken" if name == self.broken else "deny" if name == "deny" else "warn"
-        reason = self.overrides.get(code, "") if kind != "warn" else ""
-        if reason:
-            kind = "overridden"
-        return self._finding(kind, name, row, (code, address, message), reason=reason)
+        return self._finding(kind, name, row, (code, address, message))
 
     def _undecided(self, name: str, row: Row) -> Finding:
         could = self.could[name]

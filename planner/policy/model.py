@@ -9,8 +9,10 @@ from attrs import field, frozen
 from planner.policy.manifest import PolicyInfo
 from planner.vocabulary.span import Span
 
-Kind: TypeAlias = Literal["deny", "broken", "undecided", "warn", "overridden"]
-KINDS: tuple[Kind, ...] = ("deny", "broken", "undecided", "warn", "overridden")
+Kind: TypeAlias = Literal["deny", "broken", "undecided", "warn", "overridden", "waived", "info"]
+KINDS: tuple[Kind, ...] = ("deny", "broken", "undecided", "warn", "overridden", "waived", "info")
+USUAL: tuple[Kind, ...] = ("deny", "undecided", "warn", "overridden")
+"""the kinds that are counted even if there are none"""
 REFUSALS: tuple[Kind, ...] = ("deny", "broken")
 """what keeps a plan from being applied"""
 
@@ -20,8 +22,9 @@ class Finding:
     """One verdict of one policy.
 
     `kind` is deny, warn, broken (the policy computes something that has no value), undecided (it hinges on values known
-    only after apply; then `waits_for` has their (address, path), and `would` what it may become: deny or warn) or
-    overridden (a deny that -policy-override lets pass, for `reason`). `rule` names the rule of the policy, `rule_span`
+    only after apply; then `waits_for` has their (address, path), and `would` what it may become: deny or warn) ,
+    overridden (a deny that -policy-override lets pass, for `reason`), waived (by waivers.toml, `reason` says whose) or
+    info (a level that is only told). `rule` names the rule of the policy, `rule_span`
     says where that is, `span` what the verdict is about, and `proof` is in the documented format."""
 
     kind: Kind
@@ -37,8 +40,15 @@ class Finding:
     reason: str = ""
     info: PolicyInfo | None = None
     """what the pack says of the policy: level, severity, title, links, controls"""
+    said: Kind | None = None
+    """what the policy itself says, where levels, overrides or waivers have been looked at"""
     is_quotable: bool = True
     """whether the lines at `span` may be shown: they hold no sensitive value"""
+
+    @property
+    def origin(self) -> Kind:
+        """What the policy itself says."""
+        return self.said or ("deny" if self.kind == "overridden" else self.kind)
 
     def to_json(self) -> dict[str, Any]:
         """The finding as `policy check -format=json` prints it."""
@@ -86,7 +96,7 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """The document of `policy check -format=json`."""
-        counts = {kind: len(self.of(kind)) for kind in KINDS if kind != "broken" or self.of(kind)}
+        counts = {kind: len(self.of(kind)) for kind in KINDS if kind in USUAL or self.of(kind)}
         return {
             "format_version": "1.0",
             "verdict": next((kind for kind in (*REFUSALS, "undecided") if counts.get(kind)), "pass"),

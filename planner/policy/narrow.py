@@ -38,7 +38,17 @@ def narrowed(policies: Policies, codes: set[str]) -> Narrowed:
         raise Failure([d for d in problems if d.is_error])
     kept = [r for r in policies.program.rules if r.head.predicate not in VERDICTS or r.name in names]
     return Narrowed(
-        Policies(policies.files, policies.program, modal, program, policies.packs, policies.given), _is_local(kept)
+        Policies(
+            policies.files,
+            policies.program,
+            modal,
+            program,
+            policies.packs,
+            policies.given,
+            policies.settings,
+            policies.closed,
+        ),
+        _is_local(kept),
     )
 
 

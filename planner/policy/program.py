@@ -12,7 +12,8 @@ from planner.datalog.front.model import Rule
 from planner.policy.facts.relations import Reads
 from planner.policy.interest import Interest
 from planner.policy.modal import LOST, VERDICTS, Modal, rewrite
-from planner.policy.packs import Packs, Settings, gather
+from planner.policy.packs import Packs, gather
+from planner.policy.settings import PolicySettings, read_settings
 from planner.policy.suspicions import suspicions
 from planner.programs.table import Files, files_of, load
 from planner.syntax.rule_syntax import Constant
@@ -23,7 +24,8 @@ __all__ = ["LOST", "Files", "Policies", "load_policies"]
 
 class Policies:
     """Checked policies. `program` is as they are written: rules by name with their places. `modal_program` has the same
-    predicates for what certainly holds, and `modal.could` for what could. `given` are the facts that packs bring."""
+    predicates for what certainly holds, and `modal.could` for what could. `given` are the facts that packs bring,
+    `settings` what policy.toml and waivers.toml say; the files `closed` are the organisation's."""
 
     def __init__(
         self,
@@ -33,10 +35,14 @@ class Policies:
         modal_program: Program,
         packs: Packs | None = None,
         given: FactBase | None = None,
+        settings: PolicySettings | None = None,
+        closed: frozenset[str] = frozenset(),
     ) -> None:
         self.files, self.program, self.modal, self.modal_program = files, program, modal, modal_program
         self.packs = packs if packs is not None else Packs()
         self.given = given if given is not None else FactBase({}, {})
+        self.settings = settings if settings is not None else PolicySettings()
+        self.closed = closed
 
     @property
     def could(self) -> dict[str, str]:
@@ -82,20 +88,21 @@ def readers(program: Program, untold: frozenset[str]) -> dict[tuple[str, str], t
 
 
 def load_policies(
-    files: Files, closed: frozenset[str] = frozenset(), settings: Settings | None = None
+    files: Files, closed: frozenset[str] = frozenset(), workspace: str = "default"
 ) -> tuple[Policies | None, list[Diagnostic]]:
     """Check policy files; None when a diagnostic is an error. What the files named in `closed` declare is theirs: rules
-    elsewhere cannot add to it. `settings` are the parameters of packs that are set."""
+    elsewhere cannot add to it. `workspace` is that for which the settings among the files count."""
     core = files_of("policy")
     try:
         packs = gather(files)
+        settings = read_settings(files, closed, workspace, packs)
     except Failure as failure:
         return None, failure.diagnostics
     program, problems = load("policy", packs.rules, packs.made, packs.spaces)
     problems = [d for d in problems if d.subject is None or d.subject.filename not in dict(core)]
     if program is None:
         return None, problems
-    foreign = [*foreign_rules(program, closed), *packs.missing(settings or {}, program)]
+    foreign = [*foreign_rules(program, closed), *packs.missing(settings.parameters, program)]
     if foreign:
         return None, [*problems, *foreign]
     modal, more = rewrite(program)
@@ -104,8 +111,9 @@ def load_policies(
     modal_program, wrong = load("policy", made=[modal.file])
     if modal_program is None:
         raise Failure([d for d in wrong if d.is_error])
-    given = packs.facts(settings or {}, program)
-    return Policies(files, program, modal, modal_program, packs, given), [*problems, *suspicions(program)]
+    given = packs.facts(settings.parameters, program)
+    policies = Policies(files, program, modal, modal_program, packs, given, settings, closed)
+    return policies, [*problems, *suspicions(program)]
 
 
 def foreign_rules(program: Program, closed: frozenset[str]) -> Iterator[Diagnostic]:

@@ -10,6 +10,8 @@ TITLES: dict[Kind, tuple[str, str]] = {
     "broken": ("policy.broken", "Policy {} cannot be decided"),
     "warn": ("policy.warning", "Warning of policy {}"),
     "undecided": ("policy.undecided", "Undecided policy {}"),
+    "waived": ("policy.waived", "Waived: policy {}"),
+    "info": ("policy.info", "Policy {}"),
     "overridden": ("policy.overridden", "Denial of policy {} overridden"),
 }
 
@@ -19,7 +21,7 @@ def diagnostic(finding: Finding, too_late: bool = False) -> Diagnostic:
     named, not quoted."""
     code, title = TITLES[finding.kind]
     detail = f"{finding.address} {finding.message}".strip() + f" [{finding.rule}]"
-    if finding.kind == "overridden":
+    if finding.kind in ("overridden", "waived"):
         detail += f"\nReason: {finding.reason}"
     if too_late:
         detail += "\nThis became known only after the object had been changed."

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from planner.provider.cli_config import CliConfig
 
 OWN = os.path.join(".planner", "policies")
+SETTINGS = (os.path.join(".planner", "policy.toml"), os.path.join(".planner", "waivers.toml"))
 FLEET = os.path.join(".planner", "batch-policies")
 """the folders of a configuration and of a fleet"""
 
@@ -49,6 +50,8 @@ def _words(text: str) -> list[str]:
 
 
 def own(folder: str, name: str = OWN) -> tuple[str, ...]:
-    """The folder of policies of a configuration or fleet, if there is anything of that name."""
-    path = os.path.normpath(os.path.join(folder, name))
-    return (path,) if os.path.lexists(path) else ()
+    """The folder of policies of a configuration or fleet, and the settings of a configuration, if there is anything of
+    that name."""
+    names = (name, *SETTINGS) if name == OWN else (name,)
+    paths = [os.path.normpath(os.path.join(folder, one)) for one in names]
+    return tuple(path for path in paths if os.path.lexists(path))

@@ -36,6 +36,11 @@ def cause_program() -> Program:
     return program("causes")
 
 
+def verdict_program() -> Program:
+    """Levels, overrides and waivers: what becomes of what policies said."""
+    return program("verdicts")
+
+
 def relevance_program() -> Program:
     """What contributed to a plan's changes, and why values are not known yet, as documents and policies tell it."""
     return program("relevance")

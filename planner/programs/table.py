@@ -60,6 +60,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "removals": ("inputs/state", "graph/removals"),
     "relevance": ("plan/relevant", "plan/unknown_causes"),
     "action_classes": _CLASSES,
+    "verdicts": ("verdicts/*",),
     "state": ("inputs/state",),
     "providers": ("graph/needed_providers",),
 }

@@ -29,7 +29,7 @@ class Findings(Protocol):
 def counted(verdict: Findings) -> str:
     """`Policies: 1 denied, 2 undecided.`"""
     words = {"deny": "denied", "warn": "warned"}
-    kinds = ("deny", "broken", "undecided", "warn", "overridden")
+    kinds = ("deny", "broken", "undecided", "warn", "overridden", "waived", "info")
     counts = {kind: sum(f.kind == kind for f in verdict.findings) for kind in kinds}
     parts = [f"{count} {words.get(kind, kind)}" for kind, count in counts.items() if count]
     return f"Policies: {', '.join(parts) if parts else 'nothing to object'}."
@@ -47,7 +47,7 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
         title = cell(f"{finding.kind} {finding.code}: {finding.address or 'the plan'} {finding.message}")
         lines.append(paint(title, "bold", "red" if finding.kind in ("deny", "broken") else "yellow"))
         if finding.reason:
-            lines.append(f"  overridden: {finding.reason}")
+            lines.append(f"  {finding.kind}: {finding.reason}")
         lines += [f"  {line}" for line in _proof(finding, paint).splitlines()]
         lines.append("")
     lines.append(paint(counted(verdict), "bold"))

@@ -14,8 +14,8 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def junit(verdict: Verdict) -> str:
-    """A denial is a failure, what is broken an error; undecided and overridden ones are skipped, warnings pass and say
-    so. A code that has nothing to object is one test that passes."""
+    """A denial is a failure, what is broken an error; undecided, overridden and waived ones are skipped, warnings
+    pass and say so. A code that has nothing to object is one test that passes."""
     lines: list[str] = []
     codes = sorted({*verdict.codes, *(finding.code for finding in verdict.findings)})
     totals = [0, 0, 0, 0]
@@ -25,7 +25,7 @@ def junit(verdict: Verdict) -> str:
             max(1, len(findings)),
             sum(f.kind == "deny" for f in findings),
             sum(f.kind == "broken" for f in findings),
-            sum(f.kind in ("undecided", "overridden") for f in findings),
+            sum(f.kind in ("undecided", "overridden", "waived") for f in findings),
         ]
         totals = [a + b for a, b in zip(totals, counts, strict=True)]
         lines.append(f"  <testsuite name={_attribute(code)} {_counts(counts)}>")
@@ -54,10 +54,11 @@ def _case(finding: Finding) -> list[str]:
         inner = f'      <failure message={message} type="deny">{proof}</failure>'
     elif finding.kind == "broken":
         inner = f'      <error message={message} type="broken">{proof}</error>'
-    elif finding.kind == "warn":
-        inner = f"      <system-out>{escape(_clean(f'warning: {finding.message}'))}\n{proof}</system-out>"
+    elif finding.kind in ("warn", "info"):
+        word = "warning" if finding.kind == "warn" else "info"
+        inner = f"      <system-out>{escape(_clean(f'{word}: {finding.message}'))}\n{proof}</system-out>"
     else:
-        because = f"overridden: {finding.reason}" if finding.kind == "overridden" else finding.message
+        because = f"{finding.kind}: {finding.reason}" if finding.kind in ("overridden", "waived") else finding.message
         inner = f"      <skipped message={_attribute(because)}/>"
     return [opening, inner, "    </testcase>"]
 

@@ -14,10 +14,11 @@ from planner.vocabulary.span import Span
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {"deny": "error", "broken": "error", "overridden": "error", "warn": "warning", "undecided": "note"}
+LEVELS |= {"waived": "error", "info": "note"}
 
 
 def sarif(verdict: Verdict) -> dict[str, Any]:
-    """The log of one run. An overridden denial is a suppressed result, an undecided one a note."""
+    """The log of one run. An overridden or waived denial is a suppressed result, an undecided one a note."""
     codes = sorted({*verdict.codes, *(finding.code for finding in verdict.findings)})
     rules = [{"id": code, "shortDescription": {"text": verdict.codes.get(code) or code}} for code in codes]
     index = {code: i for i, code in enumerate(codes)}
@@ -45,7 +46,7 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
     if finding.kind == "undecided":
         waits = [{"address": address, "path": path} for address, path in finding.waits_for]
         result["properties"].update(would=finding.would, waitsFor=waits)
-    if finding.kind == "overridden":
+    if finding.kind in ("overridden", "waived"):
         result["suppressions"] = [{"kind": "external", "status": "accepted", "justification": finding.reason}]
     return result
 

@@ -187,6 +187,7 @@ class JsonView(View):
         from planner.render.verdicts import judged
 
         levels = {"deny": "error", "broken": "error", "overridden": "warn", "warn": "warn", "undecided": "warn"}
+        levels |= {"waived": "info", "info": "info"}
         for finding in verdict.findings:
             text = f"{finding.address}: {finding.kind} {finding.code}: {finding.message}"
             self.lines.message(text, "policy_result", levels[finding.kind], policy=finding.to_json())

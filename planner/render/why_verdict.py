@@ -7,7 +7,7 @@ from typing import Any
 from planner.render.proof import proof_text, source_text
 from planner.render.terminal import Paint
 
-VERDICTS = ("deny", "warn", "undecided", "broken", "overridden")
+VERDICTS = ("deny", "warn", "undecided", "broken", "overridden", "waived", "info")
 """goals of documents that this module writes"""
 _SAID = {
     "deny": "Policy {code} denies {address}",
@@ -15,6 +15,8 @@ _SAID = {
     "undecided": "Policy {code} cannot say yet of {address}",
     "broken": "Policy {code} cannot be decided for {address}",
     "overridden": "Policy {code} denies {address}, which is overridden",
+    "waived": "Policy {code} objects to {address}, which is waived",
+    "info": "Policy {code} tells of {address}",
 }
 
 

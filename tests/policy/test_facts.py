@@ -19,9 +19,9 @@ from planner.operations.plan import plan
 from planner.policy.facts.build import plan_facts
 from planner.policy.facts.relations import PolicyFacts, Reads
 from planner.policy.judge import judge
-from planner.policy.library import policy_files
 from planner.policy.model import Verdict
 from planner.policy.program import Policies, load_policies
+from planner.policy.sources import policy_files
 from planner.walk.hooks import Hooks
 
 MAIN = """

@@ -10,9 +10,10 @@ from attrs import evolve
 
 from planner.datalog.tools.cases import Case, load_cases, run_case
 from planner.operations.rule_files import run_tests
-from planner.policy.library import library, policy_files
+from planner.policy.library import library
 from planner.policy.modal import VERDICTS
 from planner.policy.program import Policies, load_policies
+from planner.policy.sources import policy_files
 from planner.programs.table import files_of
 from planner.support.assets import rules_path
 from planner.vocabulary.diagnostic import Failure

@@ -17,10 +17,10 @@ from planner.operations.plan_files import planned
 from planner.policy.facts.build import plan_facts
 from planner.policy.facts.relations import PolicyFacts, Reads
 from planner.policy.judge import judge
-from planner.policy.library import policy_files
 from planner.policy.program import Policies, load_policies
 from planner.policy.shown.document import parse
 from planner.policy.shown.facts import shown_facts
+from planner.policy.sources import policy_files
 
 TOLD = frozenset(
     (

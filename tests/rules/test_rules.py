@@ -17,6 +17,7 @@ from planner.programs.rule_programs import (
     limit_program,
     move_program,
     relevance_program,
+    verdict_program,
 )
 from planner.support.assets import rules_path
 
@@ -26,7 +27,7 @@ HERE = Path(__file__).parent
 def programs() -> list[Program]:
     """The programs that the product runs."""
     product = [graph_program(), decision_program(), move_program(), cause_program(), batch_program(), limit_program()]
-    return [*product, relevance_program()]
+    return [*product, relevance_program(), verdict_program()]
 
 
 def program_of(path: Path) -> Program:
@@ -55,7 +56,7 @@ def test_cases(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "index", range(7), ids=["graph", "decisions", "moves", "causes", "batch", "limits", "relevance"]
+    "index", range(8), ids=["graph", "decisions", "moves", "causes", "batch", "limits", "relevance", "verdicts"]
 )
 def test_every_rule_has_a_case_that_fails_without_it(index: int) -> None:
     program = programs()[index]

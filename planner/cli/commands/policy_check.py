@@ -24,6 +24,8 @@ Every verdict has a proof: with -why in the table, and always in JSON.
   undecided   it hinges on values that are not known yet: apply decides it
   warn        worth a look
   overridden  denied, and let pass by -policy-override
+  waived      let pass by .planner/waivers.toml, until a day
+  info        only told
 
 A plan is a plan file, or what show -json prints of one: by planner,
 OpenTofu or Terraform ("-": standard input). A state is a state file, or

@@ -1,0 +1,23 @@
+"""`policy update`: choose packs anew."""
+
+from __future__ import annotations
+
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.render.terminal import Terminal
+
+USAGE = "[options] [FILE]"
+HELP = """Chooses the packs that .planner/policy.toml (or FILE) takes from elsewhere anew,
+the newest that the version constraints allow, installs them and writes
+policy.lock beside it."""
+FLAGS: tuple[Flag, ...] = ()
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when a pack cannot be had or is not what it should be."""
+    from planner.operations import policy_packs
+
+    if len(arguments.words) > 1:
+        raise UsageError("Too many words", "Name one policy.toml, or none for .planner/policy.toml.")
+    config = arguments.words[0] if arguments.words else policy_packs.OWN
+    return finish(policy_packs.packs("update", config, terminal.out), terminal)

@@ -1,0 +1,161 @@
+"""`policy init`, `policy lock`, `policy update`: the packs that a policy.toml takes from elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal
+
+from planner.policy.installed import LOCK, Locked, allowed, folder_hash, lock_text, place_of, read_lock
+from planner.policy.manifest import MANIFEST, read_manifest
+from planner.policy.settings import PackUse, read_config
+from planner.policy.standing import SETTINGS
+from planner.policy.toml import File
+from planner.support.disk import read_text, replace_file
+from planner.support.problem import InstallError
+from planner.support.put_files import beside, copied, locked, remove
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.span import Source
+
+if TYPE_CHECKING:
+    from planner.install.packs import PackFetcher
+
+Verb = Literal["init", "lock", "update"]
+OWN = SETTINGS[0]
+
+
+def packs(verb: Verb, config: str, say: Callable[[str], None]) -> list[Diagnostic]:
+    """Install the packs of a policy.toml (init), write what they are into the lock file without installing anything
+    (lock), or choose and install the newest that the constraints allow (update). Raises Failure."""
+    try:
+        text = read_text(config)
+    except (OSError, ValueError) as problem:
+        detail = f"{config}: {getattr(problem, 'strerror', None) or problem}."
+        raise Failure(error("policy.settings", "Cannot read the policy file", detail)) from None
+    uses = _remote(config, text)
+    known = {} if verb == "update" else read_lock(config)
+    locks = {name: entry for name, entry in known.items() if name in uses}
+    problems: list[Diagnostic] = []
+    changed = False
+    with _alone(config):
+        for use in uses.values():
+            try:
+                entry, is_new = _one(verb, config, use, locks.get(use.name), say)
+            except Failure as failure:
+                problems += failure.diagnostics
+                continue
+            except (InstallError, OSError) as problem:
+                said = str(problem) if isinstance(problem, InstallError) else f"{problem.strerror or problem}"
+                detail = f"{use.name} cannot be had from {_shown(use.source)}: {said}."
+                problems.append(error("policy.install", "Failed to download a pack", detail, use.span))
+                continue
+            changed |= is_new
+            locks[use.name] = entry
+        if locks or known:
+            _write(config, locks)
+    if not problems and not changed and verb != "lock":
+        say("All packs are there." if uses else "No pack comes from elsewhere.")
+    return problems
+
+
+def _remote(config: str, text: str) -> dict[str, PackUse]:
+    """The packs from elsewhere, in whatever workspace: those of one come with all."""
+    workspaces = File(Source(config, text), "a policy file", "policy.settings").data.get("workspace", {})
+    names = ["", *workspaces] if isinstance(workspaces, dict) else [""]
+    found: dict[str, PackUse] = {}
+    for name in names:
+        for use in read_config(config, text, name, True).packs:
+            if use.source and not use.source.startswith(("./", "../", "/")):
+                other = found.setdefault(use.name, use)
+                if other.source != use.source:
+                    detail = f"{use.name} comes from {other.source} elsewhere ({other.span}): a pack has one source."
+                    raise Failure(error("policy.settings", "Pack with two sources", detail, use.span))
+    return found
+
+
+def _one(
+    verb: Verb, config: str, use: PackUse, known: Locked | None, say: Callable[[str], None]
+) -> tuple[Locked, bool]:
+    place = place_of(config, use.name)
+    if known is not None and known.source != use.source:
+        known = None
+    if known is not None and use.version and not allowed(use.version, known.version):
+        detail = f'{use.name} is locked in version {known.version}, and "{use.version}" is wanted. '
+        detail += "Choose again with: planner policy update"
+        raise Failure(error("policy.lock", "Pack of another version", detail, use.span))
+    if known is not None and (place / MANIFEST).is_file() and folder_hash(place) == known.hash:
+        return known, False
+    with TemporaryDirectory(prefix="planner-pack-") as folder:
+        fresh = Path(folder) / "pack"
+        _fetcher(say).fetch(use.source, use.version, known.version if known is not None else "", fresh)
+        entry = _checked(use, fresh)
+        if known is not None and entry.hash != known.hash:
+            detail = f"{use.name} {entry.version} has the hash {entry.hash}, and the lock file {known.hash} for "
+            detail += f"{known.version}: it is not what it was. If that is right, choose it with: planner policy update"
+            raise Failure(error("policy.lock", "Changed pack", detail, use.span))
+        if verb != "lock":
+            with beside(place) as work:
+                copied(fresh, work / "pack")
+                remove(place)
+                os.replace(work / "pack", place)
+            say(f"- {use.name} {entry.version} in {place}")
+    return entry, True
+
+
+def _checked(use: PackUse, folder: Path) -> Locked:
+    """What a fetched folder is. Raises Failure when it is not the pack."""
+    found = folder_hash(folder)
+    path = folder / MANIFEST
+    if not path.is_file():
+        detail = f"There is no {MANIFEST} in what {use.source} gives. Name a folder in it with //FOLDER."
+        raise Failure(error("policy.install", "Not a pack", detail, use.span))
+    manifest = read_manifest(f"{use.name}/{MANIFEST}", read_text(path))
+    if manifest.name != use.name:
+        detail = f"{use.source} gives the pack {manifest.name}, and {use.name} is wanted."
+        raise Failure(error("policy.install", "Another pack", detail, use.span))
+    if use.version and not allowed(use.version, manifest.version):
+        detail = (
+            f'{use.source} gives version {manifest.version or "(none)"} of {use.name}, and "{use.version}" is wanted.'
+        )
+        raise Failure(error("policy.install", "Pack of another version", detail, use.span))
+    return Locked(use.source, manifest.version, found)
+
+
+def _fetcher(say: Callable[[str], None]) -> PackFetcher:
+    from planner.install.getters import Fetcher
+    from planner.install.packs import PackFetcher
+    from planner.install.web import Web
+
+    web = Web()
+    return PackFetcher(web, Fetcher(web), say)
+
+
+def _shown(source: str) -> str:
+    from planner.config.sources import without_secrets
+
+    return without_secrets(source)
+
+
+@contextmanager
+def _alone(config: str) -> Iterator[None]:
+    """While no other process installs packs of the same file."""
+    try:
+        with locked(Path(config).parent / "packs" / ".lock"):
+            yield
+    except InstallError as problem:
+        raise Failure(error("policy.install", "Cannot install packs", f"{problem}.")) from None
+
+
+def _write(config: str, locks: dict[str, Locked]) -> None:
+    path = str(Path(config).parent / LOCK)
+    text = lock_text(locks)
+    try:
+        if os.path.exists(path) and read_text(path) == text:
+            return
+        replace_file(path, text.encode())
+    except (OSError, ValueError) as problem:
+        detail = f"{path}: {getattr(problem, 'strerror', None) or problem}."
+        raise Failure(error("policy.lock", "Cannot write the lock file of packs", detail)) from None

@@ -1,0 +1,361 @@
+"""`policy.toml`: which packs judge, what their parameters are and how strict their policies; and `waivers.toml`.
+
+    [packs."acme.tags"]                       # of .planner/policy.toml
+    source = "git::https://example.com/tags.git?ref=v1.2.0"
+    version = "~> 1.2"
+    [packs."acme.tags".parameters]
+    required_tag = ["Owner", "Cost"]
+    [policies.acme_tags]
+    level = "deny"
+    [workspace.prod.packs."planner.changes".parameters]
+    delete_limit = 1
+
+The file of an organisation has the same form, and may say more: which groups there are, what may be set elsewhere, what
+may be waived. What it says is final.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from attrs import field, frozen
+
+from planner.policy.library import PREFIX, manifest_of
+from planner.policy.library import packs as packs_of_library
+from planner.policy.manifest import LEVELS, MANIFEST, PACK_NAME, Given, Manifest, given_rows
+from planner.policy.packs import Packs, Settings
+from planner.policy.toml import File, Table
+from planner.programs.table import Files
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.span import Source, Span
+
+CONFIG = "policy.toml"
+WAIVERS = "waivers.toml"
+CODE = "policy.settings"
+NOTICE_DAYS = 14
+MOST_WAIVERS = 10_000
+
+
+@frozen(eq=False)
+class PackUse:
+    """A pack that a policy.toml names. `policies`: only these of a pack of planner; `settable`: the parameters of an
+    organisation's pack that others may set."""
+
+    name: str
+    source: str
+    version: str
+    policies: tuple[str, ...] | None
+    parameters: Table
+    settable: tuple[str, ...]
+    span: Span
+
+
+@frozen
+class PolicySetting:
+    """What a policy.toml says of a code."""
+
+    code: str
+    level: str
+    override: tuple[str, ...]
+    waivable: bool
+    span: Span
+
+
+@frozen(eq=False)
+class Config:
+    """One policy.toml as it counts in a workspace: what `[workspace.NAME]` says comes before what the file says."""
+
+    file: File
+    name: str
+    is_organisation: bool
+    packs: tuple[PackUse, ...]
+    policies: tuple[PolicySetting, ...]
+    groups: dict[str, tuple[str, ...]]
+    usual_level: str
+    notice_days: int | None
+
+
+@frozen
+class Waiver:
+    """Findings with a code about addresses that a pattern matches may pass until a moment (seconds since 1970)."""
+
+    code: str
+    address: str
+    owner: str
+    expires: int
+    until: str
+    ticket: str
+    reason: str
+    span: Span
+
+
+@frozen(eq=False)
+class PolicySettings:
+    """All that policy.toml and waivers.toml files say."""
+
+    configs: tuple[Config, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    parameters: Settings = field(factory=dict)
+
+    @property
+    def notice(self) -> int:
+        """How long before it expires a waiver is warned about, in seconds: the longest time that somebody says."""
+        said = [config.notice_days for config in self.configs if config.notice_days is not None]
+        return 86_400 * (max(said) if said else NOTICE_DAYS)
+
+
+def is_config(name: str) -> bool:
+    """Whether a file is a policy.toml, whatever it is called."""
+    base = os.path.basename(name)
+    return base.endswith(".toml") and base != MANIFEST and not is_waivers(name)
+
+
+def is_waivers(name: str) -> bool:
+    return os.path.basename(name).endswith(WAIVERS)
+
+
+def read_settings(files: Files, closed: frozenset[str], workspace: str, packs: Packs) -> PolicySettings:
+    """Raises Failure with all that is wrong."""
+    configs: list[Config] = []
+    waivers: list[Waiver] = []
+    problems: list[Diagnostic] = []
+    for name, text in files:
+        try:
+            if is_config(name):
+                configs.append(read_config(name, text, workspace, name in closed))
+            elif is_waivers(name):
+                waivers += read_waivers(name, text)
+        except Failure as failure:
+            problems += failure.diagnostics
+    if problems:
+        raise Failure(problems)
+    configs.sort(key=lambda config: not config.is_organisation)
+    return PolicySettings(tuple(configs), tuple(waivers), _parameters(configs, packs))
+
+
+# ---------------------------------------------------------------- policy.toml
+
+
+def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> Config:
+    """A policy.toml in a workspace. Raises Failure."""
+    file = File(Source(name, text), "a policy file", CODE)
+
+    def make() -> Config:
+        root = file.root
+        sections = [root]
+        for other, table in root.tables("workspace"):
+            found = list(_uses(table, is_organisation)), list(_policies(table, is_organisation))
+            table.done()
+            if other == workspace and found:
+                sections.insert(0, table)
+        packs = {use.name: use for section in reversed(sections) for use in _merged(section, root, is_organisation)}
+        policies = {p.code: p for section in reversed(sections) for p in _policies(section, is_organisation)}
+        groups = {}
+        for key in ("groups", "defaults"):
+            if key in root and not is_organisation:
+                detail = (
+                    f"Only the policy file of an organisation has {key}; it is named in PLANNER_POLICIES or in the "
+                )
+                root.problem(key, f"{detail}CLI configuration.", "Not for a directory")
+        within = root.table("groups")
+        for group in within.data:
+            groups[group] = within.texts(group)
+        defaults = root.table("defaults")
+        usual = defaults.word("level", LEVELS, "")
+        defaults.done()
+        waivers = root.table("waivers")
+        notice = waivers.value("notice_days", int, "a whole number", NOTICE_DAYS) if "notice_days" in waivers else None
+        if notice is not None and not 0 <= notice <= 3650:
+            waivers.problem("notice_days", "notice_days is a number of days, 0 or more.")
+        waivers.done()
+        root.done()
+        return Config(
+            file, name, is_organisation, tuple(packs.values()), tuple(policies.values()), groups, usual, notice
+        )
+
+    return file.finish(make)
+
+
+def _merged(section: Table, root: Table, is_organisation: bool) -> Iterator[PackUse]:
+    """The packs of a section; those of a workspace have the source of the file's own where they name none."""
+    known = {use.name: use for use in _uses(root, is_organisation)} if section is not root else {}
+    for use in _uses(section, is_organisation):
+        base = known.get(use.name)
+        if base is None:
+            yield use
+            continue
+        data = {**base.parameters.data, **use.parameters.data}
+        yield PackUse(
+            use.name,
+            use.source or base.source,
+            use.version or base.version,
+            base.policies if use.policies is None else use.policies,
+            _Layered(data, use.parameters, base.parameters),
+            use.settable or base.settable,
+            use.span,
+        )
+
+
+class _Layered(Table):
+    """A table over another: each value has its place in the one that it comes from."""
+
+    def __init__(self, data: dict[str, Any], upper: Table, lower: Table) -> None:
+        super().__init__(data, upper.path, upper.file)
+        self.upper, self.lower = upper, lower
+
+    def of(self, key: str) -> Table:
+        return self.upper if key in self.upper.data else self.lower
+
+
+def _uses(section: Table, is_organisation: bool) -> Iterator[PackUse]:
+    for name, table in section.tables("packs"):
+        if not PACK_NAME.fullmatch(name):
+            section.table("packs").problem(name, f'"{name}" is no name of a pack.')
+        source, version = table.text("source"), table.text("version")
+        policies = table.texts("policies") if "policies" in table else None
+        parameters = table.table("parameters")
+        settable = table.texts("settable")
+        if "settable" in table and not is_organisation:
+            table.problem("settable", "Only the policy file of an organisation says what others may set.")
+        if policies is not None and not name.startswith("planner."):
+            table.problem("policies", "Policies are chosen from packs that come with planner; others judge as a whole.")
+        if source and name.startswith("planner."):
+            table.problem("source", f"{name} comes with planner and has no other source.")
+        if version and not source and not name.startswith("planner."):
+            table.problem("version", "A version needs a source that it comes from.")
+        _check_version(table, version)
+        table.done()
+        yield PackUse(name, source, version, policies, parameters, settable, table.span)
+
+
+def _check_version(table: Table, version: str) -> None:
+    from planner.vocabulary.version_constraints import parse_constraints
+
+    try:
+        if version:
+            parse_constraints(version)
+    except ValueError as problem:
+        table.problem("version", f'"{version}" is no version constraint: {problem}.')
+
+
+def _policies(section: Table, is_organisation: bool) -> Iterator[PolicySetting]:
+    for code, table in section.tables("policies"):
+        level = table.word("level", LEVELS, "")
+        override = table.texts("override")
+        waivable = table.value("waivable", bool, "true or false", True)
+        if "waivable" in table and not is_organisation:
+            table.problem("waivable", "Only the policy file of an organisation says what may be waived.")
+        if override and not is_organisation:
+            table.problem("override", "Only the policy file of an organisation says who may override.")
+        table.done()
+        yield PolicySetting(code, level, override, waivable, table.span)
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def _parameters(configs: Iterable[Config], packs: Packs) -> Settings:
+    """What the files set, by pack and parameter. Raises Failure: for what there is not, what is of another type, and
+    what the organisation keeps to itself."""
+    problems: list[Diagnostic] = []
+    settings: dict[str, dict[str, Given]] = {}
+    places: dict[tuple[str, str], Span] = {}
+    final: dict[str, PackUse] = {}
+    for config in configs:
+        for use in config.packs:
+            pack = packs.packs.get(use.name)
+            manifest = pack.manifest if pack is not None else _of_library(use.name)
+            for key in use.parameters.data:
+                table = use.parameters.of(key) if isinstance(use.parameters, _Layered) else use.parameters
+                place = table.place(key)
+                kept = final.get(use.name)
+                parameter = manifest.parameters.get(key) if manifest is not None else None
+                if parameter is None:
+                    known = manifest.parameters if manifest is not None else {}
+                    detail = f"{use.name} has no parameter {key}.{did_you_mean(key, known)}"
+                    detail += f" There are {', '.join(sorted(known))}." if known else ""
+                    problems.append(error(CODE, "Unknown parameter", detail, place))
+                elif kept is not None and key not in kept.settable:
+                    where = places.get((use.name, key), kept.span)
+                    detail = (
+                        f"{use.name} is a pack of the organisation, whose policy file ({where}) does not let anybody "
+                    )
+                    detail += f"set {key}: it would have to name it in settable."
+                    problems.append(error("policy.final", "Parameter of the organisation", detail, place))
+                else:
+                    before = len(config.file.problems)
+                    rows = given_rows(parameter.type, table, key)
+                    problems += config.file.problems[before:]
+                    settings.setdefault(use.name, {})[key] = rows
+                    places[use.name, key] = place
+            if config.is_organisation:
+                final[use.name] = use
+            elif use.name in final and use.source and use.source != final[use.name].source:
+                detail = f"The organisation has {use.name} from elsewhere ({final[use.name].span})."
+                problems.append(error("policy.final", "Pack of the organisation", detail, use.span))
+    if problems:
+        raise Failure(problems)
+    return settings
+
+
+def _of_library(name: str) -> Manifest | None:
+    """The manifest of a pack that comes with planner, although none of its policies is asked."""
+    pack = name.removeprefix(PREFIX)
+    return manifest_of(pack) if name.startswith(PREFIX) and pack in packs_of_library() else None
+
+
+# ---------------------------------------------------------------- waivers.toml
+
+
+def read_waivers(name: str, text: str) -> list[Waiver]:
+    """Raises Failure."""
+    file = File(Source(name, text), "a file of waivers", "policy.waivers")
+
+    def make() -> list[Waiver]:
+        root = file.root
+        made = []
+        for table in root.several("waiver"):
+            code, address, owner = table.needed("code"), table.needed("address"), table.needed("owner")
+            until, expires = _moment(table)
+            ticket, reason = table.text("ticket"), table.needed("reason")
+            if owner.strip() == "" and "owner" in table.data:
+                table.problem("owner", "Somebody has to own a waiver.")
+            if reason.strip() == "" and "reason" in table.data:
+                table.problem("reason", "A waiver has a reason.")
+            table.done()
+            made.append(Waiver(code, address, owner, expires, until, ticket, reason, table.span))
+            if len(made) > MOST_WAIVERS:
+                table.problem("code", f"There are more than {MOST_WAIVERS} waivers.")
+                break
+        root.done()
+        return made
+
+    return file.finish(make)
+
+
+def _moment(table: Table) -> tuple[str, int]:
+    """When a waiver expires: as it is written, and in seconds since 1970. A day counts to its end, in UTC."""
+    if "expires" not in table:
+        table.problem("expires", "A waiver says when it expires: expires = 2026-12-31.", "Something is missing")
+        return "", 0
+    found = table.data["expires"]
+    if isinstance(found, str):
+        try:
+            found = datetime.date.fromisoformat(found)
+        except ValueError:
+            table.problem("expires", f'"{found[:40]}" is no day. Write one like 2026-12-31.')
+            return "", 0
+    if isinstance(found, datetime.datetime):
+        if found.tzinfo is None:
+            table.problem("expires", "A time needs its offset: 2026-12-31T12:00:00Z. A day alone needs none.")
+            return "", 0
+        return found.isoformat(), int(found.timestamp())
+    if not isinstance(found, datetime.date):
+        table.problem("expires", "expires is no day. Write one like 2026-12-31.")
+        return "", 0
+    days = (found - datetime.date(1970, 1, 1)).days + 1
+    return found.isoformat(), 86_400 * days
