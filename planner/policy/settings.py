@@ -274,6 +274,11 @@ def _parameters(configs: Iterable[Config], packs: Packs) -> Settings:
                 place = table.place(key)
                 kept = final.get(use.name)
                 parameter = manifest.parameters.get(key) if manifest is not None else None
+                if manifest is None:
+                    detail = f"There is no pack {use.name} here.{did_you_mean(use.name, packs.packs)} "
+                    detail += "Say where it comes from: source = ..."
+                    problems.append(error(CODE, "Unknown pack", detail, use.span))
+                    break
                 if parameter is None:
                     known = manifest.parameters if manifest is not None else {}
                     detail = f"{use.name} has no parameter {key}.{did_you_mean(key, known)}"

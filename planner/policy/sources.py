@@ -59,7 +59,9 @@ def _configured(file: Path, workspace: str, texts: dict[str, str], problems: lis
             for code in chosen:
                 texts.update(builtin_files(code, problems))
             continue
-        folder = str(file.parent / use.source) if use.source else ""
+        if not use.source:
+            continue  # settings of a pack that somebody else brings
+        folder = os.path.normpath(file.parent / use.source)
         if not use.source.startswith(("./", "../", "/")):
             try:
                 folder = installed_folder(name, use)

@@ -32,7 +32,7 @@ def _finding(document: dict[str, Any], paint: Paint, full: bool) -> str:
     told = "" if kind == "undecided" else f": {message.removeprefix('cannot be decided: ')}"
     lines = [paint(f"{said}{told}", "bold")]
     if "overridden" in document:
-        lines.append(f"  overridden: {document['overridden']}")
+        lines.append(f"  {kind}: {document['overridden']}")
     for culprit in document.get("culprits", ()):
         lines += _culprit(culprit, paint)
     for waiting in document.get("waits_for", ()):
