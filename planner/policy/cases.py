@@ -17,7 +17,9 @@ from planner.datalog.tools.cases import Case
 from planner.model.plan import ResourceChange
 from planner.policy.facts.relations import PolicyFacts
 from planner.policy.judge import judge
+from planner.policy.modal import VERDICTS
 from planner.policy.program import Policies
+from planner.values.value import Unknown
 from planner.vocabulary.span import Span
 
 UNSETTLED = "unsettled"
@@ -40,12 +42,17 @@ def what_holds(policies: Policies, case: Case) -> Database:
     facts = with_unknown(case.facts)
     program = policies.modal_program
     database = evaluate(program, facts, [name for name in case.wanted if name != UNSETTLED])
-    if UNSETTLED not in case.wanted:
-        return database
+    unknown = {(str(address), str(path)): Unknown() for address, path in facts.relation("unknown_after")}
+    if not unknown or not case.wanted.keys() & {UNSETTLED, *VERDICTS}:
+        return database.beside(program, {UNSETTLED: set()}) if UNSETTLED in case.wanted else database
     relations = {name: facts.rows(name) for name in facts.predicates}
-    verdict = judge(policies, PolicyFacts(relations, {}, Nobody(facts)))
-    waiting = {(finding.code, finding.address) for finding in verdict.of("undecided")}
-    return database.beside(program, {UNSETTLED: waiting})
+    verdict = judge(policies, PolicyFacts(relations, {}, Nobody(facts), unknown=unknown))
+    beside: dict[str, set[Row]] = {UNSETTLED: {(f.code, f.address) for f in verdict.of("undecided")}}
+    for name in VERDICTS:
+        if name in case.wanted:
+            by_cases = {(f.code, f.address, f.message) for f in verdict.findings if f.by_cases and f.kind == name}
+            beside[name] = {*database[name], *by_cases}
+    return database.beside(program, {name: rows for name, rows in beside.items() if name in case.wanted})
 
 
 @frozen(eq=False)

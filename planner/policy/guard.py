@@ -106,7 +106,7 @@ class PolicyGuard:
             "configured": {row for row in rows.values if root_of(row[1]) in given},
             "size_of": rows.sizes,
             "part": rows.parts,
-            "unknown_after": rows.unknown,
+            "unknown_after": set(rows.unknown),
             "maybe": maybe_rows(rows),
             "maybe_exact": rows.exact,
             "maybe_open": rows.open,

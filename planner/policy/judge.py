@@ -9,9 +9,10 @@ from typing import Any
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Proof, Prover
-from planner.datalog.front.values import Row
+from planner.datalog.front.values import Row, sorted_rows
 from planner.datalog.tools.suite import try_out
 from planner.model.sources import source_json
+from planner.policy.by_cases import Cases
 from planner.policy.facts.relations import PolicyFacts
 from planner.policy.library import own_files
 from planner.policy.modal import VERDICTS, written_name
@@ -65,6 +66,7 @@ class _Judge:
         self.prover = Prover(policies.modal_program, self.database)
         self.curtain = Curtain(self.prover, facts)
         self.rules = {rule.name: rule for rule in policies.program.rules}
+        self.cases = Cases(policies, self.database, facts.unknown) if could and facts.unknown else None
 
     def verdict(self, clock: int | None, is_whole: bool) -> Verdict:
         findings: list[Finding] = []
@@ -74,8 +76,10 @@ class _Judge:
                 findings.append(self._certain(name, row))
             if name in self.could:
                 known = {row[:2] for row in certain}
-                for row in self.database[self.could[name]] - known:
-                    findings.append(self._undecided(name, row))
+                for row in sorted_rows(self.database[self.could[name]] - known):
+                    holds = self.cases.decide(name, *row) if self.cases is not None else None
+                    if holds is not False:
+                        findings.append(self._undecided(name, row, holds is True))
         for row in self.database[self.broken] if self.broken else ():
             findings.append(self._certain(self.broken, row))
         findings += self._untold()
@@ -113,7 +117,7 @@ class _Judge:
         kind: Kind = "broken" if name == self.broken else "deny" if name == "deny" else "warn"
         return self._finding(kind, name, row, (code, address, message))
 
-    def _undecided(self, name: str, row: Row) -> Finding:
+    def _undecided(self, name: str, row: Row, by_cases: bool) -> Finding:
         could = self.could[name]
         code, address = map(str, self.curtain.row(could, row))
         rested = waits(self.policies.modal_program, self.policies.modal, self.database, self.prover, could, row)
@@ -121,8 +125,20 @@ class _Judge:
         what = ", ".join(f"{a}.{path}" if path else a for a, path in waited_for[:5]) + (
             ", ..." if len(waited_for) > 5 else ""
         )
+        if by_cases:
+            shown = (code, address, self._in_all_cases(name, code, what))
+            kind: Kind = "deny" if name == "deny" else "warn"
+            return self._finding(kind, could, row, shown, waits_for=waited_for, by_cases=True)
         message = f"is decided when {what or 'more'} is known"
         return self._finding("undecided", could, row, (code, address, message), would=name, waits_for=waited_for)
+
+    def _in_all_cases(self, name: str, code: str, what: str) -> str:
+        """The message of what holds in all cases: that of its rules, where they have one."""
+        heads = [rule.head.arguments for rule in self.policies.program.rules_for(name)]
+        messages = [m for c, _, m in heads if not isinstance(c, Constant) or c.value == code]
+        only = messages[0] if len({str(message) for message in messages}) == 1 else None
+        said = str(only.value) if isinstance(only, Constant) else "is refused"
+        return f"{said}, however {what or 'what is not known yet'} turns out"
 
     def _path(self, wait: tuple[str, str]) -> tuple[str, str]:
         return wait[0], self.facts.hidden.get(wait, wait[1])

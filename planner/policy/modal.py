@@ -312,6 +312,7 @@ class _Rewriter:
             read = unsure.atom if isinstance(unsure, Negation) else unsure
             if not isinstance(read, Atom) or not self._reads_values((read,)):
                 continue
+            read = self._named_columns(read)
             others = tuple(x for x in literal.body if not self._reads_values((x,)))
             options: list[Choice] = [("maybe",)]
             if read.predicate not in VALUES:
@@ -329,6 +330,13 @@ class _Rewriter:
             self.rules.append((f"{rule.name} ({name} {i})", "unknown values could change what is counted", head, body))
         self._doubted[id(literal)] = head, set(kept)
         return self._doubted[id(literal)]
+
+    def _named_columns(self, read: Atom) -> Atom:
+        """The atom of a relation with a variable for each wildcard: whether a row of it is sure is asked row by row."""
+        if read.predicate in VALUES:
+            return read
+        terms = [variable(f"Any{next(self.numbers)}") if isinstance(a, Wildcard) else a for a in read.arguments]
+        return Atom(read.predicate, tuple(terms), read.start, read.end)
 
 
 class _Variant:

@@ -42,6 +42,8 @@ class Finding:
     """what the pack says of the policy: level, severity, title, links, controls"""
     said: Kind | None = None
     """what the policy itself says, where levels, overrides or waivers have been looked at"""
+    by_cases: bool = False
+    """whether it holds however the values in `waits_for` turn out, for one reason or another"""
     is_quotable: bool = True
     """whether the lines at `span` may be shown: they hold no sensitive value"""
 
@@ -65,6 +67,9 @@ class Finding:
             document["subject"] = {"file": self.span.filename, "line": self.span.line}
         if self.kind == "undecided":
             document["would"] = self.would
+        if self.by_cases:
+            document["by_cases"] = True
+        if self.kind == "undecided" or self.by_cases:
             document["waits_for"] = [{"address": address, "path": path} for address, path in self.waits_for]
         if self.reason:
             document["reason"] = self.reason

@@ -32,7 +32,7 @@ def named(name: str, keys: int) -> str:
 
 class ValueRows:
     """Collects the rows of values. `values`, `sizes` and `parts` are the relations planned (or prior), size_of and
-    part; `unknown` has the paths of unknown parts, `exact` and `open` what they may turn out to be (see
+    part; `unknown` has the unknown parts by their paths, `exact` and `open` what they may turn out to be (see
     rules/policy/unknowns.dl). `hidden` maps every (address, path) at or below a sensitive mark to the path of the mark:
     below it, names of keys are as secret as values.
 
@@ -45,7 +45,7 @@ class ValueRows:
         self.values: set[Row] = set()
         self.sizes: set[Row] = set()
         self.parts: set[Row] = set()
-        self.unknown: set[Row] = set()
+        self.unknown: dict[tuple[str, str], Unknown] = {}
         self.exact: set[Row] = set()
         self.open: set[Row] = set()
         self.hidden: dict[tuple[str, str], str] = {}
@@ -102,7 +102,7 @@ class ValueRows:
             self.walk(address, inner, part, mark)
 
     def _unknown(self, address: str, path: str, value: Unknown) -> None:
-        self.unknown.add((address, path))
+        self.unknown[address, path] = value
         primitive = isinstance(value.type, Primitive)
         if primitive:
             self.exact.add((address, path))

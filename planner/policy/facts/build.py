@@ -33,7 +33,9 @@ def plan_facts(
     tellers = (Changes(plan, owners.changes), declared, Dependencies(Impact(plan, graph)), surroundings)
     mentions = around.references() if "reference" in reads else None
     relations = told(reads, tellers)  # which may tell of further unknown values
-    return PolicyFacts({**relations, **contents.relations()}, contents.hidden, owners, mentions, reads.given)
+    everything = {**relations, **contents.relations()}
+    unknown = contents.after.unknown
+    return PolicyFacts(everything, contents.hidden, owners, mentions, reads.given, unknown=unknown)
 
 
 def told(reads: Reads, tellers: Iterable[Any]) -> dict[str, Iterable[Row]]:

@@ -12,6 +12,7 @@ from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.front.values import Row
 from planner.model.plan import ResourceChange
 from planner.policy.interest import OUTPUT, Interest, kind_of
+from planner.values.value import Unknown
 from planner.vocabulary.span import Span
 
 VALUE = "value"
@@ -108,9 +109,10 @@ class Owners(Protocol):
 class PolicyFacts(FactBase):
     """The facts of one plan. `hidden` maps (address, path) of everything sensitive to the path of its mark;
     `mentions` and `given` are facts that know their own sources. `untold` names relations that policies read and whose
-    rows cannot be known here."""
+    rows cannot be known here. `unknown` maps (address, path) of what is known only after apply to the unknown value
+    (None: nobody noted these)."""
 
-    __slots__ = ("given", "hidden", "mentions", "owners", "untold")
+    __slots__ = ("given", "hidden", "mentions", "owners", "unknown", "untold")
 
     def __init__(
         self,
@@ -120,12 +122,13 @@ class PolicyFacts(FactBase):
         mentions: FactBase | None = None,
         given: FactBase | None = None,
         untold: frozenset[str] = frozenset(),
+        unknown: Mapping[tuple[str, str], Unknown] | None = None,
     ) -> None:
         self.given = given if given is not None else FactBase({}, {})
         elsewhere = {name: self.given.rows(name) for name in self.given.predicates}
         super().__init__({**elsewhere, **{name: dict.fromkeys(rows) for name, rows in relations.items()}}, {})
         self.hidden, self.owners, self.mentions = hidden, owners, mentions
-        self.untold = untold
+        self.untold, self.unknown = untold, unknown
 
     def source(self, predicate: str, row: Row) -> Any | None:
         if predicate == "reference" and self.mentions is not None:

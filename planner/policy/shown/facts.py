@@ -88,6 +88,7 @@ def _facts(document: Document, reads: Reads, config: Config | None) -> PolicyFac
         None,
         reads.given,
         frozenset(untold & reads.predicates),
+        contents.after.unknown,
     )
 
 

@@ -10,6 +10,7 @@ from planner.datalog.front.paths import member
 from planner.datalog.front.values import FALSE, TRUE, number
 from planner.policy.shown.document import Misshapen
 from planner.policy.values import ValueRows
+from planner.values.value import Unknown
 
 _NOTHING: dict[str, Any] = {}
 _SCALARS = (str, int, float, Decimal, bool)
@@ -115,7 +116,7 @@ class ShownRows(ValueRows):
             )
 
     def _may_be_anything(self, address: str, path: str) -> None:
-        self.unknown.add((address, path))
+        self.unknown[address, path] = Unknown()
         self.exact.add((address, path))
         self.open.add((address, path))
 

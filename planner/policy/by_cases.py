@@ -1,0 +1,553 @@
+"""What is undecided by its parts may be decided by cases: whether a verdict holds however unknown values turn out, or
+never.
+
+The rules are evaluated as they are written, top down from one verdict, with symbols in the place of unknown values
+(symbols.py). Where it depends on such a value how they go on, both cases are looked at: a value is there or not, a test
+of it holds or not. When the verdict holds in all cases it is certain, when in none it is not to be feared; as soon as
+two cases differ it stays undecided. Every way in which the values can turn out is in one of the cases, and in it the
+rules say the same; so what is concluded is true, also where some of the cases could never be. What this cannot look at
+(recursion through unknown values, aggregates over an unknown number of elements), or not in a bounded number of steps,
+stays undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from planner.datalog.engine.evaluate import Database
+from planner.datalog.explain.search import Relations
+from planner.datalog.front.builtins import RELATIONS
+from planner.datalog.front.functions import aggregate
+from planner.datalog.front.literals import inner_variables, outer_names, with_arguments
+from planner.datalog.front.model import Rule
+from planner.datalog.front.order import join_order
+from planner.datalog.front.paths import member
+from planner.datalog.front.values import encode, sort_key
+from planner.policy.modal import LOST, dependent
+from planner.policy.program import Policies
+from planner.policy.symbols import Case, NeedsDecision, Proposition, Symbol, kind_of, symbols_in, type_of
+from planner.policy.values import AT_PATHS, VALUES
+from planner.syntax.rule_syntax import (
+    MEMBER,
+    Aggregate,
+    Atom,
+    Builtin,
+    Call,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    Term,
+    Test,
+    Variable,
+    Wildcard,
+)
+from planner.values.types import DYNAMIC, Primitive
+from planner.values.value import Unknown
+
+Values: TypeAlias = dict[str, Any]
+Unknowns: TypeAlias = Mapping[tuple[str, str], Unknown]
+MOST_CASES = 200
+"""of one verdict, that are looked at"""
+MOST_STEPS = 20_000
+"""of evaluation for one verdict"""
+ALL_STEPS = 300_000
+"""for all verdicts of a plan; those that come later stay undecided"""
+MOST_COMPARED = 60
+"""rows of a relation that an unknown value is compared with"""
+_DEEPEST = 40
+_KEYS = {"json": 1, "yaml": 1, "split": 1, "captures": 1, "find_all": 1, "json_element": 2, "yaml_element": 2}
+"""how many of the outputs of a built-in relation tell the others"""
+
+
+class Inconclusive(Exception):
+    """Evaluation by cases cannot look at this."""
+
+
+class Cases:
+    """Decides verdicts of one plan. `database` has what certainly holds; `unknown` the values that are not known."""
+
+    def __init__(self, policies: Policies, database: Database, unknown: Unknowns) -> None:
+        self.program, self.database, self.unknown = policies.program, database, dict(unknown)
+        self.relations = Relations(database)
+        self.dependent = dependent(policies.program)
+        self.recursive = {name for s in policies.program.strata if s.is_recursive for name in s.predicates}
+        self.at: dict[str, list[tuple[str, str]]] = {}
+        for place in sorted(self.unknown):
+            self.at.setdefault(place[0], []).append(place)
+        # Sets with unknown elements: how many they have is not known.
+        self.sets = {place for place in database.facts.relation("maybe_open") if place not in self.unknown}
+        self.steps = ALL_STEPS
+        self._orders: dict[tuple[int, tuple[str, ...]], tuple[list[Literal], set[str]]] = {}
+
+    def decide(self, verdict: str, code: Any, address: Any) -> bool | None:
+        """Whether the verdict holds in all cases or (False) in none; None when cases differ, or cannot be told."""
+        if LOST in (code, address) or self.steps <= 0:
+            return None
+        begun = self.steps
+        waiting: list[dict[Proposition, bool]] = [{}]
+        seen: set[bool] = set()
+        for _ in range(MOST_CASES):
+            if not waiting or len(seen) > 1:
+                break
+            decisions = waiting.pop()
+            try:
+                seen.add(_Evaluation(self, decisions, begun - MOST_STEPS).holds(verdict, code, address))
+            except NeedsDecision as needed:
+                waiting += [{**decisions, needed.proposition: holds} for holds in (True, False)]
+            except (Inconclusive, RecursionError):
+                return None
+        return seen.pop() if len(seen) == 1 and not waiting else None
+
+    def order(self, rule: Rule, start: Values) -> tuple[list[Literal], set[str]]:
+        key = (rule.number, tuple(sorted(start)))
+        if key not in self._orders:
+            outer = outer_names(rule.head, rule.body)
+            self._orders[key] = (join_order(rule.body, start, outer), outer)
+        return self._orders[key]
+
+
+ANY = object()
+"""in the place of a value that nobody asks for"""
+
+
+class _Evaluation:
+    """The rules in one case."""
+
+    def __init__(self, cases: Cases, decisions: dict[Proposition, bool], least: int) -> None:
+        self.cases, self.least = cases, least
+        self.case = Case(decisions, cases.unknown)
+        self.memory: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+        self.active: list[str] = []
+        self.counting = 0
+
+    def holds(self, verdict: str, code: Any, address: Any) -> bool:
+        """Whether some rule derives the verdict. What is needed to decide one is asked when no other decides."""
+        needed: NeedsDecision | None = None
+        for rule in self.cases.program.rules_for(verdict):
+            try:
+                for _ in self.derived_rows(rule, (code, address, ANY)):
+                    return True
+            except NeedsDecision as problem:
+                needed = needed or problem
+        if needed is not None:
+            raise needed
+        return False
+
+    # -------- rules
+
+    def derived_rows(self, rule: Rule, pattern: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        """The rows that a rule derives, with these values in some columns."""
+        start: Values = {}
+        for term, value in zip(rule.head.arguments, pattern, strict=True):
+            if value is None or value is ANY:
+                continue
+            if isinstance(term, Variable):
+                if term.name in start and not self.case.equal(start[term.name], value):
+                    return
+                start.setdefault(term.name, value)
+            elif isinstance(term, Constant) and not self.case.equal(encode(term.value), value):
+                return
+        ordered, outer = self.cases.order(rule, start)
+        for values in self.solutions(rule, ordered, start, outer):
+            row: list[Any] = []
+            for term, value in zip(rule.head.arguments, pattern, strict=True):
+                if value is ANY:
+                    row.append(ANY)
+                    continue
+                found = self.value(term, values)
+                if found is None or (value is not None and not self.case.equal(found, value)):
+                    break
+                if value is None and any(symbol.is_local for symbol in symbols_in(found)):
+                    raise Inconclusive
+                row.append(found if value is None else value)
+            else:
+                yield tuple(row)
+
+    def solutions(self, rule: Rule, body: list[Literal], values: Values, outer: set[str]) -> Iterator[Values]:
+        if not body:
+            yield values
+            return
+        for extended in self.extensions(rule, body[0], values, outer):
+            yield from self.solutions(rule, body[1:], extended, outer)
+
+    def extensions(self, rule: Rule, literal: Literal, values: Values, outer: set[str]) -> Iterator[Values]:
+        cases = self.cases
+        cases.steps -= 1
+        if cases.steps < self.least:
+            raise Inconclusive
+        if isinstance(literal, Atom):
+            yield from self.atom(rule, literal, values)
+        elif isinstance(literal, Negation):
+            if not self.some(rule, literal.atom, values):
+                yield values
+        elif isinstance(literal, Builtin):
+            yield from self.builtin(rule, literal, values)
+        elif isinstance(literal, Aggregate):
+            result = literal.result
+            assert isinstance(result, Variable)
+            yield from self.bind(result, self.aggregate(rule, literal, values, outer), values)
+        elif isinstance(literal, Comparison):
+            yield from self.compare(literal, values)
+        elif self.test(literal, values):
+            yield values
+
+    def bind(self, variable: Variable, value: Any, values: Values) -> Iterator[Values]:
+        if value is None:
+            return
+        if variable.name not in values:
+            yield {**values, variable.name: value}
+        elif self.case.equal(values[variable.name], value):
+            yield values
+
+    def compare(self, literal: Comparison, values: Values) -> Iterator[Values]:
+        if literal.operator == "=":
+            for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
+                if isinstance(target, Variable) and target.name not in values:
+                    yield from self.bind(target, self.value(term, values), values)
+                    return
+        left, right = self.value(literal.left, values), self.value(literal.right, values)
+        if left is None or right is None:
+            return
+        if literal.operator in ("=", "!="):
+            holds = self.case.equal(left, right) == (literal.operator == "=")
+        else:
+            holds = self.case.ordered(literal.operator, left, right)
+        if holds:
+            yield values
+
+    def test(self, literal: Test, values: Values) -> bool:
+        if literal.function == "undefined":
+            return (self.value(literal.arguments[0], values) is None) != literal.negated
+        arguments = [self.value(a, values) for a in literal.arguments]
+        return None not in arguments and self.case.tested(literal.function, arguments) != literal.negated
+
+    def value(self, term: Term, values: Values) -> Any:
+        """The value of a term, None if it has none."""
+        if isinstance(term, Variable):
+            return self.case.resolved(values.get(term.name))
+        if isinstance(term, Constant):
+            return encode(term.value)
+        if isinstance(term, Call):
+            arguments = [self.value(a, values) for a in term.arguments]
+            if None in arguments:
+                return None
+            if term.function in RELATIONS:
+                if any(isinstance(a, Symbol) for a in arguments):
+                    return True if self.case.holds(("defined", term.function, tuple(arguments))) else None
+                return RELATIONS[term.function].function(*arguments)
+            return self.case.computed(term.function, arguments)
+        return None
+
+    # -------- relations
+
+    def some(self, rule: Rule, atom: Atom, values: Values) -> bool:
+        """Whether a row fits. What is needed to decide one row is asked when no other row does."""
+        return next(self.atom(rule, atom, values), None) is not None
+
+    def atom(self, rule: Rule, atom: Atom, values: Values) -> Iterator[Values]:
+        name = atom.predicate
+        if name in VALUES:
+            yield from self.known(atom, values)
+            for row in self.unknown_rows(rule, atom, values):
+                yield from self.unify(atom.arguments, row, values)
+        elif name in self.cases.dependent:
+            pattern = tuple(ANY if isinstance(a, Wildcard) else self.value(a, values) for a in atom.arguments)
+            for row in self.rows(name, pattern):
+                yield from self.unify(atom.arguments, row, values)
+        elif name in self.cases.database:
+            yield from self.known(atom, values)
+        else:
+            raise Inconclusive
+
+    def rows(self, name: str, pattern: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """The rows of a relation that reads values, with these values in some columns."""
+        key = (name, *pattern)
+        found = self.memory.get(key)
+        if found is None:
+            if (name in self.cases.recursive and name in self.active) or len(self.active) > _DEEPEST:
+                raise Inconclusive
+            self.active.append(name)
+            try:
+                found = list(self.cases.database.facts.relation(name))
+                for rule in self.cases.program.rules_for(name):
+                    found += self.derived_rows(rule, pattern)
+            finally:
+                self.active.pop()
+            self.memory[key] = found
+        return found
+
+    def known(self, atom: Atom, values: Values) -> Iterator[Values]:
+        """The ways in which rows that are known fit."""
+        unsure = {name for name, value in values.items() if isinstance(self.case.resolved(value), Symbol)}
+        plain = {name: self.case.resolved(value) for name, value in values.items() if name not in unsure}
+        is_compared = any(isinstance(a, Variable) and a.name in unsure for a in atom.arguments)
+        for number, (row, _) in enumerate(self.cases.relations.matching(atom, plain)):
+            if is_compared and number > MOST_COMPARED:
+                raise Inconclusive
+            yield from self.unify(atom.arguments, row, values)
+
+    def unify(self, terms: tuple[Term, ...], row: tuple[Any, ...], values: Values) -> Iterator[Values]:
+        extended = values
+        for term, value in zip(terms, row, strict=True):
+            if isinstance(term, Wildcard) or value is ANY:
+                continue
+            known = self.value(term, extended)
+            if known is None:
+                assert isinstance(term, Variable)
+                extended = {**extended, term.name: value}
+            elif not self.case.equal(known, value):
+                return
+        yield extended
+
+    # -------- values that are not known
+
+    def unknown_rows(self, rule: Rule, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
+        """The rows that unknown values may give: one where it is known which, else one that stands for any of them."""
+        address, path = (self.value(a, values) for a in atom.arguments[:2])
+        if isinstance(address, Symbol):
+            raise Inconclusive
+        if self.counting and any(address in (None, a) for a, _ in self.cases.sets):
+            raise Inconclusive
+        if atom.predicate == "size_of":
+            yield from self.sizes_of_sets(address, path)
+        places = self.cases.at.get(address, ()) if address is not None else sorted(self.cases.unknown)
+        for place in places:
+            yield from self.at_place(rule, atom, values, place, path)
+
+    def sizes_of_sets(self, address: Any, path: Any) -> Iterator[tuple[Any, ...]]:
+        """How many elements a set with unknown ones has."""
+        for a, at in sorted(self.cases.sets):
+            if address in (None, a) and path in (None, at):
+                yield a, at, Symbol(("size", a, at), "number")
+
+    def at_place(
+        self, rule: Rule, atom: Atom, values: Values, place: tuple[str, str], path: Any
+    ) -> Iterator[tuple[Any, ...]]:
+        address, at = place
+        unknown = self.cases.unknown[place]
+        is_open = not isinstance(unknown.type, Primitive) or unknown.type is DYNAMIC
+        is_exact = isinstance(unknown.type, Primitive)  # DYNAMIC is one
+        name = atom.predicate
+        if isinstance(path, Symbol):
+            begin = self.case.prefix(path)
+            if not (begin.startswith((f"{at}.", f"{at}[")) or (path.key[0] == "path" and path.key[1] == at)):
+                if at.startswith(begin):
+                    raise Inconclusive  # it may be there, and may be elsewhere
+                return
+            below: list[Any] = [path] if is_open else []
+        elif path is None:
+            below = [self.local(rule, atom, values, place)] if is_open else []
+        else:
+            below = [path] if is_open and path.startswith((f"{at}.", f"{at}[")) else []
+        exact = path is None or path == at
+        if name in AT_PATHS:
+            if exact and is_exact:
+                yield from self.value_row(name, address, at, unknown)
+            for inner in below:
+                yield from self.value_row(name, address, inner, _element(unknown))
+        elif name == "size_of":
+            for inner in [*([at] if exact and is_open else []), *below]:
+                if self.case.holds(("there", name, address, inner)):
+                    yield address, inner, Symbol(("size", address, inner), "number", isinstance(inner, Symbol))
+        elif name == "part":
+            for inner in [*([at] if exact and is_open else []), *below]:
+                yield from self.part_rows(rule, atom, values, address, inner)
+        else:  # JSON in a text
+            texts = [*([at] if exact and is_exact else []), *below]
+            for text in texts:
+                yield from self.json_rows(rule, atom, values, address, text)
+
+    def value_row(self, name: str, address: str, path: Any, unknown: Unknown | None) -> Iterator[tuple[Any, ...]]:
+        if self.case.holds(("there", name, address, path)):
+            kind = type_of(unknown) if unknown is not None else "any"
+            group = ("at",) if name in ("planned", "configured") else ("at", name)
+            is_local = isinstance(path, Symbol)
+            key = (*group, address, path) if len(group) == 1 else (name, address, path)
+            yield address, path, Symbol(key, kind, is_local)
+
+    def local(self, rule: Rule, atom: Atom, values: Values, place: tuple[Any, ...]) -> Symbol:
+        """A path below a place, which stands for any."""
+        return Symbol(("path", place[-1], self.label(rule, atom, values), place), "symbol", True)
+
+    def label(self, rule: Rule, literal: Literal, values: Values) -> tuple[Any, ...]:
+        """What tells one look of a literal from others."""
+        if self.counting:
+            raise Inconclusive
+        return rule.number, literal.start, str(literal), tuple(sorted(values.items(), key=lambda item: item[0]))
+
+    def part_rows(self, rule: Rule, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
+        """An element of an unknown container: the one that is asked for, else one that stands for any."""
+        key, inner = (self.value(a, values) for a in atom.arguments[2:])
+        if key is None and isinstance(inner, str) and isinstance(path, str):
+            key = _last_key(path, inner)
+            if key is None:
+                return
+        if key is None or isinstance(path, Symbol) or isinstance(key, Symbol) or isinstance(inner, Symbol):
+            label = self.label(rule, atom, values)
+            some = Symbol(("key", label, address, path), "any", True)
+            place = Symbol(("path", path, label, address), "symbol", True)
+            if self.case.holds(("there", "part", address, place)):
+                yield address, path, some, place
+            return
+        found = member(path, key) if type(key) is str else f"{path}[{key}]"
+        if type(key) not in (str, int):
+            return
+        if self.case.holds(("there", "part", address, found)):
+            yield address, path, key, found
+
+    def json_rows(self, rule: Rule, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
+        """What may stand in an unknown text that is JSON."""
+        inner, *others = (self.value(a, values) for a in atom.arguments[2:])
+        name = atom.predicate
+        if name == "json_value" and inner is not None and not isinstance(path, Symbol):
+            if self.case.holds(("there", name, address, (path, inner))):
+                is_local = any(s.is_local for s in symbols_in(inner))
+                yield address, path, inner, Symbol((name, address, path, inner), "any", is_local)
+            return
+        if name == "json_part" and inner is not None and others[0] is not None and not isinstance(path, Symbol):
+            if self.case.holds(("there", name, address, (path, inner, others[0]))):
+                is_local = any(s.is_local for s in symbols_in((inner, others[0])))
+                part = Symbol((name, address, path, inner, others[0]), "symbol", is_local)
+                yield address, path, inner, others[0], part
+            return
+        label = self.label(rule, atom, values)
+        if self.case.holds(("there", name, address, (path, label))):
+            given = [inner, *others]
+            made = [Symbol((name, label, number), "any", True) for number in range(len(given))]
+            yield address, path, *(m if g is None else g for g, m in zip(given, made, strict=True))
+
+    # -------- what is built in
+
+    def builtin(self, rule: Rule, literal: Builtin, values: Values) -> Iterator[Values]:
+        inputs = [self.value(a, values) for a in literal.inputs]
+        if None in inputs:
+            return
+        if literal.relation == MEMBER:
+            yield from self.member(literal, inputs, values)
+            return
+        if not any(isinstance(value, Symbol) for value in inputs):
+            known = RELATIONS[literal.relation].function(*inputs)
+            if known is None:
+                return
+            if not literal.negated:
+                for row in known:
+                    yield from self.unify(literal.outputs, row, values)
+            elif not any(True for row in known for _ in self.unify(literal.outputs, row, values)):
+                yield values
+            return
+        given = tuple(inputs)
+        if not self.case.holds(("defined", literal.relation, given)):
+            return
+        rows = self.symbolic_rows(rule, literal, given, values)
+        found = (extended for row in rows for extended in self.unify(literal.outputs, row, values))
+        if not literal.negated:
+            yield from found
+        elif next(found, None) is None:
+            yield values
+
+    def symbolic_rows(
+        self, rule: Rule, literal: Builtin, inputs: tuple[Any, ...], values: Values
+    ) -> Iterator[tuple[Any, ...]]:
+        """The row of a built-in relation whose inputs are not known: the one that is asked for, else any."""
+        name = literal.relation
+        outputs = [self.value(a, values) for a in literal.outputs]
+        columns = RELATIONS[name].outputs
+        keys = _KEYS.get(name, len(columns))
+        kinds = [kind if kind in ("symbol", "number") else "any" for _, kind in columns]
+        if None not in outputs[:keys]:
+            asked = tuple(outputs[:keys])
+            is_local = any(s.is_local for s in symbols_in((inputs, asked)))
+            if self.case.holds(("rows", name, inputs, asked)):
+                rest = range(keys, len(columns))
+                yield *asked, *(Symbol((name, inputs, asked, n), kinds[n], is_local) for n in rest)
+            return
+        label = self.label(rule, literal, values)
+        if self.case.holds(("rows", name, inputs, label)):
+            yield tuple(Symbol((name, inputs, label, n), kind, True) for n, kind in enumerate(kinds))
+
+    def member(self, literal: Builtin, listed: list[Any], values: Values) -> Iterator[Values]:
+        (subject,) = literal.outputs
+        known = self.value(subject, values)
+        if known is None:
+            if isinstance(subject, Variable) and subject.name not in values:
+                if any(isinstance(value, Symbol) for value in listed) and self.counting:
+                    raise Inconclusive
+                for value in dict.fromkeys(listed):
+                    yield {**values, subject.name: value}
+            return
+        if any(self.case.equal(known, value) for value in listed) != literal.negated:
+            yield values
+
+    # -------- aggregates
+
+    def aggregate(self, rule: Rule, literal: Aggregate, values: Values, outer: set[str]) -> Any:
+        fixed = {name: value for name, value in values.items() if name in outer}
+        body: list[Literal] = []
+        number = 0
+        for part in literal.body:
+            if isinstance(part, Atom) or (isinstance(part, Builtin) and not part.negated):
+                terms: list[Term] = []
+                for term in part.arguments if isinstance(part, Atom) else part.outputs:
+                    if isinstance(term, Wildcard):
+                        number += 1
+                        term = Variable(f"_ {number}", term.start, term.end)
+                    terms.append(term)
+                body.append(with_arguments(part, tuple(terms)))
+            else:
+                body.append(part)
+        scope = outer | {v.name for v in inner_variables(literal)}
+        ordered = join_order(tuple(body), fixed, scope)
+        self.counting += 1
+        try:
+            found = self.distinct(list(self.solutions(rule, ordered, fixed, scope)))
+        finally:
+            self.counting -= 1
+        if literal.expression is None:
+            return len(found)
+        every = [self.value(literal.expression, each) for each in found]
+        given = [value for value in every if value is not None]
+        if not any(isinstance(value, Symbol) for value in given):
+            return aggregate(literal.function, given)
+        shown = tuple(sorted(given, key=str))
+        if not self.case.holds(("defined", literal.function, shown)):
+            return None
+        kinds = {kind_of(value) for value in shown}
+        kind = "number" if literal.function == "sum" else kinds.pop() if len(kinds) == 1 else "any"
+        return Symbol(("call", literal.function, *shown), kind)
+
+    def distinct(self, solutions: list[Values]) -> list[Values]:
+        """Solutions that differ. Two with different unknown values may be one: that is decided."""
+        kept: list[Values] = []
+        by_plain: dict[Any, list[Values]] = {}
+        for each in solutions:
+            resolved = {name: self.case.resolved(value) for name, value in each.items()}
+            plain = tuple(
+                (name, sort_key((value,))) for name, value in sorted(resolved.items()) if not isinstance(value, Symbol)
+            )
+            same = by_plain.setdefault(plain, [])
+            if len(same) > 20:
+                raise Inconclusive
+            if any(all(self.case.equal(v, other[n]) for n, v in resolved.items()) for other in same):
+                continue
+            same.append(resolved)
+            kept.append(resolved)
+        return kept
+
+
+def _element(unknown: Unknown) -> Unknown | None:
+    """What is known of an element of an unknown list, set or map."""
+    kind = getattr(unknown.type, "element", None)
+    return Unknown(kind) if isinstance(kind, Primitive) else None
+
+
+def _last_key(path: str, inner: str) -> Any:
+    """The key of an element whose path is `inner`; None where it is none of that container."""
+    rest = inner.removeprefix(path)
+    if rest == inner and path:
+        return None
+    if rest.startswith("[") and rest.endswith("]") and rest[1:-1].isdigit():
+        return int(rest[1:-1])
+    name = rest.removeprefix(".") if rest.startswith(".") or not path else None
+    return name if name and not any(c in name for c in '.["') else None
