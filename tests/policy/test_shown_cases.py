@@ -96,7 +96,9 @@ def test_the_library_says_the_same(case: str) -> None:
     ]
     untold = {f.code for f in judge(library(), facts[1]).findings if "does not tell" in f.message}
     own, shown = ({said for said in verdict if said[1] not in untold} for verdict in verdicts)
-    assert own == shown
+    waiting = {said[1:3] for said in shown if said[0] == "undecided"}  # JSON tells less of unknown values
+    assert {said for said in own if said[1:3] not in waiting} == {said for said in shown if said[1:3] not in waiting}
+    assert {said[:3] for said in shown if said[0] != "undecided"} <= {said[:3] for said in own}
     assert untold <= {
         "blast_radius",
         "deferred_replacement",

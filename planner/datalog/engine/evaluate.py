@@ -94,6 +94,7 @@ class Database(Mapping[str, Relation]):
         more = {name: dict.fromkeys(rows) for name, rows in relations.items()}
         copy = Database(program, self.facts, {**self._relations, **more})
         copy.rounds, copy._ranks = self.rounds, self._ranks
+        copy.seconds, copy.produced = self.seconds, self.produced
         return copy
 
 
