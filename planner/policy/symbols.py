@@ -15,7 +15,7 @@ from attrs import frozen
 
 from planner.datalog.front.builtins import FUNCTIONS, TESTS
 from planner.datalog.front.functions import COMPARISONS
-from planner.datalog.front.values import FALSE, TRUE, Truth, is_a_number
+from planner.datalog.front.values import FALSE, TRUE, Truth, is_a_number, number
 from planner.values.types import BOOL, NUMBER, STRING, Primitive
 from planner.values.value import Unknown
 
@@ -469,7 +469,6 @@ def _whole(bound: Bound, sign: int) -> Bound:
 
 def _plain_bound(bound: Any) -> Bound:
     """A bound of a refinement, where it is a number that rules can have."""
-    from planner.datalog.front.values import number
     from planner.values.json_codec import json_number
     from planner.values.numbers import is_infinite
 
