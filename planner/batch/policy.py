@@ -20,6 +20,7 @@ from planner.datalog.explain.search import Prover
 from planner.datalog.front.values import Row
 from planner.policy.modal import VERDICTS, Modal, rewrite, written_name
 from planner.policy.model import KINDS, REFUSALS
+from planner.policy.packs import is_pack_file
 from planner.policy.program import foreign_rules
 from planner.policy.sources import files_below
 from planner.policy.standing import FLEET, organisation
@@ -119,6 +120,12 @@ def policy_files(words: tuple[str, ...]) -> Files:
         if not files:
             raise Failure(error("batch.policy", "No policies in the folder", f"{word} holds no file *.dl."))
         for file in files:
+            if is_pack_file(str(file)):
+                detail = (
+                    f"{file}: packs judge the plans of single units, whose .planner/policy.toml names them. What is "
+                )
+                detail += "said of all plans together stands in rule files that belong to no pack."
+                raise Failure(error("batch.pack", "A pack cannot judge a fleet", detail))
             try:
                 files_read.append((str(file), read_text(file)))
             except (OSError, ValueError) as problem:

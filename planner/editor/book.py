@@ -13,8 +13,8 @@ from functools import cache
 from attrs import frozen
 
 from planner.datalog.front.builtins import FUNCTIONS, RELATIONS, TESTS, Builtin
-from planner.datalog.tools.cases import load_cases
 from planner.operations import rule_files, rulebook
+from planner.policy.packs import gather
 from planner.support.assets import rules_path
 from planner.syntax.rule_parse import parse_rules
 from planner.syntax.rule_syntax import Declaration, RuleFile
@@ -67,7 +67,7 @@ def folder_files(path: str, opened: Texts) -> list[tuple[str, str]]:
     found, _ = rule_files.read_files([folder], (".dl",)) if os.path.isdir(folder) else ([], [])
     texts = {os.path.normpath(name): text for name, text in found}
     for name, text in opened.items():
-        if name.endswith(".dl") and (name in texts or os.path.dirname(name) == folder):
+        if name in texts or (name.endswith(".dl") and os.path.dirname(name) == folder):
             texts[name] = text
     return sorted(texts.items())
 
@@ -112,7 +112,8 @@ def _problems_of_cases(path: str, opened: Texts) -> Iterator[Diagnostic]:
     files = folder_files(path, opened)
     program, _ = rule_files.load(files, rule_files.choose([*files, (path, opened[path])]))
     if program is not None:  # else the rules have mistakes, which are told where they stand
-        yield from (d for d in load_cases(program, path, opened[path])[1] if _is_about(d, path))
+        cases = rule_files.cases_of(program, path, opened[path], gather(tuple(files)))
+        yield from (d for d in cases[1] if _is_about(d, path))
 
 
 def _is_about(problem: Diagnostic, path: str) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.datalog.tools.cases import load_cases
 from planner.datalog.tools.suite import run
 from planner.editor.book import Texts, folder_files
 from planner.operations import rule_files
+from planner.policy.packs import gather
 from planner.render.rules import tested_text
 from planner.render.terminal import Paint
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
@@ -20,7 +20,7 @@ def ran(path: str, opened: Texts, name: str) -> tuple[bool, str]:
         program, problems = rule_files.load(rules, rule_files.choose([*rules, (path, text)]))
         if program is None:
             return False, _told(problems)
-        cases, problems = load_cases(program, path, text)
+        cases, problems = rule_files.cases_of(program, path, text, gather(tuple(rules)))
         if has_errors(problems):
             return False, _told(problems)
         chosen = [case for case in cases if name in ("", case.name)]

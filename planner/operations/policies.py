@@ -142,19 +142,25 @@ def facts_of(made: Made[L], reads: Reads) -> PolicyFacts:
 
 
 def policies_of(
-    options: OperationOptions, record: PolicyRecord | None, workspace: str = "default"
+    options: OperationOptions, record: PolicyRecord | None, workspace: str = ""
 ) -> tuple[Policies | None, list[Diagnostic]]:
-    """The organisation's policies, those on record and those that the options name. Raises Failure."""
+    """The organisation's policies, those on record and those that the options name, as they count in a workspace (the
+    selected one, if none is named). Raises Failure."""
+    from planner.policy.packs import superseded
     from planner.policy.program import load_policies
     from planner.policy.sources import policy_files
+    from planner.state.workspace import current_workspace
 
+    workspace = workspace or current_workspace(options.directory, os.environ)[0]
     standing = policy_files(options.standing_policies, workspace)
+    named = policy_files(options.policies, workspace)
     texts = {text for _, text in standing}
-    recorded = {name: text for name, text in (record.files if record is not None else ()) if text not in texts}
+    recorded = superseded(dict(record.files if record is not None else ()), {**dict(named), **dict(standing)})
+    recorded = {name: text for name, text in recorded.items() if text not in texts}
     # The policy file of an organisation is the one that stands here, if any, and not what a plan file says it was.
     theirs = {name for name in recorded if name.endswith("policy.toml") and os.path.isabs(name)}
     recorded = {name: text for name, text in recorded.items() if not standing or name not in theirs}
-    files = {**recorded, **dict(policy_files(options.policies, workspace)), **dict(standing)}
+    files = {**recorded, **dict(named), **dict(standing)}
     return load_policies(tuple(files.items()), frozenset(dict(standing)) or frozenset(theirs), workspace)
 
 

@@ -16,7 +16,7 @@ from planner.datalog.engine.program import Program
 from planner.datalog.front.alternatives import expanded
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Rule
-from planner.datalog.tools.cases import load_cases
+from planner.datalog.tools.cases import Case, load_cases
 from planner.datalog.tools.suite import Derive, Outcome, bounded, run, untested
 from planner.operations import rulebook
 from planner.support.disk import read_whole
@@ -95,9 +95,9 @@ def _packs_among(words: Iterable[str]) -> list[str]:
     roots: dict[str, None] = {}
     for word in words:
         at = os.path.normpath(word)
+        root = _pack_root(at if os.path.isdir(at) else os.path.dirname(at))
+        roots.update(dict.fromkeys([root] if root is not None else []))
         if not os.path.isdir(at):
-            root = _pack_root(os.path.dirname(at))
-            roots.update(dict.fromkeys([root] if root is not None else []))
             continue
         for folder, folders, names in os.walk(at):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -400,6 +400,12 @@ def _own(program: Program, names: set[str]) -> list[Rule]:
     return [rule for rule in program.rules if os.path.normpath(rule.file) in names and not rule.is_core]
 
 
+def cases_of(program: Program, path: str, text: str, packs: Packs) -> tuple[list[Case], list[Diagnostic]]:
+    """The cases of a file, which have what the packs bring where they say nothing of it."""
+    cases, problems = load_cases(program, path, text, packs.space_of(path))
+    return [evolve(case, facts=packs.with_defaults(case.facts, program)) for case in cases], problems
+
+
 def _test_file(
     program: Program, path: str, text: str, found: Tested, packs: Packs, derive: Derive | None = None
 ) -> list[Outcome]:
@@ -411,10 +417,7 @@ def _test_file(
     found.diagnostics.extend(problems)
     if has_errors(problems):
         return []
-    cases = [
-        evolve(case, facts=packs.with_defaults(case.facts, program))
-        for case in load_cases(program, path, text, space)[0]
-    ]
+    cases = cases_of(program, path, text, packs)[0]
     if not cases:
         detail = 'Begin a case with .case "what should hold", and say with .want what should be derived.'
         found.diagnostics.append(error("rules.no_cases", f"No case in {path}", detail))

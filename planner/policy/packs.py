@@ -225,6 +225,24 @@ def _data(
             problems += failure.diagnostics
 
 
+def superseded(recorded: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+    """The recorded files without packs that are here now, perhaps in another folder or with other files."""
+    names = {_name_in(text) for name, text in now.items() if is_pack_file(name)} - {""}
+    gone = [_folder(name) for name, text in recorded.items() if is_pack_file(name) and _name_in(text) in names]
+    return {name: text for name, text in recorded.items() if not any(_is_in(name, folder) for folder in gone)}
+
+
+def _is_in(name: str, folder: str) -> bool:
+    return folder == os.curdir or os.path.normpath(name).startswith(f"{folder}{os.sep}")
+
+
+def _name_in(text: str) -> str:
+    try:
+        return read_manifest(MANIFEST, text).name
+    except Failure:
+        return ""  # told where packs are put together
+
+
 def data_names(manifest: Manifest, folder: str) -> list[str]:
     """The names of a pack's data files."""
     return [os.path.join(folder, data.file) for data in manifest.data.values()]

@@ -12,8 +12,11 @@ from planner.policy.manifest import MANIFEST, read_manifest
 from planner.policy.packs import data_names, is_pack_file
 from planner.policy.settings import is_config, read_config
 from planner.programs.table import Files
-from planner.support.disk import read_text
+from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+
+MOST_BYTES = 32 << 20
+"""of one file"""
 
 
 def policy_files(words: Iterable[str], workspace: str = "default") -> Files:
@@ -84,7 +87,7 @@ def _read(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> str:
     if name in texts:
         return name
     try:
-        texts[name] = read_text(file)
+        texts[name] = read_whole(file, MOST_BYTES).decode("utf-8").replace("\r\n", "\n")
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         problems.append(error("policy.unreadable", "Cannot read a policy", f"{file}: {reason}."))

@@ -472,3 +472,41 @@ def test_a_command_without_a_policy_file(folder: Path, planner: Run) -> None:
     (folder / ".planner/policy.toml").unlink()
     assert planner("policy", "init").code == 1
     assert planner("policy", "lock", "a", "b").code == 1
+
+
+def test_the_cases_of_a_pack(folder: Path, planner: Run) -> None:
+    case = 'change("a", "t", "second", "", "p", "managed"). planned("a", "input", 80).\n'
+    case += '.case "22 is closed"\n.want none deny.\n'
+    case += '.case "a parameter"\nclosed(80).\n.want deny("port", "a", "has port 80").\n'
+    write(folder / "ports", {"ports.case": case})
+    assert "2 passed" in planner("rules", "test", "ports").out
+    assert "2 passed" in planner("rules", "test", "ports/ports.case").out
+    assert planner("rules", "check", "ports/ports.dl").code == 0
+    manifest = (folder / "ports/pack.toml").read_text()
+    more = '[parameters.unused]\ntype = "string"\ndefault = ""\ndescription = "x"\n[policies.prot]\n'
+    write(folder / "ports", {"pack.toml": manifest + more})
+    ran = planner("rules", "check", "ports")
+    assert "No rule reads unused." in said(ran) and "No rule denies or warns with the code prot." in said(ran)
+    write(folder / "ports", {"pack.toml": manifest.replace("[22]", '["22"]')})
+    ran = planner("rules", "check", "ports")
+    assert ran.code == 1 and "ports/pack.toml:5" in said(ran)
+
+
+def test_what_a_pack_derives_is_asked_with_the_settings_of_the_workspace(folder: Path, planner: Run) -> None:
+    applied(planner)
+    with (folder / ".planner/policy.toml").open("a") as file:
+        file.write('[workspace.lax.packs."acme.ports".parameters]\nclosed = [1]\n')
+    assert "22" in planner("query", "policy.acme.ports.closed(X)").out
+    assert planner("workspace", "new", "lax").code == 0
+    ran = planner("query", "policy.acme.ports.closed(X)")
+    assert "22" not in ran.out and "1" in ran.out
+
+
+def test_a_pack_that_moved_since_the_plan_counts_once(folder: Path, planner: Run) -> None:
+    applied(planner)
+    waive(folder)
+    assert planner("plan", "-out=plan.bin").code == 0
+    (folder / "ports").rename(folder / "moved")
+    write(folder / "moved", {"ports.dl": f"// changed\n{RULES}"})
+    write(folder, {".planner/policy.toml": '[packs."acme.ports"]\nsource = "../moved"\n'})
+    assert kinds(planner, "-plan=plan.bin") == [("waived", "port")]
