@@ -269,18 +269,18 @@ def _parameters(configs: Iterable[Config], packs: Packs) -> Settings:
         for use in config.packs:
             pack = packs.packs.get(use.name)
             manifest = pack.manifest if pack is not None else _of_library(use.name)
+            if manifest is None:
+                detail = f"There is no pack {use.name} here.{did_you_mean(use.name, packs.packs)} "
+                detail += "Say where it comes from: source = ..."
+                problems.append(error(CODE, "Unknown pack", detail, use.span))
+                continue
             for key in use.parameters.data:
                 table = use.parameters.of(key) if isinstance(use.parameters, _Layered) else use.parameters
                 place = table.place(key)
                 kept = final.get(use.name)
-                parameter = manifest.parameters.get(key) if manifest is not None else None
-                if manifest is None:
-                    detail = f"There is no pack {use.name} here.{did_you_mean(use.name, packs.packs)} "
-                    detail += "Say where it comes from: source = ..."
-                    problems.append(error(CODE, "Unknown pack", detail, use.span))
-                    break
+                parameter = manifest.parameters.get(key)
                 if parameter is None:
-                    known = manifest.parameters if manifest is not None else {}
+                    known = manifest.parameters
                     detail = f"{use.name} has no parameter {key}.{did_you_mean(key, known)}"
                     detail += f" There are {', '.join(sorted(known))}." if known else ""
                     problems.append(error(CODE, "Unknown parameter", detail, place))

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from planner.policy.installed import installed_folder
-from planner.policy.library import BUILTIN, PREFIX, builtin_files
+from planner.policy.library import BUILTIN, PREFIX, builtin_files, manifest_of, packs
 from planner.policy.manifest import MANIFEST, read_manifest
 from planner.policy.packs import data_names, is_pack_file
-from planner.policy.settings import is_config, read_config
+from planner.policy.settings import PackUse, is_config, read_config
 from planner.programs.table import Files
 from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.nearest import did_you_mean
 
 MOST_BYTES = 32 << 20
 """of one file"""
@@ -58,9 +59,7 @@ def _configured(file: Path, workspace: str, texts: dict[str, str], problems: lis
         return  # told where settings are read
     for use in config.packs:
         if use.name.startswith(PREFIX):
-            chosen = [use.name] if use.policies is None else use.policies
-            for code in chosen:
-                texts.update(builtin_files(code, problems))
+            problems += _of_library(use, texts)
             continue
         if not use.source:
             continue  # settings of a pack that somebody else brings
@@ -79,6 +78,23 @@ def _configured(file: Path, workspace: str, texts: dict[str, str], problems: lis
             _read(path, texts, problems)
             if is_pack_file(str(path)):
                 _read_around(path, texts, problems)
+
+
+def _of_library(use: PackUse, texts: dict[str, str]) -> list[Diagnostic]:
+    """The policies that a policy.toml takes from a pack of the library; what there is not is returned."""
+    pack = use.name.removeprefix(PREFIX)
+    if pack not in packs():
+        detail = f"planner has no pack {use.name}.{did_you_mean(pack, packs())} See planner policy list."
+        return [error("policy.unknown", "No such pack", detail, use.span)]
+    known = manifest_of(pack).policies
+    unknown = [code for code in use.policies or () if code not in known]
+    if unknown:
+        detail = f"{use.name} has no policy {unknown[0]}.{did_you_mean(unknown[0], known)} "
+        return [error("policy.unknown", "No such policy", f"{detail}There are {', '.join(known)}.", use.span)]
+    problems: list[Diagnostic] = []
+    for name in [use.name] if use.policies is None else use.policies:
+        texts.update(builtin_files(name, problems))
+    return problems
 
 
 def _read(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> str:

@@ -20,6 +20,7 @@ from .conftest import Ran
 Run = Callable[..., Ran]
 MAIN = """
 variable "port" {
+  type    = number
   default = 22
 }
 resource "terraform_data" "first" {

@@ -326,6 +326,26 @@ def test_two_packs_of_one_name_and_two_policies_of_one_code() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ('[packs."planner.nothing"]\n', "planner has no pack planner.nothing."),
+        ('[packs."planner.tag"]\n', 'Did you mean "tags"?'),
+        ('[packs."planner.tags"]\npolicies = ["max_deletes"]\n', "planner.tags has no policy max_deletes."),
+        ('[packs."acme.none"]\n', "There is no pack acme.none here. Say where it comes from"),
+        ('[packs."acme.none"]\nsource = "./none"\n', "should be in none, where no pack.toml is"),
+    ],
+)
+def test_packs_that_there_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "policy.toml").write_text(text)
+    try:
+        problems = load_policies(policy_files(["policy.toml"]))[1]
+    except Failure as failure:
+        problems = failure.diagnostics
+    assert [(said in d.detail, str(d.subject)) for d in problems] == [(True, "policy.toml:1")]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
         ("[groups]\na = ['b']\n", "Only the policy file of an organisation has groups"),
         ('[packs."planner.tags"]\nsource = "x"\n', "comes with planner and has no other source"),
         ('[packs."acme.t"]\npolicies = ["x"]\n', "Policies are chosen from packs that come with planner"),
