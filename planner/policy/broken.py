@@ -15,7 +15,7 @@ something, whatever their paths: there it chooses.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count, islice, product
+from itertools import count, product
 
 from attrs import evolve, frozen
 
@@ -42,6 +42,8 @@ from planner.syntax.rule_syntax import (
 )
 
 MOST_VARIANTS = 64
+"""of one flaw: with aggregates behind it that hold, or are flawed themselves"""
+_COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 @frozen
@@ -84,10 +86,7 @@ class Flaws:
         flaws = [list(self._of(literal, self._narrowed(body))) for literal in body]
         for i, literal in enumerate(body):
             for flaw in flaws[i]:
-                others: list[list[Literal | Flaw]] = [
-                    [x, *flaws[j]] if j > i else [x] for j, x in enumerate(body) if j != i
-                ]
-                for chosen in islice(product(*others), MOST_VARIANTS):
+                for chosen in self._ways(body, flaws, i):
                     kept = [x for x in chosen if not isinstance(x, Flaw)]
                     more = [x for x in chosen if isinstance(x, Flaw)]
                     made = self._made(kept, flaw, more, str(literal))
@@ -98,6 +97,65 @@ class Flaws:
                 made = self._made(list(body), flaw, [], str(argument))
                 if made is not None:
                     yield made
+
+    def _ways(self, body: tuple[Literal, ...], flaws: list[list[Flaw]], i: int) -> Iterator[tuple[Literal | Flaw, ...]]:
+        """What else is asked beside the flaw of a literal: those before hold; one behind that may be flawed itself must
+        not be false."""
+        named: dict[str, Term] = {}
+        others: list[list[tuple[Literal | Flaw, ...]]] = []
+        for j, literal in enumerate(body):
+            if j == i:
+                continue
+            target = self._computed(literal) if j > i and flaws[j] else None
+            if target is not None:
+                named[target[0]] = target[1]  # in the place of the variable, which may have no value
+            elif j > i and self._is_asked(literal) and (flaws[j] or names(literal) & named.keys()):
+                assert isinstance(literal, Comparison | Test)
+                others.append([self._not_false(_substituted(literal, named))])
+            else:
+                others.append([(x,) for x in ((literal, *flaws[j]) if j > i else (literal,))])
+        count = 1
+        for options in others:
+            count *= len(options)
+        if count > MOST_VARIANTS:  # nothing is asked of what may be flawed: rather too often broken than too seldom
+            others = [options for options in others if len(options) == 1]
+        for chosen in product(*others):
+            yield tuple(part for parts in chosen for part in parts)
+
+    def _is_asked(self, literal: Literal) -> bool:
+        """Whether a comparison or test gives no variable a value."""
+        if isinstance(literal, Test):
+            return True
+        given = bound_names(tuple(x for x in self.rule.body if not isinstance(x, Comparison)), set(), self.outer)
+        return isinstance(literal, Comparison) and (
+            literal.operator != "="
+            or not any(isinstance(t, Variable) and t.name not in given for t in (literal.left, literal.right))
+        )
+
+    def _computed(self, literal: Literal) -> tuple[str, Term] | None:
+        """The variable that a comparison gives a value to and only other comparisons and tests read; and the value."""
+        if not isinstance(literal, Comparison) or literal.operator != "=":
+            return None
+        elsewhere = {name for x in self.rule.body if not isinstance(x, Comparison | Test) for name in _all_names(x)}
+        about = self.rule.head.arguments[: 2 if self.is_verdict else 1]
+        elsewhere |= {name for term in about for name in names(term)}
+        for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
+            if isinstance(target, Variable) and target.name not in elsewhere and target.name not in names(term):
+                return target.name, term
+        return None
+
+    def _not_false(self, literal: Comparison | Test) -> tuple[Literal, ...]:
+        """That a test holds or has no value: nothing says that it does not hold."""
+        false: list[Literal] = []
+        if isinstance(literal, Comparison):
+            false.append(compared(literal.left, _COMPLEMENTS[literal.operator], literal.right))
+        else:
+            false.append(holds(literal.function, *literal.arguments, negated=not literal.negated))
+            for argument, (_, kind) in zip(literal.arguments, TESTS[literal.function].inputs, strict=True):
+                if kind in KINDS and not isinstance(argument, Constant):
+                    false.append(holds(KINDS[kind], argument))
+        name = f"False{next(self.numbers)}"
+        return counted(name, false), compared(variable(name), "=", constant(0))
 
     def _made(self, kept: list[Literal], flaw: Flaw, more: list[Flaw], text: str) -> Broken | None:
         """The variant without the literals that cannot be asked any more; None when the flaw itself cannot."""
@@ -262,6 +320,29 @@ class Flaws:
         rest = tuple(x for x in body if x is not flawed)
         given = {n for x in rest if isinstance(x, Atom) for n in names(x)}
         return names(literal) <= bound_names(rest, given | self.outer, self.outer)
+
+
+def _substituted(literal: Comparison | Test, values: Mapping[str, Term]) -> Comparison | Test:
+    """A comparison or test with terms in the place of variables."""
+    if isinstance(literal, Comparison):
+        left, right = (_term_with(term, values) for term in (literal.left, literal.right))
+        return Comparison(literal.operator, left, right, literal.start, literal.end)
+    arguments = tuple(_term_with(term, values) for term in literal.arguments)
+    return Test(literal.function, arguments, literal.negated, literal.start, literal.end)
+
+
+def _term_with(term: Term, values: Mapping[str, Term]) -> Term:
+    if isinstance(term, Variable) and term.name in values:
+        return _term_with(values[term.name], values)
+    if isinstance(term, Call):
+        return Call(term.function, tuple(_term_with(a, values) for a in term.arguments), term.start, term.end)
+    return term
+
+
+def _all_names(literal: Literal) -> set[str]:
+    """The names in a literal, those within braces among them."""
+    inner = {v.name for v in inner_variables(literal)} if isinstance(literal, Aggregate) else set()
+    return names(literal) | inner
 
 
 def _flaw(needed: set[str], *parts: Literal) -> Flaw:

@@ -31,7 +31,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations, count, islice, product
 from typing import Any, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from planner.datalog.engine.program import Program
 from planner.datalog.front.checks import bound_names
@@ -50,6 +50,7 @@ from planner.datalog.front.made import (
     variable,
 )
 from planner.datalog.front.model import Predicate, Rule
+from planner.datalog.front.order import join_order
 from planner.policy.broken import broken_rules
 from planner.policy.values import AT_PATHS, VALUES, named
 from planner.syntax.rule_syntax import (
@@ -75,6 +76,9 @@ FILE = "policies"
 """the name of the file of rewritten rules"""
 VERDICTS = ("deny", "warn")
 MOST_VARIANTS = 256
+"""of one rule; one with more is taken apart first"""
+MOST_READ = 3
+"""literals about values in each part of such a rule"""
 Choice: TypeAlias = tuple[Any, ...]
 """for one literal: plain, known, maybe, doubt, or could followed by the columns that are LOST"""
 
@@ -145,6 +149,9 @@ class _Rewriter:
         self.numbers = count(1)
         self._doubted: dict[int, tuple[Atom, set[str]]] = {}
         self.broken = self._free("broken")
+        self.parts: dict[str, int] = {}
+        """the relations between the parts of large rules, which only what could hold has, with their arities"""
+        self._taken_apart: dict[int, list[Rule]] = {}
         self.verdicts = program.needed(VERDICTS)
 
     def _free(self, name: str) -> str:
@@ -175,7 +182,10 @@ class _Rewriter:
             columns = [(c.name, c.type.base) for c in predicate.columns]
             kind = "input" if predicate.is_input else "output"
             file.declare(predicate.name, columns, predicate.doc, kind, predicate.operator or "", predicate.inputs)
-        for name in sorted(self.dependent):
+        for name, arity in self.parts.items():
+            columns = [(f"c{i}", "any") for i in range(arity)]
+            file.declare(name, columns, f"{name}: the first literals of a rule could hold.")
+        for name in sorted(self.dependent - self.parts.keys()):
             columns = [(c.name, "any") for c in self.program.predicates[name].columns]
             could = self.could[name]
             file.declare(could, columns[:2] if name in VERDICTS else columns, f"{could}: {name} could come to hold.")
@@ -202,9 +212,14 @@ class _Rewriter:
         self._broken(rule)
         if head not in self.dependent:
             return
+        for part in self._parts(rule):
+            self._could_rule(part)
+
+    def _could_rule(self, rule: Rule) -> None:
+        head = rule.head.predicate
         variants = list(islice(self._variants(rule), MOST_VARIANTS + 1))
         if len(variants) > MOST_VARIANTS:
-            detail = "Too many literals of this rule could be about unknown values. Split it into several rules."
+            detail = "Too many columns of relations in this rule could be unknown. Split it into several rules."
             self.problems.append(error("policy.unknowns", "Rule with too many unknowns", detail, rule.span))
             return
         arguments = rule.head.arguments[:2] if head in VERDICTS else rule.head.arguments
@@ -221,6 +236,54 @@ class _Rewriter:
                     self.lost_columns[head].add(column)
             reason = _reason(rule.reason, variant.bound)
             self.rules.append((f"{rule.name} (could {i})", reason, atom(self.could[head], *shown), variant.body))
+
+    # -------- large rules
+
+    def _parts(self, rule: Rule) -> list[Rule]:
+        """The rule; or, of one with many literals about values, rules that come to the same: each reads a few of them
+        and passes on to the next the variables that are still needed."""
+        if rule.number not in self._taken_apart:
+            chunks = self._chunks(rule)
+            self._taken_apart[rule.number] = [rule] if len(chunks) == 1 else list(self._chain(rule, chunks))
+        return self._taken_apart[rule.number]
+
+    def _chunks(self, rule: Rule) -> list[list[Literal]]:
+        """The body in an order in which it can be evaluated, in pieces with few literals about values each."""
+        chunks: list[list[Literal]] = [[]]
+        read = 0
+        for literal in join_order(rule.body, (), outer_names(rule.head, rule.body)):
+            weight = isinstance(literal, Atom | Aggregate) and self._reads_values((literal,))
+            if weight and read == MOST_READ:
+                chunks.append([])
+                read = 0
+            read += weight
+            chunks[-1].append(literal)
+        return chunks if len(chunks) > 2 else [list(rule.body)]
+
+    def _chain(self, rule: Rule, chunks: list[list[Literal]]) -> Iterator[Rule]:
+        head = rule.head.arguments[:2] if rule.head.predicate in VERDICTS else rule.head.arguments
+        outer = outer_names(rule.head, rule.body)
+        wanted = [{name for term in head for name in names(term)}]
+        for chunk in reversed(chunks[1:]):
+            wanted.append(wanted[-1] | {name for literal in chunk for name in _names_outside(literal, outer)})
+        bound: set[str] = set()
+        before: tuple[Literal, ...] = ()
+        for number, (chunk, needed) in enumerate(zip(chunks, reversed(wanted), strict=True), 1):
+            body = (*before, *chunk)
+            if number == len(chunks):
+                yield evolve(rule, body=body)
+                return
+            bound = bound_names(body, bound, outer)
+            passed = sorted(bound & needed)
+            name = self._free(f"could_part_{rule.number}_{number}")
+            while name in self.could.values():
+                name += "_"
+            self.parts[name] = len(passed)
+            self.dependent.add(name)
+            self.could[name], self.lost_columns[name] = name, set()
+            link = Atom(name, tuple(map(variable, passed)), 0, 0)
+            yield evolve(rule, name=f"{rule.name} (part {number})", head=link, body=body, reason="")
+            before = (link,)
 
     def _broken(self, rule: Rule) -> None:
         """What of the rule may have no value (see broken.py)."""
@@ -494,6 +557,12 @@ def _compatible(literal: Comparison | Test, bound: set[str], below: dict[str, Te
 def _reason(reason: str, bound: set[str]) -> str:
     """A reason with what is not known named as such."""
     return re.sub(r"\{(\w+)\}", lambda m: m[0] if m[1] in bound else "(known after apply)", reason)
+
+
+def _names_outside(literal: Literal, outer: set[str]) -> set[str]:
+    """The names in a literal that stand outside braces too."""
+    inner = {v.name for v in inner_variables(literal)} if isinstance(literal, Aggregate) else set()
+    return names(literal) | (inner & outer)
 
 
 def _lost() -> Constant:

@@ -86,6 +86,18 @@ RULES = {
         'deny("c", A, "m") :- planned(A, "size", V), V > 10, planned(A, "ram", W), W > 100.',
         set(),
     ),
+    "two of several that follow": (
+        'deny("c", A, "m") :- planned(A, "size", V), V > 10, planned(A, "ram", W), W > 100, V < 30.',
+        set(),
+    ),
+    "a conversion that follows": (
+        'deny("c", A, "m" ++ N) :- planned(A, "size", V), V > 10, N = to_number(V), N > 100.',
+        {("c", "a")},
+    ),
+    "a conversion that follows and does not hold": (
+        'deny("c", A, "m" ++ N) :- planned(A, "cost", V), V > 10, N = to_number(V), N > 100.',
+        {("c", "c")},
+    ),
     "values at all paths": ('deny("c", A, "m") :- big(A, _).', set()),
 }
 BIG = '/// big(a, v): is. Example: big("a", 1)\n.decl big(a: address, v: any)\nbig(A, V) :- planned(A, P, V), V > 20.\n'

@@ -220,6 +220,40 @@ def policy(rules: list[list[str]]) -> Policies:
 @settings(max_examples=150, deadline=None)
 @given(rules=st.lists(bodies, min_size=1, max_size=3), values=st.fixed_dictionaries({"a": objects, "b": objects}))
 def test_verdicts_by_cases_are_true(rules: list[list[str]], values: dict[str, Any]) -> None:
+    agrees_with_every_outcome(rules, values)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    rule=st.lists(st.sampled_from(LITERALS), min_size=7, max_size=12, unique=True),
+    values=st.fixed_dictionaries({"a": objects, "b": objects}),
+)
+def test_so_are_those_of_large_rules(rule: list[str], values: dict[str, Any]) -> None:
+    agrees_with_every_outcome([rule], values)
+
+
+def test_a_rule_of_twenty_values() -> None:
+    """Each of them counts, and nothing limits how many there are."""
+    literals = [f'planned(A, "p{i}", V{i}), V{i} > {i}' for i in range(20)]
+    policies, problems = load_policies((("p.dl", f'deny("c", A, "m") :- action(A, _), {", ".join(literals)}.'),))
+    assert policies is not None, problems
+    known = {f"p{i}": 100 for i in range(20)}
+    assert verdicts(policies, {"a": known}) == ({("c", "a")}, {("c", "a")})
+    for number in (0, 3, 7, 19):
+        assert verdicts(policies, {"a": {**known, f"p{number}": 0}}) == (set(), set())
+        unknown = {**known, f"p{number}": Unknown(NUMBER)}
+        assert verdicts(policies, {"a": unknown}) == (set(), {("c", "a")})
+        assert verdicts(policies, {"a": {**unknown, "p5": Unknown(NUMBER, Refinement(True, upper=(5, True)))}}) == (
+            set(),
+            set(),
+        )
+    broken = {**known, "p3": "large", "p9": "large"}
+    found = evaluate(policies.modal_program, facts({"a": broken}))
+    assert not found["deny"] and {row[:2] for row in found[policies.modal.broken]} == {("c", "a")}
+    assert not evaluate(policies.modal_program, facts({"a": {**broken, "p11": 1}}))[policies.modal.broken]
+
+
+def agrees_with_every_outcome(rules: list[list[str]], values: dict[str, Any]) -> None:
     if any('"list", 0' in literal for body in rules for literal in body):  # a number that a set may change
         values = {a: {**v, "list": Null() if isinstance(v["list"], Set) else v["list"]} for a, v in values.items()}
     policies = policy(rules)

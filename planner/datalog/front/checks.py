@@ -280,18 +280,21 @@ def _misplaced(node: Node, strict: bool) -> Iterator[Wildcard]:
 # ---------------------------------------------------------------- form
 
 
-MOST_LITERALS = 40
+MOST_LITERALS = 200
 
 
-def form(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
+MOST_LITERALS_MADE = 1000
+
+
+def form(rules: Iterable[Rule], most: int = MOST_LITERALS) -> Iterator[Diagnostic]:
     """Functions exist and have the right number of arguments; atoms of a body hold no computations; aggregates do not
     nest; patterns are valid; bodies are not too long for the compiled form."""
     for rule in rules:
         for literal in (rule.head, *rule.body):
             yield from _form(rule, literal, literal is rule.head, False)
         length = len(rule.body) + max((len(x.body) for x in rule.body if isinstance(x, Aggregate)), default=0)
-        if length > MOST_LITERALS:
-            detail = f"A body has at most {MOST_LITERALS} literals. Name a part of it as a predicate of its own."
+        if length > most:
+            detail = f"A body has at most {most} literals. Name a part of it as a predicate of its own."
             yield error("rules.too_long", "Rule too long", detail, rule.span)
 
 
