@@ -7,9 +7,9 @@ first column counts where a rule reads that predicate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import cached_property
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, cached_property
+from typing import Any, TypeAlias
 
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.engine.program import Program
@@ -17,7 +17,7 @@ from planner.datalog.engine.terms import value_of
 from planner.datalog.front.model import Rule
 from planner.model.plan import ResourceChange
 from planner.policy.values import OTHERS, VALUES, root_of
-from planner.programs.actions import does
+from planner.programs.actions import does, steps
 from planner.syntax.rule_syntax import (
     MEMBER,
     Aggregate,
@@ -37,6 +37,13 @@ READERS = (VALUES - set(OTHERS)) | {"prior", "unknown_after", "sensitive_at"}
 Kind: TypeAlias = tuple[str, str, str, str, bool]
 """what tells objects apart here: mode, type, action, reason, and whether arguments force a replacement"""
 Condition: TypeAlias = Callable[[Kind], bool]
+Body: TypeAlias = tuple[Literal, ...]
+Values: TypeAlias = "frozenset[Any] | None"
+"""what a term can be; None: anything"""
+Bound: TypeAlias = "Mapping[str, frozenset[Any]]"
+Columns: TypeAlias = tuple[tuple[int, frozenset[Any]], ...]
+Begun: TypeAlias = tuple[frozenset[str], bool]
+_UNBOUND: Bound = {}
 OUTPUT: Kind = ("output", "", "", "", False)
 
 
@@ -61,7 +68,7 @@ class Interest:
         self._by_head: dict[str, list[Rule]] = {}
         for rule in program.rules:
             self._by_head.setdefault(rule.head.predicate, []).append(rule)
-        self._conditions: dict[str, Condition] = {}
+        self._conditions: dict[tuple[str, Columns], Condition] = {}
         self._known: dict[Kind, frozenset[str] | None] = {}
 
     def attributes(self, kind: Kind) -> frozenset[str] | None:
@@ -87,117 +94,225 @@ class Interest:
     def entries(self) -> list[tuple[Condition, frozenset[str] | None]]:
         """For each literal about values: whose, and which attributes."""
         return [
-            (self._condition(rule, atom.arguments[0]), self._roots(rule, atom.arguments[1]))
+            (self._condition(rule, atom.arguments[0]), self._roots(body, atom.arguments[1]))
             for rule in self.rules
-            for atom in _atoms(rule.body)
+            for atom, body in _scoped(rule.body)
             if atom.predicate in READERS
         ]
 
     # -------- whose values
 
-    def _condition(self, rule: Rule, address: Term) -> Condition:
-        """What a rule asks of the objects that an address can be."""
+    def _condition(self, rule: Rule, address: Term, bound: Bound = _UNBOUND) -> Condition:
+        """What a rule asks of the objects that an address can be, when variables have some of the values in `bound`."""
         if not isinstance(address, Variable):
             return _anything
         conditions = [
-            self._asked(atom)
+            self._asked(atom, self._columns(rule, atom, bound))
             for atom in rule.body
             if isinstance(atom, Atom) and atom.arguments and str(atom.arguments[0]) == address.name
         ]
         return _all(conditions)
 
-    def _asked(self, atom: Atom) -> Condition:
-        constants = {i: a.value for i, a in enumerate(atom.arguments) if isinstance(a, Constant)}
+    def _columns(self, rule: Rule, atom: Atom, bound: Bound) -> Columns:
+        """The values that columns of an atom can have, of those where they can be told; not of the first."""
+        found = ((i, self._values(rule.body, term, bound)) for i, term in enumerate(atom.arguments) if i)
+        return tuple((i, values) for i, values in found if values is not None)
+
+    def _asked(self, atom: Atom, columns: Columns) -> Condition:
+        may = dict(columns)
+        first = may.get(1)
         if atom.predicate == "change":
-            mode, type_ = constants.get(5), constants.get(1)
-            return lambda k: k[0] != "output" and (mode is None or k[0] == mode) and (type_ is None or k[1] == type_)
+            modes = may.get(5)
+            return lambda k: k[0] != "output" and (modes is None or k[0] in modes) and (first is None or k[1] in first)
         if atom.predicate == "action":
-            action = constants.get(1)
-            return lambda k: k[0] != "output" and (action is None or k[2] == action)
+            return lambda k: k[0] != "output" and (first is None or k[2] in first)
         if atom.predicate == "reason":
-            reason = constants.get(1)
-            return lambda k: bool(k[3]) and (reason is None or k[3] == reason)
+            return lambda k: bool(k[3]) and (first is None or k[3] in first)
         if atom.predicate == "replace_path":
             return lambda k: k[4]
         if atom.predicate == "output":
             return lambda k: k[0] == "output"
         if atom.predicate == "variable":
             return _nothing
-        if atom.predicate == "acts" and constants.get(1) == "replace":
-            return lambda k: does(k[2], "replaces")
-        return self._derived(atom.predicate)
+        if atom.predicate == "acts":
+            return lambda k: k[0] != "output" and not _acts(k[2]).isdisjoint(_acts(k[2]) if first is None else first)
+        return self._derived(atom.predicate, columns)
 
-    def _derived(self, predicate: str) -> Condition:
-        """What the rules of a predicate ask of its first column."""
+    def _derived(self, predicate: str, columns: Columns) -> Condition:
+        """What the rules of a predicate ask of its first column, when others have certain values."""
         if predicate not in self._by_head or self.given.relation(predicate):
             return _anything
-        if predicate not in self._conditions:
-            self._conditions[predicate] = _anything  # while it is being found out, for recursive ones
-            ways = [
-                self._condition(rule, rule.head.arguments[0]) if rule.head.arguments else _anything
-                for rule in self._by_head[predicate]
-            ]
-            self._conditions[predicate] = lambda k: any(way(k) for way in ways)
-        return self._conditions[predicate]
+        key = predicate, columns
+        if key not in self._conditions:
+            self._conditions[key] = _anything  # while it is being found out, for recursive ones
+            ways = []
+            for rule in self._by_head[predicate]:
+                bound = self._bound(rule, columns)
+                if bound is not None:
+                    arguments = rule.head.arguments
+                    ways.append(self._condition(rule, arguments[0], bound) if arguments else _anything)
+            self._conditions[key] = lambda k: any(way(k) for way in ways)
+        return self._conditions[key]
 
-    # -------- which attributes
+    @staticmethod
+    def _bound(rule: Rule, columns: Columns) -> Bound | None:
+        """The values of a rule's variables when columns of its head have certain values; None when they cannot."""
+        bound: dict[str, frozenset[Any]] = {}
+        for i, values in columns:
+            term = rule.head.arguments[i]
+            if isinstance(term, Constant):
+                if term.value not in values:
+                    return None
+            elif isinstance(term, Variable):
+                bound[term.name] = bound.get(term.name, values) & values
+        return bound
 
-    def _roots(self, rule: Rule, path: Term) -> frozenset[str] | None:
-        """The names that a path can begin with; None for any."""
-        if isinstance(path, Constant):
-            return frozenset((root_of(str(path.value)),))
-        if not isinstance(path, Variable):
+    def _values(self, body: Body, term: Term, bound: Bound, around: frozenset[str] = frozenset()) -> Values:
+        """The values that a term can have; None where they cannot be told. `around` are the predicates that are asked
+        about already."""
+        if isinstance(term, Constant):
+            return frozenset((term.value,))
+        if not isinstance(term, Variable):
             return None
-        for literal in rule.body:
-            if isinstance(literal, Builtin) and literal.relation == MEMBER and not literal.negated:
-                listed = [a.value for a in literal.inputs if isinstance(a, Constant)]
-                if str(literal.outputs[0]) == path.name and len(listed) == len(literal.inputs):
-                    return frozenset(root_of(str(value)) for value in listed)
-            if isinstance(literal, Comparison) and literal.operator == "=":
-                for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
-                    if isinstance(target, Variable) and target.name == path.name:
-                        start = _start(term)
-                        if any(end in start for end in ".["):
-                            return frozenset((root_of(start),))
-            if isinstance(literal, Atom) and literal.predicate not in READERS:
-                for column, argument in enumerate(literal.arguments):
-                    if isinstance(argument, Variable) and argument.name == path.name:
-                        constants = self._constants(literal.predicate, column)
-                        if constants is not None:
-                            return constants
+        if term.name in bound:
+            return bound[term.name]
+        for literal in body:
+            found: Values = None
+            if isinstance(literal, Builtin):
+                found = _listed(literal, term)
+            elif isinstance(literal, Comparison) and literal.operator == "=":
+                sides = (literal.left, literal.right)
+                found = next(
+                    (
+                        frozenset((x.value,))
+                        for x in sides
+                        if isinstance(x, Constant) and any(_is(y, term) for y in sides)
+                    ),
+                    None,
+                )
+            elif isinstance(literal, Atom) and literal.predicate not in READERS:
+                columns = [i for i, argument in enumerate(literal.arguments) if _is(argument, term)]
+                found = self._of_column(literal.predicate, columns[0], around) if columns else None
+            if found is not None:
+                return found
         return None
 
-    def _constants(self, predicate: str, column: int, around: frozenset[str] = frozenset()) -> frozenset[str] | None:
-        """The attributes that a column of paths names, of a predicate that rests on nothing but facts; None where they
-        cannot be told. `around` are the predicates that are asked about already."""
+    def _of_column(self, predicate: str, column: int, around: frozenset[str]) -> Values:
+        """The values in a column of a predicate that rests on nothing but facts."""
         rules = self._by_head.get(predicate, [])
         if predicate in around or (not rules and predicate not in self.of_packs):
             return None
-        found = {root_of(str(row[column])) for row in self.given.relation(predicate)}
+        found = {row[column] for row in self.given.relation(predicate)}
         for rule in rules:
             argument = rule.head.arguments[column]
-            if not rule.body:
-                found.add(root_of(str(value_of(argument, {}))))
-                continue
-            read = [a for a in rule.body if isinstance(a, Atom) and a.predicate not in READERS]
-            ways = (
-                self._constants(atom.predicate, i, around | {predicate})
-                for atom in read
-                for i, term in enumerate(atom.arguments)
-                if isinstance(term, Variable) and isinstance(argument, Variable) and term.name == argument.name
+            values = (
+                self._values(rule.body, argument, _UNBOUND, around | {predicate})
+                if rule.body
+                else frozenset((value_of(argument, {}),))
             )
-            known = next((way for way in ways if way is not None), None)
-            if known is None:
+            if values is None:
                 return None
-            found |= known
+            found |= values
         return frozenset(found)
 
+    # -------- which attributes
 
-def _start(term: Term) -> str:
-    """The constant text that a joined text begins with."""
-    while isinstance(term, Call) and term.function == "++":
-        term = term.arguments[0]
-    return str(term.value) if isinstance(term, Constant) else ""
+    def _roots(self, body: Body, path: Term) -> frozenset[str] | None:
+        """The names that a path can begin with; None for any."""
+        begun = self._begun(body, path, frozenset())
+        return begun[0] if begun is not None else None
+
+    def _begun(self, body: Body, term: Term, around: frozenset[str]) -> Begun | None:
+        """The names that a path begins with, and whether more stands behind each, so that nothing that is joined to the
+        path makes another name of it. None for any."""
+        if isinstance(term, Call) and term.function == "++":
+            first, *rest = term.arguments
+            begun = self._begun(body, first, around)
+            if begun is None or begun[1]:
+                return begun
+            behind = rest[0]
+            ends = isinstance(behind, Constant) and str(behind.value)[:1] in (".", "[")
+            return (begun[0], True) if ends else None
+        if isinstance(term, Constant):
+            text = str(term.value)
+            return frozenset((root_of(text),)), root_of(text) != text
+        if not isinstance(term, Variable) or term.name in around:
+            return None
+        within = around | {term.name}
+        for literal in body:
+            begun = None
+            if isinstance(literal, Builtin):
+                begun = _paths(_listed(literal, term))
+            elif isinstance(literal, Comparison) and literal.operator == "=":
+                if _is(literal.left, term):
+                    begun = self._begun(body, literal.right, within)
+                elif _is(literal.right, term):
+                    begun = self._begun(body, literal.left, within)
+            elif isinstance(literal, Atom) and literal.predicate == "part":
+                if _is(literal.arguments[3], term):
+                    outer = self._begun(body, literal.arguments[1], within)
+                    begun = (outer[0], True) if outer is not None else None
+            elif isinstance(literal, Atom) and literal.predicate not in READERS:
+                columns = [i for i, argument in enumerate(literal.arguments) if _is(argument, term)]
+                begun = self._begun_of_column(literal.predicate, columns[0], around) if columns else None
+            if begun is not None:
+                return begun
+        return None
+
+    def _begun_of_column(self, predicate: str, column: int, around: frozenset[str]) -> Begun | None:
+        """The same of a column of a predicate, whatever it rests on."""
+        rules = self._by_head.get(predicate, [])
+        name = f"{predicate}/{column}"
+        if name in around or (not rules and predicate not in self.of_packs):
+            return None
+        found = _paths(frozenset(row[column] for row in self.given.relation(predicate)))
+        assert found is not None
+        for rule in rules:
+            # variables of another rule have nothing to do with those of this one
+            within = frozenset(one for one in around if "/" in one) | {name}
+            begun = self._begun(rule.body, rule.head.arguments[column], within)
+            if begun is None:
+                return None
+            found = found[0] | begun[0], found[1] and begun[1]
+        return found
+
+
+def _is(term: Term, variable: Variable) -> bool:
+    return isinstance(term, Variable) and term.name == variable.name
+
+
+def _listed(literal: Builtin, term: Variable) -> Values:
+    """The values of a variable that has to be one of a list."""
+    if literal.relation != MEMBER or literal.negated or not _is(literal.outputs[0], term):
+        return None
+    listed = [a.value for a in literal.inputs if isinstance(a, Constant)]
+    return frozenset(listed) if len(listed) == len(literal.inputs) else None
+
+
+def _paths(values: Values) -> Begun | None:
+    """Constant paths: what they begin with."""
+    if values is None:
+        return None
+    texts = [str(value) for value in values]
+    return frozenset(map(root_of, texts)), all(root_of(text) != text for text in texts)
+
+
+@cache
+def _acts(action: str) -> frozenset[str]:
+    """What an action includes, as acts says."""
+    return frozenset((*steps(action), *(["replace"] if does(action, "replaces") else [])))
+
+
+def _scoped(body: Body) -> Iterator[tuple[Atom, Body]]:
+    """The atoms of a body, each with the literals that hold together with it."""
+    for literal in body:
+        if isinstance(literal, Atom):
+            yield literal, body
+        elif isinstance(literal, Negation):
+            yield literal.atom, body
+        elif isinstance(literal, Aggregate):
+            for atom, inner in _scoped(literal.body):
+                yield atom, (*inner, *body)
 
 
 def _atoms(body: Iterable[Literal]) -> list[Atom]:
