@@ -20,6 +20,7 @@ from planner.policy.model import KINDS, Finding, Kind, Verdict
 from planner.policy.program import Policies, readers
 from planner.policy.secrets import Curtain
 from planner.policy.settle import needs_settling, settle
+from planner.policy.tame import is_tame
 from planner.policy.values import MAYBE
 from planner.policy.waits import waits
 from planner.syntax.rule_syntax import Constant
@@ -60,7 +61,7 @@ class _Judge:
         self.broken = policies.modal.broken
         want = [*VERDICTS, JUDGED, *([self.broken] if self.broken else []), *could.values()]
         own = own_files(policies.files)
-        if own:
+        if own and not is_tame(policies.program.rules):
             try_out(policies.modal_program, facts, want, ", ".join(own))
         self.database: Database = evaluate(policies.modal_program, facts, want)
         self.prover = Prover(policies.modal_program, self.database)

@@ -22,6 +22,7 @@ class _NoUtf8(dict[int, int]):
         return 0xFFFD if 0xD800 <= code < 0xE000 else code
 
 
+_LARGE = 1 << 20
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _LINES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 _NO_UTF8 = _NoUtf8()
@@ -77,7 +78,17 @@ def _no_constant(name: str) -> Any:
 
 def _has_wide_numbers(data: bytes) -> bool:
     """Whether a number may stand in the text that the fast reader would round. Says yes too often, never too seldom."""
-    return data[:1] not in (b"{", b"[", b'"') or _wide().search(data) is not None
+    if data[:1] not in (b"{", b"[", b'"'):
+        return True
+    return (_wide() if len(data) < _LARGE else _wide_in_much()).search(data) is not None
+
+
+@cache
+def _wide_in_much() -> Any:
+    """The same pattern for a searcher that is five times as fast and takes its time to begin."""
+    import re2
+
+    return re2.compile(rb"[:\[,][ \t\r\n]*-?(?:[0-9][0-9.]{15}|[0-9.]+[eE])")
 
 
 @cache

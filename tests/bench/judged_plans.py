@@ -1,10 +1,12 @@
 """Measure `policy check` on what `show -json` prints of a large plan, with Conftest beside it, in turn.
 
     python tests/bench/judged_plans.py -write DIR -megabytes 50     only write plan.json
-    python tests/bench/judged_plans.py -conftest PATH               both, with the same five policies (tests/bench/judging)
+    python tests/bench/judged_plans.py -conftest PATH               both, with the same five policies
 
-Both are run as whole processes; the figures are the medians of wall clock time and of peak memory, and the ratio of each
-pair. What the two find has to be the same.
+The policies are in tests/bench/judging.
+
+Both are run as whole processes; the figures are the medians of wall clock time and of peak memory, and the ratio of
+each pair. What the two find has to be the same.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ MOST_VALUES = 300_000
 MOST_TEXT = 100_000_000
 """of all paths of a text together, in characters"""
 DEEPEST = 250
+_TINY = 5_000
 _SMALL = 100_000
 _MOST_DIGITS = 1_000
 
@@ -68,6 +69,8 @@ _Places = tuple[list[Row], list[Row]]
 def _places(text: Value, kind: str) -> _Places | None:
     if type(text) is not str:
         return None
+    if len(text) <= _TINY:
+        return _of_tiny(text, kind)
     return (_of_small if len(text) <= _SMALL else _of_large)(text, kind)
 
 
@@ -86,6 +89,7 @@ def _read_places(text: str, kind: str) -> _Places | None:
         return None
 
 
+_of_tiny = lru_cache(maxsize=5_000)(_read_places)
 _of_small = lru_cache(maxsize=500)(_read_places)
 _of_large = lru_cache(maxsize=2)(_read_places)
 

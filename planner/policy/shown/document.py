@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import frozen
 
+from planner.policy.shown.excerpt import excerpt
 from planner.support.exact_json import JsonError, loads
 from planner.vocabulary.diagnostic import Failure, error
 
@@ -20,6 +21,13 @@ class Document:
     name: str
     kind: Kind
     root: dict[str, Any]
+    data: bytes | None = None
+    """the whole text, when `root` has the members of a plan only that most policies ask for (see excerpt.py)"""
+
+    @property
+    def whole(self) -> Document:
+        """The document with all its members. Raises Failure."""
+        return self if self.data is None else _parsed(self.data, self.name)
 
 
 class Misshapen(ValueError):
@@ -31,6 +39,11 @@ class Misshapen(ValueError):
 
 def parse(data: bytes, name: str) -> Document:
     """A plan or a state. Raises Failure when it is neither."""
+    members = excerpt(data)
+    return _parsed(data, name) if members is None else Document(name, "plan", members, data)
+
+
+def _parsed(data: bytes, name: str) -> Document:
     try:
         root = _loaded(data)
     except JsonError as problem:

@@ -42,6 +42,15 @@ OF_PLANS = frozenset(
 """what a plan's document tells, and a state does not"""
 
 
+OF_THE_REST = frozenset(
+    (
+        *("configured", "variable", "resource", "module_call", "provider_instance", "provider_argument", "data_value"),
+        *("check_result", "drifted", "sensitive_at"),
+    )
+)
+"""what an excerpt of a plan does not tell"""
+
+
 def shown_facts(document: Document, reads: Reads, config: Config | None = None) -> PolicyFacts:
     """The facts that policies read of a document. `config` is the configuration of the working directory, which says
     where things stand if it is the one that the plan was made from. Raises Failure when the document is not well
@@ -55,6 +64,8 @@ def shown_facts(document: Document, reads: Reads, config: Config | None = None) 
 
 
 def _facts(document: Document, reads: Reads, config: Config | None) -> PolicyFacts:
+    if config is not None or not reads.predicates.isdisjoint(OF_THE_REST):
+        document = document.whole
     is_plan = document.kind == "plan"
     configuration = ShownConfiguration(document)
     plan = plan_of(document, configuration) if is_plan else plan_of_state(document, configuration)

@@ -1,0 +1,125 @@
+"""Large plans are read in part: the same facts come of it, and whatever is not as usual is read as a whole."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from policy.test_shown import PLAN
+
+from planner.policy.facts.relations import Reads
+from planner.policy.shown import excerpt as reading
+from planner.policy.shown.document import parse
+from planner.policy.shown.facts import OF_THE_REST, shown_facts
+
+TOLD = frozenset(
+    (
+        *(
+            "change",
+            "action",
+            "reason",
+            "replace_path",
+            "moved_from",
+            "instance_of",
+            "planned",
+            "prior",
+            "size_of",
+            "part",
+        ),
+        *("unknown_after", "output", "plan_mode", "now"),
+    )
+)
+
+
+def plan(**more: Any) -> dict[str, Any]:
+    """The plan in the order in which it is printed, with its default provider only."""
+    order = ("format_version", "terraform_version", "variables", "planned_values", "resource_changes", "output_changes")
+    made = {**PLAN, "planned_values": {"root_module": {}}, "errored": False, **more}
+    configuration = json.loads(json.dumps(made["configuration"]))
+    configuration["provider_config"].pop("aws.west", None)
+    timestamp = made.pop("timestamp")
+    document = {
+        **{name: made[name] for name in order},
+        "prior_state": made["prior_state"],
+        "configuration": configuration,
+    }
+    return {**document, "timestamp": timestamp, "errored": False}
+
+
+def compact(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def tagged(**tags: Any) -> bytes:
+    """The plan with tags of somebody else's choice."""
+    document = plan()
+    document["resource_changes"] = json.loads(json.dumps(document["resource_changes"]))
+    document["resource_changes"][0]["change"]["after"]["tags"] = tags
+    return compact(document)
+
+
+@pytest.fixture(autouse=True)
+def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "LEAST", 0)
+
+
+def facts(data: bytes, reads: frozenset[str] = TOLD) -> dict[str, set[Any]]:
+    found = shown_facts(parse(data, "plan.json"), Reads(reads))
+    return {name: set(found.relation(name)) for name in sorted(reads)}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [compact(plan()), compact(plan()) + b"\n", tagged(Owner="x", n=12345678901234567890), tagged(n=[1, {"a": None}])],
+)
+def test_an_excerpt_tells_what_the_whole_tells(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert reading.excerpt(data) is not None
+    told = facts(data)
+    monkeypatch.setattr(reading, "LEAST", 1 << 40)
+    assert told == facts(data) and told["planned"]
+
+
+def test_what_the_rest_tells_is_read_when_policies_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = compact(plan())
+    told = facts(data, OF_THE_REST)
+    monkeypatch.setattr(reading, "LEAST", 1 << 40)
+    assert told == facts(data, OF_THE_REST) and told["configured"] and told["data_value"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        tagged(resource_changes=[]),
+        tagged(configuration={"provider_config": {}, "root_module": {}}),
+        tagged(output_changes={}),
+        tagged(x='{"resource_changes":[]}', resource_changes="x"),
+        compact(PLAN),
+        compact(
+            {
+                **{
+                    name: part
+                    for name, part in plan().items()
+                    if name not in ("output_changes", "timestamp", "errored")
+                },
+                "output_changes": {},
+                "timestamp": "2026-03-02T09:30:00Z",
+            }
+        ),
+        compact({**plan(), "resource_drift": []}),
+        compact(plan())[:-1],
+        compact(plan()) + b"}",
+        compact(plan()).replace(b'"prior_state":{', b'"prior_state":{},"configuration":{},"x":{', 1),
+        json.dumps(plan()).encode(),
+        json.dumps(plan(), indent=2).encode(),
+        b"{}",
+    ],
+)
+def test_whatever_is_not_as_usual_is_read_as_a_whole(data: bytes) -> None:
+    assert reading.excerpt(data) is None
+
+
+def test_large_numbers_keep_their_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planner.support.exact_json._LARGE", 0)
+    told = facts(tagged(n=1234567890123456789012345))
+    assert "1234567890123456789012345" in {str(row[2]) for row in told["planned"] if row[1] == "tags.n"}
