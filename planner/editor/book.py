@@ -13,7 +13,7 @@ from functools import cache
 from attrs import frozen
 
 from planner.datalog.front.builtins import FUNCTIONS, RELATIONS, TESTS, Builtin
-from planner.operations import rule_files, rulebook
+from planner.operations import rule_files, rule_tests, rulebook
 from planner.policy.packs import gather
 from planner.support.assets import rules_path
 from planner.syntax.rule_parse import parse_rules
@@ -112,7 +112,7 @@ def _problems_of_cases(path: str, opened: Texts) -> Iterator[Diagnostic]:
     files = folder_files(path, opened)
     program, _ = rule_files.load(files, rule_files.choose([*files, (path, opened[path])]))
     if program is not None:  # else the rules have mistakes, which are told where they stand
-        cases = rule_files.cases_of(program, path, opened[path], gather(tuple(files)))
+        cases = rule_tests.cases_of(program, path, opened[path], gather(tuple(files)))
         yield from (d for d in cases[1] if _is_about(d, path))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.datalog.tools.suite import run
 from planner.editor.book import Texts, folder_files
-from planner.operations import rule_files
+from planner.operations import rule_files, rule_tests
 from planner.policy.packs import gather
 from planner.render.rules import tested_text
 from planner.render.terminal import Paint
@@ -20,16 +20,16 @@ def ran(path: str, opened: Texts, name: str) -> tuple[bool, str]:
         program, problems = rule_files.load(rules, rule_files.choose([*rules, (path, text)]))
         if program is None:
             return False, _told(problems)
-        cases, problems = rule_files.cases_of(program, path, text, gather(tuple(rules)))
+        cases, problems = rule_tests.cases_of(program, path, text, gather(tuple(rules)))
         if has_errors(problems):
             return False, _told(problems)
         chosen = [case for case in cases if name in ("", case.name)]
         if not chosen:
             return False, f"There is no case {name!r} in {path}."
-        outcomes = run(program, chosen, rule_files.CASE_SECONDS)
+        outcomes = run(program, chosen, rule_tests.CASE_SECONDS)
     except Failure as failure:
         return False, _told(failure.diagnostics)
-    tested = rule_files.Tested({path: outcomes})
+    tested = rule_tests.Tested({path: outcomes})
     return tested.passed, tested_text(tested, Paint(False))
 
 

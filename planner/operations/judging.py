@@ -37,7 +37,7 @@ def judged_document(
     overrides = dict.fromkeys(options.policy_overrides, options.policy_reason)
     try:
         with collector_paused():
-            document = _read(path)
+            document = read_document(path)
             if (document.kind == "plan") != (kind == "plan"):
                 raise not_usable(document.name, f"it is a {document.kind}, and -{kind} names a {kind}")
             config = _configuration(options) if document.kind == "plan" else None
@@ -46,7 +46,7 @@ def judged_document(
         return None, failure.diagnostics
 
 
-def _read(path: str) -> Document:
+def read_document(path: str) -> Document:
     name = "standard input" if path == STDIN else path
     try:
         data = sys.stdin.buffer.read(MOST_BYTES) if path == STDIN else read_given(path, MOST_BYTES)

@@ -1,23 +1,20 @@
-"""Users' rule files and cases: read, checked beside the rules of the product, tested. Everything that could take long
+"""Users' rule files and cases: read, and checked beside the rules of the product. Everything that could take long
 or grow without bound runs in a process of its own with limits of time and memory."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.program import Program
 from planner.datalog.front.alternatives import expanded
 from planner.datalog.front.literals import atoms
-from planner.datalog.front.model import Rule
-from planner.datalog.tools.cases import Case, load_cases
-from planner.datalog.tools.suite import Derive, Outcome, bounded, run, untested
+from planner.datalog.tools.suite import bounded
 from planner.operations import rulebook
 from planner.support.disk import read_whole
 from planner.syntax.rule_parse import parse_rules
@@ -25,13 +22,8 @@ from planner.syntax.rule_syntax import Declaration, Directive, RuleSyntax, TypeD
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.span import Source, Span
 
-if TYPE_CHECKING:
-    from planner.policy.packs import Packs
-
 LOAD_SECONDS = 30.0
 """for parsing, checking and compiling the rules of one program"""
-CASE_SECONDS = 10.0
-"""for evaluating one case"""
 MOST_DIAGNOSTICS = 100
 """that are shown; more would not be read"""
 MOST_BYTES = 4 << 20
@@ -67,7 +59,7 @@ def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, l
     problems: list[Diagnostic] = []
     words = [*words]
     for root in _packs_among(words) if endings == (".dl",) else ():
-        more, wrong = _pack(root)
+        more, wrong = pack_files(root)
         files.update(more)
         problems += wrong
     left = MOST_BYTES - sum(map(len, files.values()))
@@ -95,7 +87,7 @@ def _packs_among(words: Iterable[str]) -> list[str]:
     roots: dict[str, None] = {}
     for word in words:
         at = os.path.normpath(word)
-        root = _pack_root(at if os.path.isdir(at) else os.path.dirname(at))
+        root = pack_root(at if os.path.isdir(at) else os.path.dirname(at))
         roots.update(dict.fromkeys([root] if root is not None else []))
         if not os.path.isdir(at):
             continue
@@ -177,7 +169,7 @@ def about(case: tuple[str, str], rules: Files) -> Files:
     while more := {path for path, (declared, _) in names.items() if path not in found and declared & wanted}:
         found |= more
         wanted |= {name for path in more for name in names[path][1]}
-    root = _pack_root(os.path.dirname(namesake))
+    root = pack_root(os.path.dirname(namesake))
     for file, _text in rules:  # what belongs to a pack, and all of the packs that it imports from
         if not file.endswith(".dl") or (root is not None and not _is_below(file, root)):
             found.add(file)
@@ -216,19 +208,19 @@ def check(rules: Files, name: str = "", cases: Files | None = None) -> Checked:
 
     def work() -> tuple[str, list[Diagnostic]]:
         found = name or choose([*rules, *(cases or ())])
-        return found, _first(load(rules, found)[1])
+        return found, first(load(rules, found)[1])
 
     try:
         if name:
             rulebook.program(name)  # raises Failure for an unknown one
-        found, diagnostics = _limited(work)
+        found, diagnostics = limited(work)
     except Failure as failure:
         return Checked(name, failure.diagnostics)
     core = rulebook.program(found).files
-    return Checked(found, _placed(diagnostics, [*rules, *core]))
+    return Checked(found, placed(diagnostics, [*rules, *core]))
 
 
-def _first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+def first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """The first ones, errors before warnings, and how many there are beyond."""
     more = len(diagnostics) - MOST_DIAGNOSTICS
     if more <= 0:
@@ -238,7 +230,7 @@ def _first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     return [*kept, make("rules.more", "Not everything is shown", f"There are {more} more of these.")]
 
 
-def _limited(work: Callable[[], T]) -> T:
+def limited(work: Callable[[], T]) -> T:
     """The result of `work`, which loads rules. Raises Failure when it is too much."""
 
     def guarded() -> T:
@@ -260,7 +252,7 @@ def _too_much(what: str) -> Diagnostic:
     return error(f"rules.{what}", "Rules too large", detail)
 
 
-def _placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]]) -> list[Diagnostic]:
+def placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]]) -> list[Diagnostic]:
     """Diagnostics from another process, which come without the texts that they are about."""
     sources = {name: Source(name, text) for name, text in files}
     sources |= {f"./{name}": Source(f"./{name}", source.text) for name, source in sources.items()}
@@ -270,51 +262,10 @@ def _placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]])
     ]
 
 
-# ---------------------------------------------------------------- testing
+# ---------------------------------------------------------------- packs
 
 
-@frozen
-class Tested:
-    """The outcomes of the cases of each file; and what is wrong with the input: broken rules, broken cases, rules that
-    deny and are not tested."""
-
-    outcomes: dict[str, list[Outcome]] = field(factory=dict)
-    diagnostics: list[Diagnostic] = field(factory=list)
-
-    @property
-    def passed(self) -> bool:
-        return not has_errors(self.diagnostics) and all(o.holds for found in self.outcomes.values() for o in found)
-
-
-def run_tests(words: Sequence[str], name: str = "") -> Tested:
-    """Run the cases in the named files and folders with the rules beside them. All `.dl` files of a folder are checked
-    together; a file of cases is run with those that it is about. Where single files are named, only rules in these and
-    in the namesakes of cases have to be tested."""
-    files, problems = read_files(words, (".case", ".dl"))
-    cases = [file for file in files if not file[0].endswith(".dl")]
-    found = Tested({}, problems)
-    folders = sorted({os.path.dirname(path) for path, _text in files})
-    named = [os.path.normpath(word) for word in words if os.path.isdir(word)]
-    for folder in folders:
-        root = _pack_root(folder)
-        is_whole = any(at in (".", folder) or folder.startswith(at + os.sep) for at in named)
-        beside, more = _beside(folder, files) if root is None else _pack(root)
-        found.diagnostics.extend(more)
-        here = [file for file in cases if os.path.dirname(file[0]) == folder]
-        # Without rules beside them, files of cases are about the product's, and each may be about another program.
-        groups = [here] if beside else [[file] for file in here]
-        for group in groups:
-            named_files = None if is_whole else {path for path, _text in files}
-            if root is not None and is_whole:
-                named_files = {path for path, _text in beside if _is_below(path, root)}
-            _test_group(beside, group, name, found, named_files)
-    if not cases and not has_errors(found.diagnostics):
-        detail = "A file of cases ends in .case and stands beside the rules that it is about."
-        found.diagnostics.append(error("rules.no_cases", "There are no cases", detail))
-    return found
-
-
-def _pack_root(folder: str) -> str | None:
+def pack_root(folder: str) -> str | None:
     """The innermost folder around this one that is a pack."""
     from planner.policy.manifest import MANIFEST
 
@@ -326,7 +277,7 @@ def _pack_root(folder: str) -> str | None:
     return os.path.normpath(os.path.relpath(at)) if not os.path.isabs(folder) else at
 
 
-def _pack(root: str) -> tuple[Files, list[Diagnostic]]:
+def pack_files(root: str) -> tuple[Files, list[Diagnostic]]:
     """The files of a pack and of those that it imports from."""
     from planner.policy.sources import policy_files
 
@@ -338,87 +289,3 @@ def _pack(root: str) -> tuple[Files, list[Diagnostic]]:
 
 def _is_below(path: str, root: str) -> bool:
     return root == os.curdir or path.startswith(f"{root}{os.sep}")
-
-
-def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
-    """The rule files in a folder: those read already, and the others."""
-    known = dict(files)
-    paths = [os.path.normpath(os.path.join(folder, n)) for n in os.listdir(folder or ".") if n.endswith(".dl")]
-    others, problems = read_files([path for path in sorted(paths) if path not in known], (".dl",))
-    here = {path: text for path, text in known.items() if path.endswith(".dl") and os.path.dirname(path) == folder}
-    return sorted({**here, **dict(others)}.items()), problems
-
-
-def _test_group(rules: Files, cases: Files, name: str, found: Tested, named: set[str] | None) -> None:
-    from planner.policy.packs import gather
-
-    checked = check(rules, name, cases)
-    found.diagnostics.extend(checked.diagnostics)
-    if has_errors(checked.diagnostics):
-        return
-    programs: dict[tuple[str, ...], Program] = {}
-    derives: dict[tuple[str, ...], Derive | None] = {}
-    packs = gather(tuple(rules))
-    outcomes = {}
-    for case in cases:
-        subject = _limited(partial(about, case, rules))
-        key = tuple(path for path, _text in subject)
-        if key not in programs:
-            programs[key] = _checked(subject, checked.program)
-            derives[key] = _in_three_values(subject) if checked.program == "policy" else None
-        outcomes[case[0]] = _test_file(programs[key], *case, found, packs, derives[key])
-    found.outcomes.update(outcomes)
-    if not has_errors(found.diagnostics):
-        wanted = {path for path, _text in rules if path.endswith(".dl")}
-        if named is not None:
-            wanted &= named | {f"{path.removesuffix('.case')}.dl" for path, _text in cases}
-        own = _own(_checked(rules, checked.program), wanted)
-        found.diagnostics.extend(untested(own, list(outcomes.values())))
-
-
-def _in_three_values(rules: Files) -> Derive:
-    """What holds in a case of policies, whose values need not all be known. Raises Failure."""
-    from planner.policy.cases import what_holds
-    from planner.policy.program import load_policies
-
-    policies, problems = load_policies(tuple(rules))
-    if policies is None:
-        raise Failure(problems)
-    return lambda _, case: what_holds(policies, case)
-
-
-def _checked(rules: Files, name: str) -> Program:
-    """Rules that `check` found right, loaded in this process: that has shown that it is quick. Raises Failure when they
-    are right only together with others."""
-    program, diagnostics = load(rules, name)
-    if program is None:
-        raise Failure(diagnostics)
-    return program
-
-
-def _own(program: Program, names: set[str]) -> list[Rule]:
-    return [rule for rule in program.rules if os.path.normpath(rule.file) in names and not rule.is_core]
-
-
-def cases_of(program: Program, path: str, text: str, packs: Packs) -> tuple[list[Case], list[Diagnostic]]:
-    """The cases of a file, which have what the packs bring where they say nothing of it."""
-    cases, problems = load_cases(program, path, text, packs.space_of(path))
-    return [evolve(case, facts=packs.with_defaults(case.facts, program)) for case in cases], problems
-
-
-def _test_file(
-    program: Program, path: str, text: str, found: Tested, packs: Packs, derive: Derive | None = None
-) -> list[Outcome]:
-    space = packs.space_of(path)
-    try:
-        problems = _placed(_limited(lambda: _first(load_cases(program, path, text, space)[1])), [(path, text)])
-    except Failure as failure:
-        problems = failure.diagnostics
-    found.diagnostics.extend(problems)
-    if has_errors(problems):
-        return []
-    cases = cases_of(program, path, text, packs)[0]
-    if not cases:
-        detail = 'Begin a case with .case "what should hold", and say with .want what should be derived.'
-        found.diagnostics.append(error("rules.no_cases", f"No case in {path}", detail))
-    return run(program, cases, CASE_SECONDS, derive)

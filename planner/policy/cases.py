@@ -6,24 +6,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.datalog.front.values import Row
 from planner.datalog.tools.cases import Case
 from planner.model.plan import ResourceChange
-from planner.policy.facts.relations import PolicyFacts
+from planner.policy.facts.relations import PolicyFacts, Reads
 from planner.policy.judge import judge
 from planner.policy.modal import VERDICTS
 from planner.policy.program import Policies
+from planner.policy.relations import needs
 from planner.values.value import Unknown
 from planner.vocabulary.span import Span
 
 UNSETTLED = "unsettled"
 """the relation of verdicts that wait for values, which only cases want"""
+
+
+Given: TypeAlias = Callable[[Case, Reads], PolicyFacts | None]
+"""what `.given` of a case gives of what policies read"""
 
 
 def with_unknown(facts: FactBase) -> FactBase:
@@ -37,22 +43,41 @@ def with_unknown(facts: FactBase) -> FactBase:
     return builder.build()
 
 
-def what_holds(policies: Policies, case: Case) -> Database:
-    """What a case wants something of, as it certainly holds, and what waits."""
-    facts = with_unknown(case.facts)
+def what_holds(policies: Policies, case: Case, given: Given | None = None) -> Database:
+    """What a case wants something of, as it certainly holds, and what waits. Raises Failure."""
     program = policies.modal_program
+    wants_verdicts = bool(case.wanted.keys() & {UNSETTLED, *VERDICTS})
+    names = sorted({*case.wanted.keys() - {UNSETTLED}, *(policies.modal.verdicts if wants_verdicts else ())})
+    plan = None
+    if case.given and given is not None:  # what packs bring is in the facts of the case
+        plan = given(case, evolve(needs(policies, names), given=FactBase({}, {})))
+    facts = _together(with_unknown(case.facts), plan)
     database = evaluate(program, facts, [name for name in case.wanted if name != UNSETTLED])
-    unknown = {(str(address), str(path)): Unknown() for address, path in facts.relation("unknown_after")}
-    if not unknown or not case.wanted.keys() & {UNSETTLED, *VERDICTS}:
+    unknown: Mapping[tuple[str, str], Unknown] | None
+    unknown = {(str(address), str(path)): Unknown() for address, path in case.facts.relation("unknown_after")}
+    if plan is not None:
+        unknown = {**plan.unknown, **unknown} if plan.unknown is not None else None
+    if not facts.relation("maybe") or not wants_verdicts:
         return database.beside(program, {UNSETTLED: set()}) if UNSETTLED in case.wanted else database
     relations = {name: facts.rows(name) for name in facts.predicates}
-    verdict = judge(policies, PolicyFacts(relations, {}, Nobody(facts), unknown=unknown))
+    hidden = plan.hidden if plan is not None else {}
+    verdict = judge(policies, PolicyFacts(relations, hidden, Nobody(facts), unknown=unknown))
     beside: dict[str, set[Row]] = {UNSETTLED: {(f.code, f.address) for f in verdict.of("undecided")}}
     for name in VERDICTS:
         if name in case.wanted:
             by_cases = {(f.code, f.address, f.message) for f in verdict.findings if f.by_cases and f.kind == name}
             beside[name] = {*database[name], *by_cases}
     return database.beside(program, {name: rows for name, rows in beside.items() if name in case.wanted})
+
+
+def _together(facts: FactBase, plan: FactBase | None) -> FactBase:
+    """The facts of a case and those of a plan."""
+    if plan is None:
+        return facts
+    builder = FactBuilder(facts)
+    for name in plan.predicates:
+        builder.extend(name, plan.rows(name), None)
+    return builder.build()
 
 
 @frozen(eq=False)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planner.datalog.front.values import Row
     from planner.datalog.tools.describe import PredicateGraph
     from planner.datalog.tools.suite import Difference, Outcome
-    from planner.operations.rule_files import Tested
+    from planner.operations.rule_tests import Tested
     from planner.operations.rulebook import Entry
 
 

@@ -19,6 +19,7 @@ from planner.syntax.rule_syntax import (
     Declaration,
     Directive,
     Either,
+    GivenSyntax,
     ImportSyntax,
     Name,
     Negation,
@@ -120,6 +121,10 @@ def import_(r: Reader, v: list[Any]) -> ImportSyntax:
 
 def case(r: Reader, v: list[Any]) -> CaseSyntax:
     return CaseSyntax(_text(r, v[1]), r.source, v[0][2], v[1][3])
+
+
+def given(r: Reader, v: list[Any]) -> GivenSyntax:
+    return GivenSyntax(_text(r, v[1]), r.source, v[0][2], v[1][3])
 
 
 def want(r: Reader, v: list[Any]) -> Want:
@@ -265,6 +270,7 @@ PRODUCTIONS: dict[str, Callable[[Reader, list[Any]], Any]] = {
     "directive": directive,
     "import": import_,
     "case": case,
+    "given": given,
     "want": want,
     "want_none": want_none,
     "fact": fact,

@@ -347,6 +347,15 @@ class CaseSyntax(Statement):
         self.name, self.source, self.start, self.end = name, source, start, end
 
 
+class GivenSyntax(Statement):
+    """`.given "plan.json"`: what a file or directory says is given in a case."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str, source: Source, start: int, end: int) -> None:
+        self.path, self.source, self.start, self.end = path, source, start, end
+
+
 class Want(Statement):
     """`.want edge("a", "b").` (some of the tuples wanted) or `.want none edge.` (`atoms` empty, `none` the names)."""
 

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from planner.datalog.engine.build import build_program
-from planner.operations import rule_files, rulebook
+from planner.operations import rule_files, rule_tests, rulebook
 
 MINE = """/// deny(code, address, message): the plan is refused.
 .decl deny(code: word, address: address, message: text)
@@ -460,7 +460,7 @@ EXPLOSIONS = {
 @pytest.mark.parametrize("name", EXPLOSIONS)
 def test_a_case_without_end_is_ended(planner, here, monkeypatch, name):
     rules, facts, code = EXPLOSIONS[name]
-    monkeypatch.setattr(rule_files, "CASE_SECONDS", 0.5)
+    monkeypatch.setattr(rule_tests, "CASE_SECONDS", 0.5)
     write(here, mine__dl=rules, mine__case=facts + "\n" + _NONE)
     ran = planner("rules", "test", "-json")
     document = json.loads(ran.out)
@@ -472,7 +472,7 @@ def test_a_case_that_needs_all_memory_is_ended(planner, here, monkeypatch):
     from planner.datalog.ask import limit
 
     monkeypatch.setattr(limit, "MOST_MEMORY", 100 << 20)
-    monkeypatch.setattr(rule_files, "CASE_SECONDS", 60.0)
+    monkeypatch.setattr(rule_tests, "CASE_SECONDS", 60.0)
     wide = "/// all(a, b, c, d): all.\n.decl all(a: any, b: any, c: any, d: any)\n.output all\n"
     write(here, mine__dl=_E + wide + "all(A, B, C, D) :- e(A), e(B), e(C), e(D).\n", mine__case=_NUMBERS + _NONE)
     ran = planner("rules", "test")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.operations.rule_files import run_tests
+from planner.operations.rule_tests import run_tests
 
 RULES = """
 deny("owner", A, "has no owner") :- change(A, _, _, _, _, _), not planned(A, "tags.Owner", _).

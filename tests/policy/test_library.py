@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 
 from planner.datalog.tools.cases import Case, load_cases, run_case
-from planner.operations.rule_files import run_tests
+from planner.operations.rule_tests import run_tests
 from planner.policy.library import library
 from planner.policy.modal import VERDICTS
 from planner.policy.program import Policies, load_policies

@@ -11,6 +11,7 @@ import pytest
 from explain.explaining import options_of
 from plan.test_recorded_plans import CASES, META, PLANNED, work_copy
 
+from planner.datalog.front.literals import atoms
 from planner.operations import policies
 from planner.operations.plan import Made
 from planner.operations.plan_files import planned
@@ -100,3 +101,17 @@ def test_the_library_says_the_same(case: str) -> None:
     assert {said for said in own if said[1:3] not in waiting} == {said for said in shown if said[1:3] not in waiting}
     assert {said[:3] for said in shown if said[0] != "undecided"} <= {said[:3] for said in own}
     assert len(untold) < len(judge(library(), facts[1]).codes) / 2
+    assert all(reads_of(code) & facts[1].untold for code in untold)
+
+
+def reads_of(code: str) -> set[str]:
+    """What the rules of a policy read of a plan."""
+    program = library().program
+    heads = {
+        atom.predicate
+        for rule in program.rules
+        if rule.head.predicate in ("deny", "warn") and str(rule.head.arguments[0]) == f'"{code}"'
+        for atom, _ in atoms(rule.body)
+    }
+    needed = program.needed(heads)
+    return {p.name for p in program.predicates.values() if p.number in needed and p.is_input}

@@ -19,10 +19,10 @@ FLAGS = (JSON, PROGRAM)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a case fails, a file is broken, or a rule that denies is not tested."""
-    from planner.operations import rule_files
+    from planner.operations import rule_files, rule_tests
     from planner.render import rules as render_rules
 
-    tested = rule_files.run_tests(arguments.words or rule_files.default_words(), arguments["program"])
+    tested = rule_tests.run_tests(arguments.words or rule_files.default_words(), arguments["program"])
     if arguments["json"]:
         terminal.data(render_rules.tested_json(tested))
     else:

@@ -11,6 +11,8 @@
     reference("a", "a", "input").
     .want none edge.
 
+`.given "PATH"` gives what a plan, a state or a configuration says, where whoever runs the case can read it.
+
 Facts before the first `.case` are given in every case. They may be of any predicate: one that rules derive then holds
 beside what is derived. A predicate that `.want` names has exactly the rows that are wanted, all others are not looked
 at; `.want none` wants no row. `.want` takes several tuples separated by commas, and may be repeated.
@@ -30,7 +32,18 @@ from planner.datalog.front.spaces import bare, qualified
 from planner.datalog.front.types import fits_column
 from planner.datalog.front.values import Row, encode, sorted_rows
 from planner.syntax.rule_parse import parse_rules
-from planner.syntax.rule_syntax import Atom, CaseSyntax, Constant, ImportSyntax, Name, Node, RuleSyntax, Statement, Want
+from planner.syntax.rule_syntax import (
+    Atom,
+    CaseSyntax,
+    Constant,
+    GivenSyntax,
+    ImportSyntax,
+    Name,
+    Node,
+    RuleSyntax,
+    Statement,
+    Want,
+)
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Span
 
@@ -43,6 +56,9 @@ class Case:
     facts: FactBase
     wanted: dict[str, set[Row]]
     span: Span
+    given: tuple[tuple[str, Span], ...] = ()
+    """the paths of `.given "PATH"`, and where that is written: what is there is given, too, if who runs the case can
+    read it"""
 
 
 @frozen
@@ -89,13 +105,18 @@ class _Reader:
         self.common: list[tuple[str, Row, Span]] = []
         self.begin: CaseSyntax | None = None
         self.given: list[tuple[str, Row, Span]] = []
+        self.common_paths: list[tuple[str, Span]] = []
+        self.paths: list[tuple[str, Span]] = []
         self.wanted: dict[str, set[Row]] = {}
 
     def read(self, statements: Iterable[Statement]) -> None:
         for statement in statements:
             if isinstance(statement, CaseSyntax):
                 self._end()
-                self.begin, self.given, self.wanted = statement, [], {}
+                self.begin, self.given, self.paths, self.wanted = statement, [], [], {}
+            elif isinstance(statement, GivenSyntax):
+                paths = self.common_paths if self.begin is None else self.paths
+                paths.append((statement.path, statement.span))
             elif isinstance(statement, RuleSyntax) and not statement.body and not statement.annotations:
                 row = self._row(statement, statement.head)
                 if row is not None:
@@ -119,7 +140,8 @@ class _Reader:
         builder = FactBuilder()
         for predicate, row, span in (*self.common, *self.given):
             builder.add(predicate, *row, source=span)
-        self.cases.append(Case(self.begin.name, builder.build(), self.wanted, self.begin.span))
+        paths = (*self.common_paths, *self.paths)
+        self.cases.append(Case(self.begin.name, builder.build(), self.wanted, self.begin.span, paths))
 
     def _want(self, statement: Want) -> None:
         for atom in statement.atoms:

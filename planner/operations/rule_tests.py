@@ -1,0 +1,214 @@
+"""Cases of rule files, run: of users' rules, of policies in three values, and of the product's own rules. What they
+exercise, and which mistakes they notice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+
+from attrs import evolve, field, frozen
+
+from planner.datalog.engine.program import Program
+from planner.datalog.front.model import Rule
+from planner.datalog.tools.cases import Case, load_cases
+from planner.datalog.tools.suite import Derive, Outcome, run, untested
+from planner.operations.rule_files import (
+    Files,
+    about,
+    check,
+    first,
+    limited,
+    load,
+    pack_files,
+    pack_root,
+    placed,
+    read_files,
+)
+from planner.policy.cases import what_holds
+from planner.policy.packs import Packs, gather
+from planner.policy.program import load_policies
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.span import Span
+
+CASE_SECONDS = 10.0
+"""for evaluating one case"""
+
+
+@frozen
+class Tested:
+    """The outcomes of the cases of each file; and what is wrong with the input: broken rules, broken cases, rules that
+    deny and are not tested."""
+
+    outcomes: dict[str, list[Outcome]] = field(factory=dict)
+    diagnostics: list[Diagnostic] = field(factory=list)
+
+    @property
+    def passed(self) -> bool:
+        return not has_errors(self.diagnostics) and all(o.holds for found in self.outcomes.values() for o in found)
+
+
+@frozen(eq=False)
+class CaseFile:
+    """A file of cases with the rules that it is about: rule files, the program made of them and the product's, and what
+    derives what holds in a case."""
+
+    path: str
+    text: str
+    rules: Files
+    program: Program
+    packs: Packs
+    derive: Derive | None = None
+
+    def load(self) -> tuple[list[Case], list[Diagnostic]]:
+        """The cases, with what the packs bring; none when one is broken."""
+        space = self.packs.space_of(self.path)
+        known = [(self.path, self.text)]
+        try:
+            work = lambda: first(load_cases(self.program, self.path, self.text, space)[1])  # noqa: E731
+            problems = placed(limited(work), known)
+        except Failure as failure:
+            problems = failure.diagnostics
+        if has_errors(problems):
+            return [], problems
+        cases, _ = cases_of(self.program, self.path, self.text, self.packs)
+        if self.derive is None:
+            problems += [_not_of_policies(span) for case in cases for _, span in case.given[:1]]
+        return cases, problems
+
+    def run(self, cases: Sequence[Case]) -> list[Outcome]:
+        return run(self.program, cases, CASE_SECONDS, self.derive)
+
+
+def cases_of(program: Program, path: str, text: str, packs: Packs) -> tuple[list[Case], list[Diagnostic]]:
+    """The cases of a file, which have what the packs bring where they say nothing of it."""
+    cases, problems = load_cases(program, path, text, packs.space_of(path))
+    return [evolve(case, facts=packs.with_defaults(case.facts, program)) for case in cases], problems
+
+
+def _not_of_policies(span: Span) -> Diagnostic:
+    detail = "Only cases of policies are about plans: of other rules, write the facts."
+    return error("rules.case", "A plan in a case of other rules", detail, span)
+
+
+@frozen(eq=False)
+class Group:
+    """Rule files that belong together, the program that they are about, and their files of cases; `whole` are all rules
+    of the files that the cases have to exercise."""
+
+    files: list[CaseFile]
+    whole: list[Rule]
+    diagnostics: list[Diagnostic]
+
+
+def groups(words: Sequence[str], name: str = "") -> tuple[list[Group], list[Diagnostic]]:
+    """The cases in the named files and folders with the rules beside them. All `.dl` files of a folder are checked
+    together; a file of cases is about its namesake and what that reads. Where single files are named, only rules in
+    these and in the namesakes of cases have to be tested."""
+    files, problems = read_files(words, (".case", ".dl"))
+    cases = [file for file in files if not file[0].endswith(".dl")]
+    found: list[Group] = []
+    folders = sorted({os.path.dirname(path) for path, _text in files})
+    named = [os.path.normpath(word) for word in words if os.path.isdir(word)]
+    for folder in folders:
+        root = pack_root(folder)
+        is_whole = any(at in (".", folder) or folder.startswith(at + os.sep) for at in named)
+        beside, more = _beside(folder, files) if root is None else pack_files(root)
+        problems = [*problems, *more]
+        here = [file for file in cases if os.path.dirname(file[0]) == folder]
+        # Without rules beside them, files of cases are about the product's, and each may be about another program.
+        for group in [here] if beside else [[file] for file in here]:
+            named_files = None if is_whole else {path for path, _text in files}
+            if root is not None and is_whole:
+                named_files = {path for path, _text in beside if _is_below(path, root)}
+            found.append(_group(beside, group, name, named_files))
+    if not cases and not has_errors(problems) and not any(has_errors(group.diagnostics) for group in found):
+        detail = "A file of cases ends in .case and stands beside the rules that it is about."
+        problems = [*problems, error("rules.no_cases", "There are no cases", detail)]
+    return found, problems
+
+
+def run_tests(words: Sequence[str], name: str = "") -> Tested:
+    """Run the cases in the named files and folders (see groups)."""
+    found, problems = groups(words, name)
+    tested = Tested({}, problems)
+    for group in found:
+        tested.diagnostics.extend(group.diagnostics)
+        outcomes: dict[str, list[Outcome]] = {}
+        wrong = has_errors(group.diagnostics)
+        for file in group.files:
+            cases, more = file.load()
+            tested.diagnostics.extend(more)
+            wrong = wrong or has_errors(more)
+            if not cases and not has_errors(more):
+                detail = 'Begin a case with .case "what should hold", and say with .want what should be derived.'
+                tested.diagnostics.append(error("rules.no_cases", f"No case in {file.path}", detail))
+                wrong = True
+            outcomes[file.path] = file.run(cases)
+        tested.outcomes.update(outcomes)
+        if not wrong:
+            tested.diagnostics.extend(untested(group.whole, list(outcomes.values())))
+    return tested
+
+
+# ---------------------------------------------------------------- what belongs together
+
+
+def _is_below(path: str, root: str) -> bool:
+    return root == os.curdir or path.startswith(f"{root}{os.sep}")
+
+
+def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
+    """The rule files in a folder: those read already, and the others."""
+    known = dict(files)
+    paths = [os.path.normpath(os.path.join(folder, n)) for n in os.listdir(folder or ".") if n.endswith(".dl")]
+    others, problems = read_files([path for path in sorted(paths) if path not in known], (".dl",))
+    here = {path: text for path, text in known.items() if path.endswith(".dl") and os.path.dirname(path) == folder}
+    return sorted({**here, **dict(others)}.items()), problems
+
+
+def _group(rules: Files, cases: Files, name: str, named: set[str] | None) -> Group:
+    checked = check(rules, name, cases)
+    if has_errors(checked.diagnostics):
+        return Group([], [], checked.diagnostics)
+    programs: dict[tuple[str, ...], Program] = {}
+    derives: dict[tuple[str, ...], Derive | None] = {}
+    packs = gather(tuple(rules))
+    files = []
+    for case in cases:
+        subject = limited(partial(about, case, rules))
+        key = tuple(path for path, _text in subject)
+        if key not in programs:
+            programs[key] = _loaded(subject, checked.program)
+            derives[key] = in_three_values(subject) if checked.program == "policy" else None
+        files.append(CaseFile(*case, subject, programs[key], packs, derives[key]))
+    wanted = {path for path, _text in rules if path.endswith(".dl")}
+    if named is not None:
+        wanted &= named | {f"{path.removesuffix('.case')}.dl" for path, _text in cases}
+    return Group(files, _own(_loaded(rules, checked.program), wanted), checked.diagnostics)
+
+
+def _loaded(rules: Files, name: str) -> Program:
+    """Rules that `check` found right, loaded in this process: that has shown that it is quick. Raises Failure when they
+    are right only together with others."""
+    program, diagnostics = load(rules, name)
+    if program is None:
+        raise Failure(diagnostics)
+    return program
+
+
+def _own(program: Program, names: set[str]) -> list[Rule]:
+    return [rule for rule in program.rules if os.path.normpath(rule.file) in names and not rule.is_core]
+
+
+# ---------------------------------------------------------------- policies
+
+
+def in_three_values(rules: Files) -> Derive:
+    """What holds in a case of policies, whose values need not all be known. Raises Failure."""
+    from planner.operations.case_facts import given_facts
+
+    policies, problems = load_policies(tuple(rules))
+    if policies is None:
+        raise Failure(problems)
+    return lambda _, case: what_holds(policies, case, given_facts)
