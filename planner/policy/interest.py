@@ -29,6 +29,7 @@ from planner.syntax.rule_syntax import (
     Literal,
     Negation,
     Term,
+    Test,
     Variable,
 )
 
@@ -38,6 +39,28 @@ Kind: TypeAlias = tuple[str, str, str, str, bool]
 """what tells objects apart here: mode, type, action, reason, and whether arguments force a replacement"""
 Condition: TypeAlias = Callable[[Kind], bool]
 Body: TypeAlias = tuple[Literal, ...]
+
+
+class _Beginning(frozenset[Any]):
+    """All texts that begin with one."""
+
+    text: str
+
+    def __new__(cls, text: str) -> _Beginning:
+        made = super().__new__(cls, (cls, text))
+        made.text = text
+        return made
+
+    def __contains__(self, value: object) -> bool:
+        return str(value).startswith(self.text)
+
+    def __and__(self, other: Any) -> frozenset[Any]:
+        return self if isinstance(other, _Beginning) else frozenset(value for value in other if value in self)
+
+    def __rand__(self, other: Any) -> frozenset[Any]:
+        return self.__and__(other)
+
+
 Values: TypeAlias = "frozenset[Any] | None"
 """what a term can be; None: anything"""
 Bound: TypeAlias = "Mapping[str, frozenset[Any]]"
@@ -135,7 +158,7 @@ class Interest:
         if atom.predicate == "variable":
             return _nothing
         if atom.predicate == "acts":
-            return lambda k: k[0] != "output" and not _acts(k[2]).isdisjoint(_acts(k[2]) if first is None else first)
+            return lambda k: k[0] != "output" and any(first is None or act in first for act in _acts(k[2]))
         return self._derived(atom.predicate, columns)
 
     def _derived(self, predicate: str, columns: Columns) -> Condition:
@@ -180,6 +203,8 @@ class Interest:
             found: Values = None
             if isinstance(literal, Builtin):
                 found = _listed(literal, term)
+            elif isinstance(literal, Test):
+                found = _begins(literal, term)
             elif isinstance(literal, Comparison) and literal.operator == "=":
                 sides = (literal.left, literal.right)
                 found = next(
@@ -210,7 +235,7 @@ class Interest:
                 if rule.body
                 else frozenset((value_of(argument, {}),))
             )
-            if values is None:
+            if values is None or isinstance(values, _Beginning):
                 return None
             found |= values
         return frozenset(found)
@@ -275,6 +300,14 @@ class Interest:
                 return None
             found = found[0] | begun[0], found[1] and begun[1]
         return found
+
+
+def _begins(literal: Test, term: Variable) -> Values:
+    """The values of a variable that has to begin with a text."""
+    if literal.function != "starts_with" or literal.negated or not _is(literal.arguments[0], term):
+        return None
+    text = literal.arguments[1]
+    return _Beginning(str(text.value)) if isinstance(text, Constant) else None
 
 
 def _is(term: Term, variable: Variable) -> bool:
