@@ -12,7 +12,7 @@ stays undecided.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from planner.datalog.engine.evaluate import Database
@@ -27,7 +27,7 @@ from planner.datalog.front.values import encode, sort_key
 from planner.policy.modal import LOST, dependent
 from planner.policy.program import Policies
 from planner.policy.symbols import Case, NeedsDecision, Proposition, Symbol, kind_of, symbols_in, type_of
-from planner.policy.values import AT_PATHS, VALUES
+from planner.policy.values import AT_PATHS, VALUES, root_of
 from planner.syntax.rule_syntax import (
     MEMBER,
     Aggregate,
@@ -56,6 +56,10 @@ ALL_STEPS = 300_000
 """for all verdicts of a plan; those that come later stay undecided"""
 MOST_COMPARED = 60
 """rows of a relation that an unknown value is compared with"""
+FEW = 4
+"""objects with unknown values, up to which all their cases are looked at together in counts and sums"""
+MOST_OF_ONE = 32
+"""cases of one object, in a count or sum over many"""
 _DEEPEST = 40
 _KEYS = {"json": 1, "yaml": 1, "split": 1, "captures": 1, "find_all": 1, "json_element": 2, "yaml_element": 2}
 """how many of the outputs of a built-in relation tell the others"""
@@ -74,8 +78,11 @@ class Cases:
         self.dependent = dependent(policies.program)
         self.recursive = {name for s in policies.program.strata if s.is_recursive for name in s.predicates}
         self.at: dict[str, list[tuple[str, str]]] = {}
-        for place in sorted(self.unknown):
+        self.rooted: dict[str, list[tuple[str, str]]] = {}
+        self.everywhere = sorted(self.unknown)
+        for place in self.everywhere:
             self.at.setdefault(place[0], []).append(place)
+            self.rooted.setdefault(root_of(place[1]), []).append(place)
         # Sets with unknown elements: how many they have is not known.
         self.sets = {place for place in database.facts.relation("maybe_open") if place not in self.unknown}
         self.steps = ALL_STEPS
@@ -173,10 +180,7 @@ class _Evaluation:
             yield from self.solutions(rule, body[1:], extended, outer)
 
     def extensions(self, rule: Rule, literal: Literal, values: Values, outer: set[str]) -> Iterator[Values]:
-        cases = self.cases
-        cases.steps -= 1
-        if cases.steps < self.least:
-            raise Inconclusive
+        self.step()
         if isinstance(literal, Atom):
             yield from self.atom(rule, literal, values)
         elif isinstance(literal, Negation):
@@ -192,6 +196,12 @@ class _Evaluation:
             yield from self.compare(literal, values)
         elif self.test(literal, values):
             yield values
+
+    def step(self) -> None:
+        """Count a step. Raises Inconclusive after too many."""
+        self.cases.steps -= 1
+        if self.cases.steps < self.least:
+            raise Inconclusive
 
     def bind(self, variable: Variable, value: Any, values: Values) -> Iterator[Values]:
         if value is None:
@@ -284,6 +294,7 @@ class _Evaluation:
         plain = {name: self.case.resolved(value) for name, value in values.items() if name not in unsure}
         is_compared = any(isinstance(a, Variable) and a.name in unsure for a in atom.arguments)
         for number, (row, _) in enumerate(self.cases.relations.matching(atom, plain)):
+            self.step()
             if is_compared and number > MOST_COMPARED:
                 raise Inconclusive
             yield from self.unify(atom.arguments, row, values)
@@ -312,8 +323,14 @@ class _Evaluation:
             raise Inconclusive
         if atom.predicate == "size_of":
             yield from self.sizes_of_sets(address, path)
-        places = self.cases.at.get(address, ()) if address is not None else sorted(self.cases.unknown)
+        cases = self.cases
+        places: Sequence[tuple[str, str]] = cases.everywhere
+        if address is not None:
+            places = cases.at.get(address, ())
+        elif isinstance(path, str):
+            places = cases.rooted.get(root_of(path), ())
         for place in places:
+            self.step()
             yield from self.at_place(rule, atom, values, place, path)
 
     def sizes_of_sets(self, address: Any, path: Any) -> Iterator[tuple[Any, ...]]:
@@ -499,6 +516,9 @@ class _Evaluation:
                 body.append(part)
         scope = outer | {v.name for v in inner_variables(literal)}
         ordered = join_order(tuple(body), fixed, scope)
+        apart = self.apart(rule, literal, ordered, fixed, scope)
+        if apart is not None:
+            return apart
         self.counting += 1
         try:
             found = self.distinct(list(self.solutions(rule, ordered, fixed, scope)))
@@ -516,6 +536,74 @@ class _Evaluation:
         kinds = {kind_of(value) for value in shown}
         kind = "number" if literal.function == "sum" else kinds.pop() if len(kinds) == 1 else "any"
         return Symbol(("call", literal.function, *shown), kind)
+
+    def apart(self, rule: Rule, literal: Aggregate, ordered: list[Literal], fixed: Values, scope: set[str]) -> Any:
+        """The count or sum over many objects with unknown values: each adds something between two bounds, whatever the
+        others do. None where it is to be found out case by case."""
+        first = ordered[0]
+        if literal.function not in ("count", "sum") or not isinstance(first, Atom) or first.predicate not in VALUES:
+            return None
+        whose = first.arguments[0]
+        if not isinstance(whose, Variable) or whose.name in fixed:
+            return None
+        unsure = self.cases.at.keys()
+        if len(unsure) <= FEW:
+            return None
+        known = {row[0] for row in self.cases.database[first.predicate]}
+        least: Any = 0
+        most: Any = 0
+        for address in sorted({*known, *unsure}):
+            low, high = self.share(rule, literal, ordered, {**fixed, whose.name: address}, scope)
+            least = None if least is None or low is None else least + low
+            most = None if most is None or high is None else most + high
+        if least is not None and least == most:
+            return least
+        symbol = Symbol((literal.function, rule.number, literal.start, tuple(sorted(fixed.items()))), "number")
+        self.case.ranges[symbol] = (
+            (least, True) if least is not None else None,
+            (most, True) if most is not None else None,
+        )
+        return symbol
+
+    def share(
+        self, rule: Rule, literal: Aggregate, ordered: list[Literal], values: Values, scope: set[str]
+    ) -> tuple[Any, Any]:
+        """What one object adds at least and at most; None: without a bound."""
+        waiting = [self.case.decisions]
+        lows: list[Any] = []
+        highs: list[Any] = []
+        for _ in range(MOST_OF_ONE):
+            if not waiting:
+                break
+            one = _Evaluation(self.cases, waiting.pop(), self.least)
+            one.counting = 1
+            try:
+                found = one.distinct(list(one.solutions(rule, ordered, values, scope)))
+                low, high = one.total(literal, found)
+                lows.append(low)
+                highs.append(high)
+            except NeedsDecision as needed:
+                waiting += [{**one.case.decisions, needed.proposition: holds} for holds in (True, False)]
+        if waiting or not lows:
+            raise Inconclusive
+        return None if None in lows else min(lows), None if None in highs else max(highs)
+
+    def total(self, literal: Aggregate, found: list[Values]) -> tuple[Any, Any]:
+        """The least and the greatest value of a count or sum."""
+        if literal.expression is None:
+            return len(found), len(found)
+        low: Any = 0
+        high: Any = 0
+        for each in found:
+            value = self.value(literal.expression, each)
+            if value is None:
+                continue
+            if kind_of(value) != "number":
+                raise Inconclusive
+            lower, upper = self.case.bounds_of(value)
+            low = None if low is None or lower is None else low + lower[0]
+            high = None if high is None or upper is None else high + upper[0]
+        return low, high
 
     def distinct(self, solutions: list[Values]) -> list[Values]:
         """Solutions that differ. Two with different unknown values may be one: that is decided."""

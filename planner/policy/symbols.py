@@ -77,6 +77,8 @@ class Case:
     def __init__(self, decisions: dict[Proposition, bool], unknown: dict[tuple[str, str], Unknown]) -> None:
         self.decisions, self.unknown = decisions, unknown
         self.bound: dict[Symbol, Any] = {}
+        self.ranges: dict[Symbol, tuple[Bound, Bound]] = {}
+        """the bounds of counts and sums over many objects"""
         for proposition, holds in decisions.items():
             if holds and proposition[0] == "=":
                 self.bound[proposition[1]] = proposition[2]
@@ -299,12 +301,14 @@ class Case:
                 upper = _tighter(upper, (other, not holds), -1)
             else:
                 lower = _tighter(lower, (other, not holds), 1)
-        if symbol.key[0] == "size" or symbol.key[:2] == ("call", "length"):
+        if symbol.key[0] in ("size", "count") or symbol.key[:2] == ("call", "length"):
             lower, upper = _whole(lower, 1), _whole(upper, -1)
         return lower, upper
 
     def _known_bounds(self, symbol: Symbol) -> tuple[Bound, Bound]:
         kind, *rest = symbol.key
+        if symbol in self.ranges:
+            return self.ranges[symbol]
         if kind == "size":
             unknown = self.unknown.get((rest[0], rest[1]))
             refinement = unknown.refinement if unknown is not None else None

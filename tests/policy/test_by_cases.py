@@ -6,6 +6,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_modal import facts
@@ -251,6 +252,28 @@ def test_a_rule_of_twenty_values() -> None:
     found = evaluate(policies.modal_program, facts({"a": broken}))
     assert not found["deny"] and {row[:2] for row in found[policies.modal.broken]} == {("c", "a")}
     assert not evaluate(policies.modal_program, facts({"a": {**broken, "p11": 1}}))[policies.modal.broken]
+
+
+MANY = {f"u{i}": {"name": Unknown(STRING), "port": Unknown(NUMBER, NOT_NULL), "on": Unknown(BOOL)} for i in range(30)}
+KNOWN = {f"k{i}": {"name": "x", "port": 22, "on": True} for i in range(3)}
+OF_MANY = {
+    'N = count : { planned(_, "on", true) }, N > 2': True,
+    'N = count : { planned(_, "on", true) }, N > 3': None,
+    'N = count : { planned(_, "on", true) }, N > 33': False,
+    'N = count : { planned(_, "on", true) }, N < 3': False,
+    'N = count : { planned(B, "on", true), planned(B, "name", "x") }, N >= 3': True,
+    'N = count : { planned(B, "name", V), V != "x" }, N > 30': False,
+    'N = count : { action(B, _), not planned(B, "name", _) }, N > 30': None,
+    'S = sum P : { planned(_, "port", P), is_number(P) }, S > 10': None,
+}
+
+
+@pytest.mark.parametrize("condition", OF_MANY)
+def test_counts_over_many_unknown_values(condition: str) -> None:
+    policies = policy([[condition]])
+    certain, possible = verdicts(policies, {**MANY, **KNOWN})
+    found = True if ("c", "k0") in certain else None if ("c", "k0") in possible else False
+    assert found == OF_MANY[condition]
 
 
 def agrees_with_every_outcome(rules: list[list[str]], values: dict[str, Any]) -> None:
