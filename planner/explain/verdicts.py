@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.datalog.front.model import Rule
 from planner.datalog.front.reasons import has_own_reason
 from planner.explain.places import Place, Places
 from planner.explain.why import Explainer
@@ -16,6 +17,7 @@ from planner.policy.model import Finding
 from planner.policy.plain import Culprit, PlainProofs, join_path
 from planner.syntax.chains import Chain
 from planner.syntax.nodes import Traversal, Variable
+from planner.syntax.rule_syntax import Constant
 from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.span import Span
 
@@ -128,6 +130,11 @@ class _Explained(Culprits):
         if finding.kind == "undecided":
             document["would"] = finding.would
             document["waits_for"] = [self.waiting(address, path) for address, path in finding.waits_for]
+        if finding.by_cases:
+            document["by_cases"] = [
+                {"name": rule.name, "text": rule.text, "source": source_json(rule.span)} for rule in self.rules()
+            ]
+            document["waits_for"] = [self.waiting(address, path) for address, path in finding.waits_for]
         if finding.kind == "broken":
             document["culprits"] = [self.told(culprit) for culprit in self.plain.read_by(finding)]
         if proof is None:
@@ -135,6 +142,13 @@ class _Explained(Culprits):
         document["culprits"] = [self.told(culprit) for culprit in self.plain.culprits(proof)]
         shown = self.plain.document(proof)
         return document | {name: shown[name] for name in ("root", "proofs")}
+
+    def rules(self) -> list[Rule]:
+        """The rules that can give this verdict its code."""
+        verdict = "warn" if self.finding.kind == "warn" else "deny"
+        rules = self.plain.policies.program.rules_for(verdict)
+        codes = [(rule, rule.head.arguments[0]) for rule in rules]
+        return [rule for rule, code in codes if not isinstance(code, Constant) or code.value == self.finding.code]
 
     # -------- what is not known yet
 

@@ -63,7 +63,7 @@ class PlainProofs:
     def proof(self, finding: Finding) -> Proof | None:
         """The proof of a denial or warning; None for what does not certainly hold."""
         predicate = "warn" if finding.origin == "warn" else "deny"
-        if finding.origin in ("undecided", "broken"):
+        if finding.origin in ("undecided", "broken") or finding.by_cases:
             return None
         for row in sorted(self.prover.database[predicate], key=str):
             shown = tuple(map(str, self.curtain.row(predicate, row)))

@@ -48,6 +48,8 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
         lines.append(paint(title, "bold", "red" if finding.kind in ("deny", "broken") else "yellow"))
         if finding.reason:
             lines.append(f"  {finding.kind}: {finding.reason}")
+        if finding.by_cases:
+            lines.append("  in all cases, of which this is one:")
         lines += [f"  {line}" for line in _proof(finding, paint).splitlines()]
         lines.append("")
     lines.append(paint(counted(verdict), "bold"))

@@ -43,6 +43,11 @@ def _finding(document: dict[str, Any], paint: Paint, full: bool) -> str:
             lines.append(f"  {waiting['what']} is not known yet{_at(waiting, paint)}")
     if kind == "undecided":
         lines.append(f"  it may become: {document['would']}")
+    if document.get("by_cases"):
+        lines.append("  whatever that turns out to be, one of these rules holds:")
+        for one in document["by_cases"]:
+            lines.append(f"    {paint('[' + one['name'] + ']', 'grey')}{_at(one, paint)}")
+        return "\n".join(lines)
     rule = document["rule"]
     if rule.get("reason") and not full:
         lines.append(f"  because {rule['reason']} {paint('[' + rule['name'] + ']', 'grey')}{_at(rule, paint)}")

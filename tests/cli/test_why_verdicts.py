@@ -134,3 +134,30 @@ def test_what_is_not_denied(planner):
     assert planner("why", "-not", "-policy=p.dl", "deny", "size", "terraform_data.a").code == 1
     ran = planner("why", "-not", "-policy=p.dl", "deny", "sise", "terraform_data.a")
     assert ran.code == 1 and 'Did you mean "size"?' in ran.err
+
+
+EITHER = """deny("either", A, "has an owner") :- planned(A, "input.tags.Owner", V), V = "me".
+deny("either", A, "has an owner") :- planned(A, "input.tags.Owner", V), V != "me".
+deny("one", A, "has an owner") :- planned(A, "input.tags.Owner", V), V = "me".
+"""
+
+
+def test_what_holds_in_all_cases_is_said_with_its_rules(planner, work: Path):
+    work.joinpath("p.dl").write_text(EITHER, encoding="utf-8")
+    told = lines(planner, "deny", "either", "terraform_data.b")
+    assert told[0] == (
+        "Policy either denies terraform_data.b: has an owner, however terraform_data.b.input.tags.Owner turns out"
+    )
+    assert told[1] == "  terraform_data.b.input.tags.Owner is not known yet:"
+    assert told[-3:-1] == [
+        "  whatever that turns out to be, one of these rules holds:",
+        '    [p.1]: p.dl:1: deny("either", A, "has an owner") :- planned(A, "input.tags.Owner", V), V = "me".',
+    ]
+    document = json.loads(planner("policy", "check", "-policy=p.dl", "-format=json").out)
+    assert [(f["verdict"], f["code"], f.get("by_cases")) for f in document["findings"]] == [
+        ("deny", "either", True),
+        ("undecided", "one", None),
+    ]
+    assert "in all cases, of which this is one:" in planner("policy", "check", "-policy=p.dl", "-why").out
+    refused = planner("why", "-fix", "-policy=p.dl", "deny", "either", "terraform_data.b")
+    assert refused.code == 1 and "No single thing to fix" in refused.err
