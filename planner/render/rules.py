@@ -242,8 +242,8 @@ def _row(difference: Difference, row: Row) -> str:
     return visible(_clipped(f"{difference.predicate}({values})"))
 
 
-def tested_json(tested: Tested) -> str:
-    """Format 1.0."""
+def tested_json(tested: Tested, **more: Any) -> str:
+    """Format 1.0; `more` are further members."""
     from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 
     return document(
@@ -253,6 +253,7 @@ def tested_json(tested: Tested) -> str:
             for path, outcomes in tested.outcomes.items()
         ],
         diagnostics=[diagnostic_json(d) for d in sort_diagnostics(tested.diagnostics)],
+        **more,
     )
 
 

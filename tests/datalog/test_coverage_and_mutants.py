@@ -61,6 +61,7 @@ def test_coverage(text: str, held: list[bool], failed: list[bool]) -> None:
     assert [x.held for x in found.literals] == held
     assert [x.failed for x in found.literals] == failed
     assert found.fired == all(held)
+    assert [x.chooses for x in found.literals] == [False, True, True, True] and found.ways == 7
 
 
 def alive(text: str) -> list[str]:

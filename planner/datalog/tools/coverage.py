@@ -14,11 +14,11 @@ from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.program import Program
 from planner.datalog.engine.terms import Assignment
 from planner.datalog.explain.search import Relations
-from planner.datalog.front.literals import outer_names
+from planner.datalog.front.literals import names, outer_names
 from planner.datalog.front.model import Rule
 from planner.datalog.front.order import join_order
 from planner.datalog.tools.cases import Case
-from planner.syntax.rule_syntax import Literal
+from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Constant, Literal
 
 MOST_FOLLOWED = 100
 """of the ways in which the literals of one rule hold, in one case"""
@@ -26,12 +26,23 @@ MOST_FOLLOWED = 100
 
 @define
 class LiteralCoverage:
-    """A literal of a rule: its text, and whether it held and failed in some case."""
+    """A literal of a rule: its text, and whether it held and failed in some case. `chooses`: it can fail, as it asks
+    something of what the literals before it say; others only give variables their values."""
 
     text: str
-    start: int
+    chooses: bool
     held: bool = False
     failed: bool = False
+
+    @property
+    def ways(self) -> int:
+        """How many ways it can go."""
+        return 2 if self.chooses else 1
+
+    @property
+    def taken(self) -> int:
+        """How many of them it went."""
+        return self.held + (self.failed and self.chooses)
 
 
 @frozen
@@ -47,8 +58,13 @@ class RuleCoverage:
 
     @property
     def covered(self) -> int:
-        """How many of the ways literals can go were taken: two for each."""
-        return sum(literal.held + literal.failed for literal in self.literals)
+        """How many of the ways literals can go were taken."""
+        return sum(literal.taken for literal in self.literals)
+
+    @property
+    def ways(self) -> int:
+        """How many there are: each literal holds, and those that choose fail."""
+        return sum(literal.ways for literal in self.literals)
 
 
 def coverage(program: Program, cases: Iterable[Case], rules: Sequence[Rule]) -> list[RuleCoverage]:
@@ -72,8 +88,13 @@ class _Watch:
     @classmethod
     def of(cls, rule: Rule) -> _Watch:
         outer = outer_names(rule.head, rule.body)
-        seen = {id(x): LiteralCoverage(str(x), x.start) for x in rule.body}
-        return cls(rule, join_order(rule.body, (), outer), outer, seen)
+        ordered = join_order(rule.body, (), outer)
+        seen: dict[int, LiteralCoverage] = {}
+        bound: set[str] = set()
+        for literal in ordered:
+            seen[id(literal)] = LiteralCoverage(str(literal), _chooses(literal, bound))
+            bound |= names(literal)
+        return cls(rule, ordered, outer, seen)
 
     def look(self, relations: Relations) -> None:
         """Follow the literals, one after the other, in one database."""
@@ -88,3 +109,12 @@ class _Watch:
                 else:
                     self.seen[id(literal)].failed = True
             known = after[:MOST_FOLLOWED]
+
+
+def _chooses(literal: Literal, bound: set[str]) -> bool:
+    """Whether a literal asks something of values that are there: a constant, or what was bound before."""
+    if isinstance(literal, Atom):
+        return any(isinstance(a, Constant) or names(a) & bound for a in literal.arguments)
+    if isinstance(literal, Comparison) and literal.operator == "=":
+        return names(literal) <= bound
+    return not isinstance(literal, Aggregate) or names(literal.result) <= bound

@@ -1,0 +1,83 @@
+"""`policy test`: the cases of policies, and how good they are."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import JSON
+from planner.render.terminal import Terminal
+from planner.vocabulary.diagnostic import Failure
+
+if TYPE_CHECKING:
+    from planner.operations.rule_quality import Quality
+
+USAGE = "[options] [FILE|DIRECTORY...]"
+HELP = """Runs the cases in files of cases (.case) beside policies, as "rules test" does: facts,
+small configurations and plans of show -json (.given "PATH"), and what policies
+say of them. Without words, those of .planner/policies, or else of the working
+directory and below.
+
+With -coverage, it shows each rule with the literals that hold, or fail, in no
+case; with -mutants, the small mistakes in rules that no case notices."""
+FLAGS = (
+    Flag("coverage", "bool", "Show what no case exercises."),
+    Flag("mutants", "bool", "Make small mistakes in the rules, and show those that no case notices. Takes its time."),
+    Flag("watch", "bool", "Run the cases again whenever a file changes, until interrupted."),
+    JSON,
+)
+_OWN = os.path.join(".planner", "policies")
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when a case fails, a file is broken, or a rule that denies is not tested."""
+    words = arguments.words or ([_OWN] if os.path.isdir(_OWN) else ["."])
+    if arguments["watch"] and arguments["json"]:
+        raise UsageError("Conflicting options", "-watch is for people, -json for programs.")
+    if not arguments["watch"]:
+        return _once(words, arguments, terminal)
+    return _watch(words, arguments, terminal)
+
+
+def _once(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
+    from planner.operations import rule_tests
+    from planner.render import quality as render_quality
+    from planner.render import rules as render_rules
+
+    tested = rule_tests.run_tests(words, "policy")
+    found = _quality(words, arguments) if tested.passed else None
+    if arguments["json"]:
+        terminal.data(render_rules.tested_json(tested, **render_quality.as_json(found)))
+        return int(not tested.passed)
+    terminal.out(render_rules.tested_text(tested, terminal.paint))
+    render_rules.show(tested.diagnostics, terminal)
+    if found is not None:
+        terminal.out(render_quality.as_text(found, arguments["coverage"], terminal.paint))
+    return int(not tested.passed)
+
+
+def _quality(words: list[str], arguments: Arguments) -> Quality | None:
+    """What the cases are worth, if that is asked for."""
+    from planner.operations.rule_quality import quality
+
+    if not arguments["coverage"] and not arguments["mutants"]:
+        return None
+    return quality(words, "policy", arguments["mutants"])[0]
+
+
+def _watch(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
+    """Run the cases whenever a file changes. Ends with an interrupt, and 0."""
+    from planner.support.watch import changes
+
+    try:
+        for _ in changes(words):
+            try:
+                _once(words, arguments, terminal)
+            except Failure as failure:  # a file half written: the next change may mend it
+                finish(failure.diagnostics, terminal)
+            terminal.out("\nWaiting for changes; interrupt to end.")
+    except KeyboardInterrupt:
+        return 0
+    return 0

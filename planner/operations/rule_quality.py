@@ -1,0 +1,134 @@
+"""How good cases of rules are: what they exercise, and which of the mistakes that one can make they notice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from planner.datalog.engine.program import Program
+from planner.datalog.tools.cases import Case, run_case
+from planner.datalog.tools.coverage import RuleCoverage, coverage
+from planner.datalog.tools.mutants import Mutant, mutants
+from planner.operations.rule_files import load
+from planner.operations.rule_tests import CaseFile, Group, cases_of, groups, in_three_values
+from planner.policy.packs import gather
+from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+
+
+@frozen
+class Noticed:
+    """A mutant, and the case that noticed it; None: it survived."""
+
+    mutant: Mutant
+    case: str | None
+
+
+@frozen
+class Quality:
+    """`coverage` rule by rule, and the mutants that were tried (those that are no rules any more are left out)."""
+
+    coverage: tuple[RuleCoverage, ...] = ()
+    mutants: tuple[Noticed, ...] = ()
+
+    @property
+    def covered(self) -> tuple[int, int]:
+        """The ways that literals went in some case, and all ways."""
+        return sum(rule.covered for rule in self.coverage), sum(rule.ways for rule in self.coverage)
+
+    @property
+    def score(self) -> tuple[int, int]:
+        """The mutants that were noticed, and all."""
+        return sum(one.case is not None for one in self.mutants), len(self.mutants)
+
+
+def quality(words: Sequence[str], name: str = "", makes_mistakes: bool = False) -> tuple[Quality, list[Diagnostic]]:
+    """How good the cases in files and folders are (see rule_tests.groups), which have to hold."""
+    found, problems = groups(words, name)
+    covered: list[RuleCoverage] = []
+    tried: list[Noticed] = []
+    for group in found:
+        problems += group.diagnostics
+        if has_errors(problems):
+            break
+        covered += _coverage(group)
+        if makes_mistakes:
+            tried += _mutants(group)
+    return Quality(tuple(covered), tuple(tried)), problems
+
+
+def _coverage(group: Group) -> Iterator[RuleCoverage]:
+    """Of each rule, by the file of cases that exercises it most."""
+    best: dict[str, RuleCoverage] = {}
+    for file in group.files:
+        own = {rule.name for rule in group.whole}
+        rules = [rule for rule in file.program.rules if rule.name in own]
+        for one in coverage(file.program, _known(file), rules):
+            known = best.get(one.rule.name)
+            best[one.rule.name] = one if known is None else _together(known, one)
+    yield from (best[name] for name in sorted(best))
+
+
+def _together(one: RuleCoverage, other: RuleCoverage) -> RuleCoverage:
+    for mine, more in zip(one.literals, other.literals, strict=True):
+        mine.held, mine.failed = mine.held or more.held, mine.failed or more.failed
+    return one
+
+
+def _known(file: CaseFile) -> list[Case]:
+    """The cases of a file that are given as facts: what is not known counts as absent in them."""
+    return [case for case in file.load()[0] if not case.given]
+
+
+# ---------------------------------------------------------------- mutants
+
+
+def _mutants(group: Group) -> Iterator[Noticed]:
+    for mutant in mutants(group.whole):
+        seen, case = False, None
+        for file in group.files:
+            if case is None and any(name == mutant.file for name, _ in file.rules):
+                is_rule, noticed = _try(file, mutant)
+                seen, case = seen or is_rule, noticed
+        if seen:
+            yield Noticed(mutant, case)
+
+
+def _try(file: CaseFile, mutant: Mutant) -> tuple[bool, str | None]:
+    """Whether a mutant is still a program, and the case of the file that notices it."""
+    rules = [(name, mutant.of(text) if name == mutant.file else text) for name, text in file.rules]
+    program = _program(rules, file)
+    if program is None:
+        return False, None
+    try:
+        cases, problems = cases_of(program, file.path, file.text, gather(tuple(rules)))
+        if has_errors(problems):
+            return False, None
+        for case in cases:
+            if _is_plain(case) and run_case(program, case):
+                return True, case.name
+        derive = in_three_values(rules) if file.derive is not None else None
+        others = [case for case in cases if not _is_plain(case)] if derive is not None else []
+        for case in others:
+            database = derive(program, case) if derive is not None else {}
+            if any(database[name] != wanted for name, wanted in case.wanted.items()):
+                return True, case.name
+    except (Failure, ValueError):  # a rule that runs away, or facts that fit no more: nobody would miss that
+        return True, file.path
+    return True, None
+
+
+def _program(rules: list[tuple[str, str]], file: CaseFile) -> Program | None:
+    name = "policy" if file.derive is not None else next(iter(_names(file)))
+    return load(rules, name)[0]
+
+
+def _names(file: CaseFile) -> Iterator[str]:
+    from planner.operations.rule_files import choose
+
+    yield choose([*file.rules, (file.path, file.text)])
+
+
+def _is_plain(case: Case) -> bool:
+    """Whether everything is known in a case."""
+    return not case.given and "unsettled" not in case.wanted and not case.facts.relation("unknown_after")
