@@ -10,7 +10,7 @@ from planner.datalog.engine.program import Program
 from planner.datalog.tools.cases import Case, run_case
 from planner.datalog.tools.coverage import RuleCoverage, coverage
 from planner.datalog.tools.mutants import Mutant, mutants
-from planner.operations.rule_files import load
+from planner.operations.rule_files import choose, load
 from planner.operations.rule_tests import CaseFile, Group, cases_of, groups, in_three_values
 from planner.policy.packs import gather
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
@@ -119,14 +119,8 @@ def _try(file: CaseFile, mutant: Mutant) -> tuple[bool, str | None]:
 
 
 def _program(rules: list[tuple[str, str]], file: CaseFile) -> Program | None:
-    name = "policy" if file.derive is not None else next(iter(_names(file)))
+    name = "policy" if file.derive is not None else choose([*file.rules, (file.path, file.text)])
     return load(rules, name)[0]
-
-
-def _names(file: CaseFile) -> Iterator[str]:
-    from planner.operations.rule_files import choose
-
-    yield choose([*file.rules, (file.path, file.text)])
 
 
 def _is_plain(case: Case) -> bool:

@@ -20,13 +20,37 @@ LEVELS |= {"waived": "error", "info": "note"}
 def sarif(verdict: Verdict) -> dict[str, Any]:
     """The log of one run. An overridden or waived denial is a suppressed result, an undecided one a note."""
     codes = sorted({*verdict.codes, *(finding.code for finding in verdict.findings)})
-    rules = [{"id": code, "shortDescription": {"text": verdict.codes.get(code) or code}} for code in codes]
+    rules = [_rule(verdict, code) for code in codes]
     index = {code: i for i, code in enumerate(codes)}
     driver = {"name": "planner", "version": __version__, "semanticVersion": __version__, "rules": rules}
     results = [_result(finding, index[finding.code]) for finding in verdict.findings]
     properties = {"properties": {"judged": verdict.judged}} if verdict.judged else {}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results, **properties}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+SEVERITIES = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}
+"""what code hosts sort by: a score as of CVSS, in the middle of its band"""
+
+
+def _rule(verdict: Verdict, code: str) -> dict[str, Any]:
+    """What is said of a code: by its pack, where it has one."""
+    info = verdict.policies.get(code)
+    rule: dict[str, Any] = {"id": code, "shortDescription": {"text": verdict.codes.get(code) or code}}
+    if info is None:
+        return rule
+    if info.title:
+        rule["fullDescription"] = {"text": info.title}
+    if info.links:
+        rule["helpUri"] = info.links[0]
+        rule["help"] = {"text": "\n".join(info.links)}
+    if info.level in ("warn", "info"):
+        rule["defaultConfiguration"] = {"level": LEVELS[info.level]}
+    properties: dict[str, Any] = {"pack": info.pack, "level": info.level, "tags": [*info.controls]}
+    if info.severity:
+        properties |= {"severity": info.severity, "security-severity": SEVERITIES[info.severity]}
+    rule["properties"] = {name: value for name, value in properties.items() if value}
+    return rule
 
 
 def _result(finding: Finding, index: int) -> dict[str, Any]:

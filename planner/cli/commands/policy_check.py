@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from planner.operations.options import OperationOptions
     from planner.policy.model import Verdict
 
-FORMATS = ("table", "json", "sarif", "junit")
+FORMATS = ("table", "json", "sarif", "junit", "markdown")
 USAGE = "[options]"
 HELP = """Judges a plan by policies: one that is made for it, or a saved one.
 Every verdict has a proof: with -why in the table, and always in JSON.
@@ -38,7 +38,7 @@ or cannot be done."""
 FLAGS = (
     Flag("plan", "list", "Judge this plan. May be repeated.", value="FILE"),
     Flag("state", "list", "Judge what stands in this state. May be repeated.", value="FILE"),
-    Flag("format", "string", "How to print: table, json, sarif or junit.", "table", "FORMAT"),
+    Flag("format", "string", "How to print: table, json, sarif, junit or markdown.", "table", "FORMAT"),
     Flag("json", "bool", "The same as -format=json."),
     Flag("why", "bool", "Show the proof of each verdict below it."),
     *POLICY,
@@ -117,6 +117,12 @@ def _junit(verdict: Verdict) -> str:
     return junit(verdict)
 
 
+def _markdown(verdict: Verdict) -> str:
+    from planner.render.verdicts_markdown import markdown
+
+    return markdown(verdict)
+
+
 def _sarif(verdict: Verdict) -> str:
     from planner.render.verdicts_sarif import sarif
 
@@ -132,4 +138,4 @@ def _document(document: dict[str, Any]) -> str:
     return json_text(document)
 
 
-_FORMS = {"junit": _junit, "sarif": _sarif, "json": _json}
+_FORMS = {"junit": _junit, "markdown": _markdown, "sarif": _sarif, "json": _json}

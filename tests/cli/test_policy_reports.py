@@ -1,0 +1,95 @@
+"""Reports of verdicts: what packs say of their policies reaches SARIF, and Markdown fits a discussion."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.conftest import make_terminal
+from planner.cli import main
+from planner.policy.model import Finding, Verdict
+from planner.render.verdicts_markdown import MOST, markdown
+
+PACK = """
+name = "acme.owners"
+version = "1.0.0"
+description = "Owners"
+
+[policies.owner]
+severity = "critical"
+title = "Everything has an owner"
+links = ["https://example.com/owners"]
+controls = ["CIS 1.1"]
+
+[policies.size]
+level = "warn"
+severity = "low"
+"""
+RULES = """
+@name("rules.owner") @reason("{A} has no owner")
+deny("owner", A, "has no | owner <b>\\n@all") :- change(A, _, _, _, _, _), not planned(A, "input.owner", _).
+@name("rules.size") @reason("{A} is large")
+warn("size", A, "is large") :- planned(A, "input.size", N), N > 10.
+"""
+
+
+def run(*words: str) -> tuple[int, str, str]:
+    screen: Any = make_terminal()
+    code = main.dispatch(["policy", "check", "-policy=pack", *words], screen)
+    return code, screen.stdout.getvalue(), screen.stderr.getvalue()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text('resource "terraform_data" "a" {\n  input = { size = 11 }\n}\n')
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "pack.toml").write_text(PACK)
+    (tmp_path / "pack" / "rules.dl").write_text(RULES)
+    return tmp_path
+
+
+def test_sarif_has_what_packs_say(folder: Path) -> None:
+    code, out, problems = run("-format=sarif")
+    assert code == 1, problems
+    owner, size = json.loads(out)["runs"][0]["tool"]["driver"]["rules"]
+    assert owner["fullDescription"]["text"] == "Everything has an owner"
+    assert owner["helpUri"] == "https://example.com/owners"
+    assert owner["properties"]["security-severity"] == "9.5" and owner["properties"]["tags"] == ["CIS 1.1"]
+    assert size["defaultConfiguration"] == {"level": "warning"} and size["properties"]["severity"] == "low"
+
+
+def test_markdown(folder: Path) -> None:
+    code, out, problems = run("-format=markdown")
+    assert code == 1, problems
+    assert "**Policies: 1 denied, 1 warned.**" in out
+    (row,) = [line for line in out.splitlines() if line.startswith("| **deny**")]
+    assert "[owner](https://example.com/owners) | critical | terraform\\_data.a (main.tf:1)" in row
+    assert "has no \\| owner \\<b\\> \\@all" in row
+    assert (
+        "<details><summary>Why owner: terraform_data.a</summary>" in out
+        and "<b>" not in out
+        and "@all" not in (re.sub(r"\\@all", "", out))
+    )
+
+
+def finding(number: int) -> Finding:
+    proof = {
+        "format_version": "1.0",
+        "root": "p1",
+        "goal": ["deny"],
+        "proofs": {"p1": {"tuple": ["deny", "x"], "input": True}},
+    }
+    return Finding("deny", "code", f"terraform_data.a[{number}]", "is not right" * 5, "r", None, None, proof)
+
+
+def test_long_verdicts_fit() -> None:
+    text = markdown(Verdict(tuple(finding(number) for number in range(5000))))
+    assert len(text) <= MOST
+    shown = text.count("| **deny** |")
+    assert f"{5000 - shown} more: see `planner policy check`." in text
+    assert text.count("<details>") == text.count("</details>")
