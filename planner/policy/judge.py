@@ -10,13 +10,14 @@ from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Proof, Prover
 from planner.datalog.front.values import Row, sorted_rows
+from planner.datalog.tools.stats import rule_statistics
 from planner.datalog.tools.suite import try_out
 from planner.model.sources import source_json
 from planner.policy.by_cases import Cases
 from planner.policy.facts.relations import PolicyFacts
 from planner.policy.library import own_files
 from planner.policy.modal import VERDICTS, written_name
-from planner.policy.model import KINDS, Finding, Kind, Verdict
+from planner.policy.model import KINDS, Finding, Kind, RuleCost, Verdict
 from planner.policy.program import Policies, readers
 from planner.policy.secrets import Curtain
 from planner.policy.settle import needs_settling, settle
@@ -87,7 +88,7 @@ class _Judge:
         if needs_settling(self.policies, self.overrides):
             findings = settle(findings, self.policies, self.overrides, clock, is_whole)
         findings.sort(key=lambda f: (KINDS.index(f.kind), f.code, f.address, f.would, f.message))
-        return Verdict(tuple(findings), self._codes(), self._judged(), self.policies.packs.policies)
+        return Verdict(tuple(findings), self._codes(), self._judged(), self.policies.packs.policies, self._costs)
 
     def _untold(self) -> list[Finding]:
         """What policies would say that read relations of which nothing is known here: a denial cannot be ruled out."""
@@ -103,6 +104,16 @@ class _Judge:
                 Finding(kind, code, "", message, rule.name, rule.span, None, proof, would=verdict, info=info)
             )
         return findings
+
+    def _costs(self) -> list[RuleCost]:
+        seconds: dict[str, float] = {}
+        rows: dict[str, int] = {}
+        for one in rule_statistics(self.database):
+            name = written_name(one.rule.name)
+            seconds[name] = seconds.get(name, 0.0) + one.seconds
+            rows[name] = rows.get(name, 0) + (one.produced if name == one.rule.name else 0)
+        spans = {name: rule.span for name, rule in self.rules.items()}
+        return [RuleCost(n, spans.get(n), rows[n], seconds[n]) for n in sorted(seconds, key=lambda n: (-seconds[n], n))]
 
     def _judged(self) -> dict[str, int]:
         """How many objects each policy that tells looked at."""

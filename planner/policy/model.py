@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
@@ -79,6 +80,17 @@ class Finding:
         return document
 
 
+@frozen
+class RuleCost:
+    """What one rule of a policy cost: seconds, with the rules for unknown values made from it; and the rows that it
+    gave."""
+
+    rule: str
+    span: Span | None
+    rows: int
+    seconds: float
+
+
 @frozen(eq=False)
 class Verdict:
     """All findings about a plan: denials first, then by code, address and message. `codes` are the codes that the
@@ -90,6 +102,8 @@ class Verdict:
     judged: dict[str, int] = field(factory=dict)
     policies: dict[str, PolicyInfo] = field(factory=dict)
     """what packs say of the codes"""
+    costs: Callable[[], list[RuleCost]] = field(default=list, repr=False)
+    """gives what each rule cost, the most costly first"""
 
     def of(self, *kinds: Kind) -> list[Finding]:
         return [finding for finding in self.findings if finding.kind in kinds]

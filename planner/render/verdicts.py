@@ -73,3 +73,21 @@ def judged(verdict: Verdict) -> list[str]:
 
 def _line(text: str) -> str:
     return cell(" ".join(text.split()))
+
+
+MOST_COSTS = 30
+"""rules that are listed"""
+
+
+def costs(verdict: Verdict) -> str:
+    """What each rule cost, the most costly first."""
+    from tabulate import tabulate
+
+    found = verdict.costs()
+    rows = [
+        (f"{cost.seconds * 1000:.3f}", str(cost.rows), cell(cost.rule), cell(str(cost.span or "")))
+        for cost in found[:MOST_COSTS]
+    ]
+    total = (f"{sum(cost.seconds for cost in found) * 1000:.3f}", "", f"all {len(found)}", "")
+    aligned = ("right", "right", "left", "left")
+    return tabulate([*rows, total], headers=("MS", "ROWS", "RULE", ""), disable_numparse=True, colalign=aligned)

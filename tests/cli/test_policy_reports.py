@@ -93,3 +93,15 @@ def test_long_verdicts_fit() -> None:
     shown = text.count("| **deny** |")
     assert f"{5000 - shown} more: see `planner policy check`." in text
     assert text.count("<details>") == text.count("</details>")
+
+
+def test_what_rules_cost(folder: Path) -> None:
+    code, out, problems = run("-profile")
+    assert code == 1, problems
+    rows = [line.split() for line in out[out.index("MS") :].splitlines()]
+    by_rule = {row[2]: row for row in rows if len(row) > 3}
+    assert by_rule["acme.owners/rules.owner"][1] == "1" and by_rule["acme.owners/rules.size"][1] == "1"
+    assert by_rule["acme.owners/rules.owner"][3].startswith("pack/rules.dl:")
+    assert sum(float(row[0]) for row in rows[2:-1]) == pytest.approx(float(rows[-1][0]), abs=0.05)
+    code, _, problems = run("-profile", "-format=json")
+    assert code == 1 and "Conflicting options" in problems

@@ -41,6 +41,7 @@ FLAGS = (
     Flag("format", "string", "How to print: table, json, sarif, junit or markdown.", "table", "FORMAT"),
     Flag("json", "bool", "The same as -format=json."),
     Flag("why", "bool", "Show the proof of each verdict below it."),
+    Flag("profile", "bool", "Show below the table what each rule costs."),
     *POLICY,
     DESTROY,
     INPUT,
@@ -60,6 +61,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     format = "json" if arguments["json"] else arguments["format"]
     if format not in FORMATS:
         raise UsageError(f"Unknown format {format}", f"There are {', '.join(FORMATS)}.")
+    if arguments["profile"] and format != "table":
+        raise UsageError("Conflicting options", "-profile goes with -format=table.")
     settings = operation_options(arguments)
     if not settings.judges and not arguments["plan"]:
         raise UsageError("No policies", "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME.")
@@ -74,6 +77,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         return finish(problems, terminal)
     if format == "table":
         terminal.out(_table(verdict, terminal, arguments["why"]))
+        if arguments["profile"]:
+            terminal.out(f"\n{_costs(verdict)}")
     else:
         terminal.data(_FORMS[format](verdict))
     return max(finish(problems, terminal), int(verdict.is_denied))
@@ -109,6 +114,12 @@ def _table(verdict: Verdict, terminal: Terminal, proofs: bool) -> str:
     from planner.render.verdicts import table
 
     return table(verdict, terminal.paint, proofs)
+
+
+def _costs(verdict: Verdict) -> str:
+    from planner.render.verdicts import costs
+
+    return costs(verdict)
 
 
 def _junit(verdict: Verdict) -> str:
