@@ -26,7 +26,7 @@ from planner.datalog.front.paths import member
 from planner.datalog.front.values import encode, sort_key
 from planner.policy.modal import LOST, dependent
 from planner.policy.program import Policies
-from planner.policy.symbols import Case, NeedsDecision, Proposition, Symbol, kind_of, symbols_in, type_of
+from planner.policy.symbols import Case, NeedsDecision, Proposition, Symbol, symbols_in, type_of
 from planner.policy.values import AT_PATHS, VALUES, root_of
 from planner.syntax.rule_syntax import (
     MEMBER,
@@ -95,17 +95,22 @@ class Cases:
         begun = self.steps
         waiting: list[dict[Proposition, bool]] = [{}]
         seen: set[bool] = set()
+        is_flawed = False
         for _ in range(MOST_CASES):
             if not waiting or len(seen) > 1:
                 break
             decisions = waiting.pop()
+            evaluation = _Evaluation(self, decisions, begun - MOST_STEPS)
             try:
-                seen.add(_Evaluation(self, decisions, begun - MOST_STEPS).holds(verdict, code, address))
+                seen.add(evaluation.holds(verdict, code, address))
+                is_flawed |= evaluation.case.is_flawed
             except NeedsDecision as needed:
                 waiting += [{**decisions, needed.proposition: holds} for holds in (True, False)]
             except (Inconclusive, RecursionError):
                 return None
-        return seen.pop() if len(seen) == 1 and not waiting else None
+        if len(seen) != 1 or waiting or (is_flawed and seen == {False}):
+            return None  # what may be broken is not dropped
+        return seen.pop()
 
     def order(self, rule: Rule, start: Values) -> tuple[list[Literal], set[str]]:
         key = (rule.number, tuple(sorted(start)))
@@ -456,6 +461,7 @@ class _Evaluation:
             return
         given = tuple(inputs)
         if not self.case.holds(("defined", literal.relation, given)):
+            self.case.is_flawed = True
             return
         rows = self.symbolic_rows(rule, literal, given, values)
         found = (extended for row in rows for extended in self.unify(literal.outputs, row, values))
@@ -529,11 +535,14 @@ class _Evaluation:
         every = [self.value(literal.expression, each) for each in found]
         given = [value for value in every if value is not None]
         if not any(isinstance(value, Symbol) for value in given):
-            return aggregate(literal.function, given)
+            found_one = aggregate(literal.function, given)
+            self.case.is_flawed |= found_one is None
+            return found_one
         shown = tuple(sorted(given, key=str))
         if not self.case.holds(("defined", literal.function, shown)):
+            self.case.is_flawed = True
             return None
-        kinds = {kind_of(value) for value in shown}
+        kinds = {self.case.kind(value) for value in shown}
         kind = "number" if literal.function == "sum" else kinds.pop() if len(kinds) == 1 else "any"
         return Symbol(("call", literal.function, *shown), kind)
 
@@ -579,6 +588,7 @@ class _Evaluation:
             one.counting = 1
             try:
                 found = one.distinct(list(one.solutions(rule, ordered, values, scope)))
+                self.case.is_flawed |= one.case.is_flawed
                 low, high = one.total(literal, found)
                 lows.append(low)
                 highs.append(high)
@@ -598,7 +608,7 @@ class _Evaluation:
             value = self.value(literal.expression, each)
             if value is None:
                 continue
-            if kind_of(value) != "number":
+            if self.case.kind(value) != "number":
                 raise Inconclusive
             lower, upper = self.case.bounds_of(value)
             low = None if low is None or lower is None else low + lower[0]

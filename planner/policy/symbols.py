@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from planner.datalog.front.builtins import FUNCTIONS, TESTS
-from planner.datalog.front.functions import COMPARISONS
+from planner.datalog.front.builtins import FUNCTIONS, KINDS, TESTS
+from planner.datalog.front.functions import COMPARISONS, incomparable
 from planner.datalog.front.values import FALSE, TRUE, Truth, is_a_number, number
 from planner.values.types import BOOL, NUMBER, STRING, Primitive
 from planner.values.value import Unknown
@@ -46,6 +46,8 @@ class NeedsDecision(Exception):
         self.proposition = proposition
 
 
+_ASKED = {"json": "is_json", "json_element": "is_json", "yaml": "is_yaml", "yaml_element": "is_yaml"}
+"""built-in relations, and the tests that say whether they make sense of a text"""
 _TYPES = {STRING: "symbol", NUMBER: "number", BOOL: "truth"}
 
 
@@ -79,9 +81,20 @@ class Case:
         self.bound: dict[Symbol, Any] = {}
         self.ranges: dict[Symbol, tuple[Bound, Bound]] = {}
         """the bounds of counts and sums over many objects"""
+        self.is_flawed = False
+        """whether something was asked that may have no value, so that the verdict may be broken"""
         for proposition, holds in decisions.items():
             if holds and proposition[0] == "=":
                 self.bound[proposition[1]] = proposition[2]
+
+    def kind(self, value: Any) -> str:
+        """The type of a value, as far as it is known here: symbol, number, truth or any."""
+        known = kind_of(value)
+        if known == "any":
+            for wanted in ("number", "symbol"):
+                if self.decisions.get(("is", value, wanted)):
+                    return wanted
+        return known
 
     # -------- values
 
@@ -109,16 +122,20 @@ class Case:
         """The value of a function; None where it has none."""
         values = [self.resolved(a) for a in arguments]
         if not any(isinstance(a, Symbol) for a in values):
-            return FUNCTIONS[function].function(*values)
-        if function == "to_symbol" and kind_of(values[0]) == "symbol":
+            found = FUNCTIONS[function].function(*values)
+            self.is_flawed |= found is None and not FUNCTIONS[function].seeks
+            return found
+        if function == "to_symbol" and self.kind(values[0]) == "symbol":
             return values[0]
         entry = FUNCTIONS[function]
         for wanted, value in zip(entry.parameters, values, strict=True):
-            if wanted != "any" and kind_of(value) not in (wanted, "any"):
+            if wanted != "any" and self.kind(value) not in (wanted, "any"):
+                self.is_flawed = True
                 return None
         is_total = not (entry.may_fail or entry.seeks)
-        typed = all(w in ("any", kind_of(v)) for w, v in zip(entry.parameters, values, strict=True))
+        typed = all(w in ("any", self.kind(v)) for w, v in zip(entry.parameters, values, strict=True))
         if not (is_total and typed) and not self.holds(("defined", function, tuple(values))):
+            self.is_flawed |= not (entry.seeks and typed)
             return None
         is_local = any(symbol.is_local for value in values for symbol in symbols_in(value))
         return Symbol(("call", function, *values), entry.result or "any", is_local)
@@ -148,10 +165,13 @@ class Case:
         """Whether a < b, and so on; not between values of different types."""
         a, b = self.resolved(a), self.resolved(b)
         if not isinstance(a, Symbol) and not isinstance(b, Symbol):
+            self.is_flawed |= incomparable(a, b)
             return COMPARISONS[operator](a, b)
-        kinds = {kind_of(a), kind_of(b)}
+        kinds = {self.kind(a), self.kind(b)}
         if "truth" in kinds or kinds == {"symbol", "number"}:
+            self.is_flawed = True
             return False
+        self.is_flawed |= "any" in kinds
         if operator in (">", ">="):
             a, b, operator = b, a, {">": "<", ">=": "<="}[operator]
         if "any" not in kinds and operator == "<=":
@@ -164,12 +184,15 @@ class Case:
             return bool(TESTS[name].function(*values))
         if name in ("is_symbol", "is_number"):
             wanted = name.removeprefix("is_")
-            kind = kind_of(values[0])
+            kind = self.kind(values[0])
             return kind == wanted if kind != "any" else self.holds(("is", values[0], wanted))
+        for (_, kind), value in zip(TESTS[name].inputs, values, strict=True):
+            if kind in KINDS and isinstance(value, Symbol):
+                self.is_flawed |= not self.decisions.get(("test", KINDS[kind], (value,)))
         for wanted, value in zip(TESTS[name].parameters, values, strict=True):
-            if wanted != "any" and kind_of(value) not in (wanted, "any"):
+            if wanted != "any" and self.kind(value) not in (wanted, "any"):
                 return False
-        if name == "incomparable" and "any" not in (kinds := {kind_of(v) for v in values}):
+        if name == "incomparable" and "any" not in (kinds := {self.kind(v) for v in values}):
             return "truth" in kinds or len(kinds) > 1
         return self.holds(("test", name, values))
 
@@ -188,12 +211,14 @@ class Case:
             return self._begins(*proposition[2])
         if kind == "test" and proposition[1] == "matches":
             return self._matches(*proposition[2])
+        if kind == "defined" and proposition[1] in _ASKED:
+            return self.decisions.get(("test", _ASKED[proposition[1]], proposition[2]))
         if kind == "defined" and proposition[1] in ("sum", "min", "max"):
-            kinds = {kind_of(value) for value in proposition[2]}
+            kinds = {self.kind(value) for value in proposition[2]}
             return True if kinds == {"number"} or (kinds == {"symbol"} and proposition[1] != "sum") else None
         if kind == "defined" and proposition[1] == "captures":
             text, pattern = proposition[2]
-            return True if kind_of(text) == "symbol" and not isinstance(pattern, Symbol) else None
+            return True if self.kind(text) == "symbol" and not isinstance(pattern, Symbol) else None
         return None
 
     def _there(self, proposition: Proposition) -> bool | None:
@@ -217,7 +242,7 @@ class Case:
         return None
 
     def _equal(self, a: Symbol, b: Any) -> bool | None:
-        kinds = {kind_of(a), kind_of(b)} - {"any"}
+        kinds = {self.kind(a), self.kind(b)} - {"any"}
         if len(kinds) > 1:
             return False
         if isinstance(b, Symbol):

@@ -276,6 +276,16 @@ def test_counts_over_many_unknown_values(condition: str) -> None:
     assert found == OF_MANY[condition]
 
 
+def test_what_may_be_broken_is_not_dropped() -> None:
+    """A text that is no number is never more than 10, and what says so has no value."""
+    for value in (Unknown(STRING), Unknown(DYNAMIC)):
+        for condition in ("N > 10", "M = N + 1, M = 3", "to_number(N) > 10"):
+            policies = policy([[f'planned(A, "name", N), {condition}']])
+            assert verdicts(policies, {"a": {"name": value}}) == (set(), {("c", "a")})
+    policies = policy([['planned(A, "name", N), is_number(N), N > 10']])
+    assert verdicts(policies, {"a": {"name": Unknown(STRING)}}) == (set(), set())
+
+
 def agrees_with_every_outcome(rules: list[list[str]], values: dict[str, Any]) -> None:
     if any('"list", 0' in literal for body in rules for literal in body):  # a number that a set may change
         values = {a: {**v, "list": Null() if isinstance(v["list"], Set) else v["list"]} for a, v in values.items()}
