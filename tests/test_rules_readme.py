@@ -1,5 +1,5 @@
-"""The tutorial in rules/README.md is true: its files are written, its commands run in order, and print what it says;
-the index of predicates is up to date.
+"""The tutorials in rules are true: their files are written, their commands run in order, and print what they say; the
+index of predicates is up to date.
 
 To refresh the outputs and the index: REFRESH=1 pytest tests/test_rules_readme.py
 """
@@ -13,10 +13,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 README = Path(__file__).parents[1] / "rules" / "README.md"
 TEXT = README.read_text(encoding="utf-8")
+POLICIES = README.with_name("POLICIES.md")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
-FILE = re.compile(r"(?://|#) (\S+\.(?:dl|case|tf))\n")
+FILE = re.compile(r"(?://|#) (\S+\.(?:dl|case|tf|toml|csv))\n")
 BEGIN, END = "<!-- begin: planner rules doc -markdown -->\n", "<!-- end -->\n"
 
 
@@ -28,31 +31,48 @@ def planner(command: str, folder: Path) -> str:
     return "".join(f"{line.rstrip()}\n" for line in (done.stdout + done.stderr).strip("\n").split("\n"))
 
 
-def replay(folder: Path) -> str:
+def replay(text: str, folder: Path) -> str:
     """The text with the outputs that the commands really have."""
     parts, at = [], 0
-    for block in BLOCK.finditer(TEXT):
+    for block in BLOCK.finditer(text):
         language, content = block[1], block[2]
         if language == "console":
             command, _, _output = content.partition("\n")
             assert command.startswith("$ planner ")
-            parts += [TEXT[at : block.start(2)], f"{command}\n{planner(command[2:], folder)}"]
+            parts += [text[at : block.start(2)], f"{command}\n{planner(command[2:], folder)}"]
             at = block.end(2)
-        elif (name := FILE.match(content)) is not None:
+        elif (name := FILE.match(content)) is not None and not name[1].startswith("acme/"):
             path = folder / name[1]
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
-    return "".join([*parts, TEXT[at:]])
+            path.write_text(content.partition("\n")[2] if name[1].endswith(".csv") else content, encoding="utf-8")
+    return "".join([*parts, text[at:]])
 
 
-def test_the_tutorial_is_true(tmp_path: Path) -> None:
-    found = replay(tmp_path)
+@pytest.mark.parametrize("page", [README, POLICIES], ids=lambda page: page.name)
+def test_the_tutorials_are_true(page: Path, tmp_path: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    found = replay(text, tmp_path)
     if os.environ.get("REFRESH"):
-        README.write_text(found, encoding="utf-8")
+        page.write_text(found, encoding="utf-8")
     else:
-        assert found == TEXT
+        assert found == text
+
+
+def test_the_tutorials_have_something_to_try() -> None:
+    assert len(re.findall(r"^\$ planner ", POLICIES.read_text(encoding="utf-8"), re.M)) >= 6
     assert len(re.findall(r"^\$ planner ", TEXT, re.M)) >= 12
     assert len(FILE.findall(TEXT)) >= 5
+
+
+def test_every_kind_of_policy_has_a_file_with_cases() -> None:
+    table = POLICIES.read_text(encoding="utf-8").partition("## Kinds of policies")[2]
+    rows = [line for line in table.splitlines() if line.startswith("| ") and not line.startswith(("| kind", "| ---"))]
+    assert len(rows) >= 25
+    for row in rows:
+        files = re.findall(r"\]\((packs/\S+\.dl)\)", row)
+        assert files, row
+        assert all((README.parent / name).is_file() for name in files), row
+        assert all((README.parent / name).with_suffix(".case").is_file() for name in files), row
 
 
 def test_every_word_of_the_language_is_explained() -> None:

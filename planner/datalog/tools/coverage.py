@@ -18,7 +18,7 @@ from planner.datalog.front.literals import names, outer_names
 from planner.datalog.front.model import Rule
 from planner.datalog.front.order import join_order
 from planner.datalog.tools.cases import Case
-from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Constant, Literal
+from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Literal
 
 MOST_FOLLOWED = 100
 """of the ways in which the literals of one rule hold, in one case"""
@@ -112,9 +112,9 @@ class _Watch:
 
 
 def _chooses(literal: Literal, bound: set[str]) -> bool:
-    """Whether a literal asks something of values that are there: a constant, or what was bound before."""
+    """Whether a literal asks something of values that were bound before."""
     if isinstance(literal, Atom):
-        return any(isinstance(a, Constant) or names(a) & bound for a in literal.arguments)
+        return any(names(a) & bound for a in literal.arguments)
     if isinstance(literal, Comparison) and literal.operator == "=":
         return names(literal) <= bound
     return not isinstance(literal, Aggregate) or names(literal.result) <= bound

@@ -1,0 +1,50 @@
+"""Policies from Python: what `planner policy check` does, for programs that embed it.
+
+from planner.api import judge
+
+verdict = judge("plan.json", policies=["builtin:exposure", "policies"])
+for finding in verdict.findings:
+    print(finding.kind, finding.code, finding.address, finding.message)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Literal
+
+from planner.operations.options import OperationOptions
+from planner.operations.policies import check, check_document
+from planner.policy.model import Finding, Verdict
+from planner.policy.standing import organisation, own
+from planner.vocabulary.diagnostic import Diagnostic, Failure
+from planner.walk.hooks import Hooks
+
+__all__ = ["Diagnostic", "Failure", "Finding", "Verdict", "judge"]
+
+
+def judge(
+    document: str | os.PathLike[str] | None = None,
+    *,
+    policies: Sequence[str] = (),
+    directory: str | os.PathLike[str] = ".",
+    kind: Literal["plan", "state"] = "plan",
+) -> Verdict:
+    """What policies say about a plan or a state.
+
+    `document` is the path of a plan file, of what `show -json` prints (by planner, OpenTofu or Terraform), or of a
+    state; without one, a plan is made of the configuration in `directory`. `policies` are folders, files, packs and
+    builtin:NAME; those of the directory (.planner/policies, .planner/policy.toml) and of the organisation are asked as
+    always. Nothing is printed, and nothing but a plan of one's own touches providers. Raises Failure, whose
+    `diagnostics` say what is wrong with the document or the policies."""
+    folder = os.fspath(directory)
+    named = tuple(dict.fromkeys((*own(folder), *policies)))
+    standing = organisation("policies", os.environ)
+    options = OperationOptions(folder, policies=named, standing_policies=standing)
+    if document is not None and kind == "state":
+        verdict, problems = check_document(options, os.fspath(document), kind)
+    else:
+        verdict, problems = check(options, os.fspath(document) if document is not None else None, Hooks())
+    if verdict is None:
+        raise Failure(problems)
+    return verdict
