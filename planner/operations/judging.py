@@ -7,7 +7,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from planner.documents.plan_file import is_plan_file
-from planner.operations.loading import load_variables
 from planner.operations.options import OperationOptions
 from planner.policy.judge import judge
 from planner.policy.program import Policies
@@ -58,15 +57,20 @@ def read_document(path: str) -> Document:
 
 def _configuration(options: OperationOptions) -> Config | None:
     """The configuration of the working directory; None when there is none, or none that can be read."""
-    from planner.config.load import load_config
-    from planner.state.workspace import current_workspace, data_directory
-
     endings = (".tf", ".tofu", ".tf.json", ".tofu.json")
     try:
         if not any(name.endswith(endings) for name in os.listdir(options.directory)):
             return None
     except OSError:
         return None
+    return _loaded(options)
+
+
+def _loaded(options: OperationOptions) -> Config | None:
+    from planner.config.load import load_config
+    from planner.operations.loading import load_variables
+    from planner.state.workspace import current_workspace, data_directory
+
     workspace, _, _ = current_workspace(options.directory, os.environ)
     given, _ = load_variables(options)
     config, problems = load_config(

@@ -12,6 +12,7 @@ from planner.policy.facts.relations import KEYED, VALUE, PolicyFacts
 from planner.policy.judge import Overrides, judge, objections
 from planner.policy.model import REFUSALS, Finding, Verdict
 from planner.policy.narrow import Narrowed, narrowed
+from planner.policy.paths_read import EVERYTHING
 from planner.policy.program import Policies
 from planner.policy.report import diagnostic
 from planner.policy.values import MAYBE, ValueRows, root_of
@@ -96,7 +97,7 @@ class PolicyGuard:
         rows = ValueRows()
         change = self.owners.changes.get(address)
         whole = change is None or (change.mode == "data" and "data_value" in self.reads)
-        rows.add_object(address, value, None if whole else self.reads.attributes(change))
+        rows.add_object(address, value, EVERYTHING if change is None or whole else self.reads.looked(change))
         self._replace(address, rows)
 
     def _replace(self, address: str, rows: ValueRows) -> None:

@@ -1,7 +1,7 @@
 """Which values do policies look at? Whoever reads `tags.Owner` of created buckets needs no other value of any object.
 
-Read off the rules, and wide rather than narrow: for each literal about values, the attribute that its path begins with
-(None: any), and what else its rule asks of the same address: the type, the action. What another predicate asks of its
+Read off the rules, and wide rather than narrow: for each literal about values, the paths that it can be about (None:
+any), and what else its rule asks of the same address: the type, the action. What another predicate asks of its
 first column counts where a rule reads that predicate.
 """
 
@@ -16,14 +16,14 @@ from planner.datalog.engine.program import Program
 from planner.datalog.engine.terms import value_of
 from planner.datalog.front.model import Rule
 from planner.model.plan import ResourceChange
-from planner.policy.values import OTHERS, VALUES, root_of
+from planner.policy.paths_read import EVERYTHING, Looked, PathTerms, Pattern, Patterns
+from planner.policy.values import OTHERS, VALUES
 from planner.programs.actions import does, steps
 from planner.syntax.rule_syntax import (
     MEMBER,
     Aggregate,
     Atom,
     Builtin,
-    Call,
     Comparison,
     Constant,
     Literal,
@@ -65,7 +65,6 @@ Values: TypeAlias = "frozenset[Any] | None"
 """what a term can be; None: anything"""
 Bound: TypeAlias = "Mapping[str, frozenset[Any]]"
 Columns: TypeAlias = tuple[tuple[int, frozenset[Any]], ...]
-Begun: TypeAlias = tuple[frozenset[str], bool]
 _UNBOUND: Bound = {}
 OUTPUT: Kind = ("output", "", "", "", False)
 
@@ -92,16 +91,22 @@ class Interest:
         for rule in program.rules:
             self._by_head.setdefault(rule.head.predicate, []).append(rule)
         self._conditions: dict[tuple[str, Columns], Condition] = {}
-        self._known: dict[Kind, frozenset[str] | None] = {}
+        self._terms = PathTerms(self._by_head, self.given, of_packs, READERS, self._listable)
+        self._known: dict[Kind, Looked] = {}
 
     def attributes(self, kind: Kind) -> frozenset[str] | None:
         """The attributes of objects of a kind that policies look at; None for all."""
+        looked = self.looked(kind)
+        return None if looked.all else frozenset(looked.parts)
+
+    def looked(self, kind: Kind) -> Looked:
+        """What policies look at in objects of a kind."""
         if kind not in self._known:
-            roots_read: set[str] | None = set()
-            for condition, roots in self.entries:
-                if roots_read is not None and condition(kind):
-                    roots_read = None if roots is None else roots_read | roots
-            self._known[kind] = None if roots_read is None else frozenset(roots_read)
+            read: set[Pattern] | None = set()
+            for condition, patterns in self.entries:
+                if read is not None and condition(kind):
+                    read = None if patterns is None else read | patterns
+            self._known[kind] = EVERYTHING if read is None else Looked(read)
         return self._known[kind]
 
     def asks_why_unknown(self, kind: Kind) -> bool:
@@ -114,10 +119,10 @@ class Interest:
         return [self._condition(rule, a.arguments[0]) for rule, a in read if a.predicate == "unknown_because"]
 
     @cached_property
-    def entries(self) -> list[tuple[Condition, frozenset[str] | None]]:
-        """For each literal about values: whose, and which attributes."""
+    def entries(self) -> list[tuple[Condition, Patterns | None]]:
+        """For each literal about values: whose, and which paths."""
         return [
-            (self._condition(rule, atom.arguments[0]), self._roots(body, atom.arguments[1]))
+            (self._condition(rule, atom.arguments[0]), self._terms.patterns(body, atom.arguments[1]))
             for rule in self.rules
             for atom, body in _scoped(rule.body)
             if atom.predicate in READERS
@@ -240,66 +245,12 @@ class Interest:
             found |= values
         return frozenset(found)
 
-    # -------- which attributes
+    # -------- which paths
 
-    def _roots(self, body: Body, path: Term) -> frozenset[str] | None:
-        """The names that a path can begin with; None for any."""
-        begun = self._begun(body, path, frozenset())
-        return begun[0] if begun is not None else None
-
-    def _begun(self, body: Body, term: Term, around: frozenset[str]) -> Begun | None:
-        """The names that a path begins with, and whether more stands behind each, so that nothing that is joined to the
-        path makes another name of it. None for any."""
-        if isinstance(term, Call) and term.function == "++":
-            first, *rest = term.arguments
-            begun = self._begun(body, first, around)
-            if begun is None or begun[1]:
-                return begun
-            behind = rest[0]
-            ends = isinstance(behind, Constant) and str(behind.value)[:1] in (".", "[")
-            return (begun[0], True) if ends else None
-        if isinstance(term, Constant):
-            text = str(term.value)
-            return frozenset((root_of(text),)), root_of(text) != text
-        if not isinstance(term, Variable) or term.name in around:
-            return None
-        within = around | {term.name}
-        for literal in body:
-            begun = None
-            if isinstance(literal, Builtin):
-                begun = _paths(_listed(literal, term))
-            elif isinstance(literal, Comparison) and literal.operator == "=":
-                if _is(literal.left, term):
-                    begun = self._begun(body, literal.right, within)
-                elif _is(literal.right, term):
-                    begun = self._begun(body, literal.left, within)
-            elif isinstance(literal, Atom) and literal.predicate == "part":
-                if _is(literal.arguments[3], term):
-                    outer = self._begun(body, literal.arguments[1], within)
-                    begun = (outer[0], True) if outer is not None else None
-            elif isinstance(literal, Atom) and literal.predicate not in READERS:
-                columns = [i for i, argument in enumerate(literal.arguments) if _is(argument, term)]
-                begun = self._begun_of_column(literal.predicate, columns[0], around) if columns else None
-            if begun is not None:
-                return begun
-        return None
-
-    def _begun_of_column(self, predicate: str, column: int, around: frozenset[str]) -> Begun | None:
-        """The same of a column of a predicate, whatever it rests on."""
-        rules = self._by_head.get(predicate, [])
-        name = f"{predicate}/{column}"
-        if name in around or (not rules and predicate not in self.of_packs):
-            return None
-        found = _paths(frozenset(row[column] for row in self.given.relation(predicate)))
-        assert found is not None
-        for rule in rules:
-            # variables of another rule have nothing to do with those of this one
-            within = frozenset(one for one in around if "/" in one) | {name}
-            begun = self._begun(rule.body, rule.head.arguments[column], within)
-            if begun is None:
-                return None
-            found = found[0] | begun[0], found[1] and begun[1]
-        return found
+    def _listable(self, body: Body, term: Term) -> Values:
+        """The values that a term can have, where they can be listed."""
+        values = self._values(body, term, _UNBOUND)
+        return None if isinstance(values, _Beginning) else values
 
 
 def _begins(literal: Test, term: Variable) -> Values:
@@ -320,14 +271,6 @@ def _listed(literal: Builtin, term: Variable) -> Values:
         return None
     listed = [a.value for a in literal.inputs if isinstance(a, Constant)]
     return frozenset(listed) if len(listed) == len(literal.inputs) else None
-
-
-def _paths(values: Values) -> Begun | None:
-    """Constant paths: what they begin with."""
-    if values is None:
-        return None
-    texts = [str(value) for value in values]
-    return frozenset(map(root_of, texts)), all(root_of(text) != text for text in texts)
 
 
 @cache

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from planner.datalog.front.paths import member
 from planner.datalog.front.values import FALSE, TRUE, Row, number
+from planner.policy.paths_read import EVERYTHING, Looked
 from planner.values.types import DYNAMIC, Primitive
 from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value, is_wholly_known
 
@@ -50,22 +50,24 @@ class ValueRows:
         self.open: set[Row] = set()
         self.hidden: dict[tuple[str, str], str] = {}
 
-    def add_object(self, address: str, value: Value, roots: Collection[str] | None = None) -> None:
-        """The attributes of an object (of nothing else), those named in `roots` only."""
+    def add_object(self, address: str, value: Value, looked: Looked = EVERYTHING) -> None:
+        """The attributes of an object (of nothing else), as far as they are looked at."""
         mark = None
         if value.__class__ is Marked:
             mark = "" if value.marks & _SECRET else None
             value = value.value
         if value.__class__ is dict:
             walk = self.walk
-            for name, part in value.items():
-                if roots is None or name in roots:
-                    walk(address, name, part, name if mark is not None else None)
+            for name in looked.names(value):
+                below = looked.at(name)
+                if below is not None:
+                    walk(address, name, value[name], name if mark is not None else None, below)
         elif value.__class__ is Unknown:
             self._unknown(address, "", value)
 
-    def walk(self, address: str, path: str, value: Value, mark: str | None = None) -> None:
-        """A value at a path. `mark` is the path of the sensitive mark that it stands under."""
+    def walk(self, address: str, path: str, value: Value, mark: str | None = None, looked: Looked = EVERYTHING) -> None:
+        """A value at a path. `mark` is the path of the sensitive mark that it stands under: below one, everything is
+        walked over."""
         cls = value.__class__
         if cls is Marked:
             if mark is None and value.marks & _SECRET:
@@ -74,32 +76,43 @@ class ValueRows:
             cls = value.__class__
         if mark is not None:
             self.hidden[address, path] = mark
+            looked = EVERYTHING
         if cls is str or cls is int:
-            self.values.add((address, path, value))
+            if looked.here:
+                self.values.add((address, path, value))
         elif cls is bool:
-            self.values.add((address, path, TRUE if value else FALSE))
+            if looked.here:
+                self.values.add((address, path, TRUE if value else FALSE))
         elif cls is Null:
             return
         elif cls is Unknown:
             self._unknown(address, path, value)
         elif cls is dict or cls is Map:
             items = value if cls is dict else value.items
-            self._container(address, path, [(key, member(path, key), part) for key, part in items.items()], mark)
+            self._container(
+                address, path, [(key, member(path, key), part) for key, part in items.items()], mark, looked
+            )
         elif cls is tuple or cls is List or cls is Set:
             items = value if cls is tuple else value.items
-            self._container(address, path, [(i, f"{path}[{i}]", part) for i, part in enumerate(items)], mark)
+            self._container(address, path, [(i, f"{path}[{i}]", part) for i, part in enumerate(items)], mark, looked)
             if cls is Set and not is_wholly_known(value):  # what is unknown may turn out equal to another element
                 self.open.add((address, path))
                 self.sizes.discard((address, path, len(items)))
-        else:
+        elif looked.here:
             self.values.add((address, path, _number(value)))
 
-    def _container(self, address: str, path: str, items: list[tuple[Any, str, Value]], mark: str | None) -> None:
-        if self.structure:
+    def _container(
+        self, address: str, path: str, items: list[tuple[Any, str, Value]], mark: str | None, looked: Looked
+    ) -> None:
+        if self.structure and looked.here and not looked.all and any(_is_secret(part) for _, _, part in items):
+            looked = EVERYTHING  # what is told of the parts names them
+        if self.structure and looked.here:
             self.sizes.add((address, path, len(items)))
             self.parts.update((address, path, key, inner) for key, inner, _ in items)
-        for _, inner, part in items:
-            self.walk(address, inner, part, mark)
+        for key, inner, part in items:
+            below = looked.at(key)
+            if below is not None:
+                self.walk(address, inner, part, mark, below)
 
     def _unknown(self, address: str, path: str, value: Unknown) -> None:
         self.unknown[address, path] = value
@@ -108,6 +121,10 @@ class ValueRows:
             self.exact.add((address, path))
         if not primitive or value.type is DYNAMIC:
             self.open.add((address, path))
+
+
+def _is_secret(value: Value) -> bool:
+    return value.__class__ is Marked and bool(value.marks & _SECRET)
 
 
 def _number(value: Value) -> Any:

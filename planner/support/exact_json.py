@@ -41,7 +41,7 @@ def loads(data: bytes) -> Any:
     """The value of a JSON text. Raises JsonError; duplicate keys keep the last value."""
     from planner.support.fast_json import orjson
 
-    if not _has_wide_numbers(data):
+    if not has_wide_numbers(data):
         try:
             return orjson.loads(data)
         except orjson.JSONDecodeError as e:
@@ -76,7 +76,7 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON value")
 
 
-def _has_wide_numbers(data: bytes) -> bool:
+def has_wide_numbers(data: bytes) -> bool:
     """Whether a number may stand in the text that the fast reader would round. Says yes too often, never too seldom."""
     if data[:1] not in (b"{", b"[", b'"'):
         return True

@@ -12,6 +12,7 @@ from planner.policy.facts.relations import Reads
 from planner.policy.shown import excerpt as reading
 from planner.policy.shown.document import parse
 from planner.policy.shown.facts import OF_THE_REST, shown_facts
+from planner.vocabulary.diagnostic import Failure
 
 TOLD = frozenset(
     (
@@ -71,7 +72,16 @@ def facts(data: bytes, reads: frozenset[str] = TOLD) -> dict[str, set[Any]]:
 
 @pytest.mark.parametrize(
     "data",
-    [compact(plan()), compact(plan()) + b"\n", tagged(Owner="x", n=12345678901234567890), tagged(n=[1, {"a": None}])],
+    [
+        compact(plan()),
+        compact(plan()) + b"\n",
+        tagged(Owner="x", n=12345678901234567890),
+        tagged(n=[1, {"a": None}]),
+        tagged(x='{"resource_changes":[]}', resource_changes=[]),
+        tagged(output_changes={}),
+        tagged(b=0.1, c=-1.5),
+        tagged(configuration={"provider_config": {}, "root_module": {}}),
+    ],
 )
 def test_an_excerpt_tells_what_the_whole_tells(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     assert reading.excerpt(data) is not None
@@ -90,10 +100,6 @@ def test_what_the_rest_tells_is_read_when_policies_ask(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     "data",
     [
-        tagged(resource_changes=[]),
-        tagged(configuration={"provider_config": {}, "root_module": {}}),
-        tagged(output_changes={}),
-        tagged(x='{"resource_changes":[]}', resource_changes="x"),
         compact(PLAN),
         compact(
             {
@@ -112,11 +118,34 @@ def test_what_the_rest_tells_is_read_when_policies_ask(monkeypatch: pytest.Monke
         compact(plan()).replace(b'"prior_state":{', b'"prior_state":{},"configuration":{},"x":{', 1),
         json.dumps(plan()).encode(),
         json.dumps(plan(), indent=2).encode(),
+        tagged(Owner="x", output_changes={}),
+        compact({**plan(), "prior_state": {"resource_changes": []}}),
+        compact({**plan(), "planned_values": {"x": {"resource_changes": [{}]}}}),
+        compact({**plan(), "prior_state": {"a": 1, "output_changes": {}}}),
+        compact(plan()).replace(b',"timestamp"', b',"resource_changes":[],"timestamp"', 1),
         b"{}",
     ],
 )
 def test_whatever_is_not_as_usual_is_read_as_a_whole(data: bytes) -> None:
     assert reading.excerpt(data) is None
+
+
+@pytest.mark.parametrize("size", [0, 100, 1 << 20])
+def test_the_size_of_pieces_does_not_matter(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = {"address": "terraform_data.x", "mode": "managed"}
+    data = tagged(list=[{"a": 1}, inner, inner], text='},{"address":"')
+    monkeypatch.setattr(reading, "PIECE", size)
+    told = facts(data)
+    monkeypatch.setattr(reading, "LEAST", 1 << 40)
+    assert told == facts(data) and len(told["change"]) > 1
+
+
+@pytest.mark.parametrize("more", [b",", b",,", b',{"a":1', b"}", b"]"])
+def test_changes_that_are_no_list_are_no_plan(more: bytes) -> None:
+    data = compact(plan()).replace(b'],"output_changes"', more + b'],"output_changes"', 1)
+    with pytest.raises(Failure) as caught:
+        facts(data)
+    assert "it is no JSON" in caught.value.diagnostics[0].detail
 
 
 def test_large_numbers_keep_their_digits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from planner.datalog.front.values import Row
 from planner.model.plan import OutputChange, Plan
 from planner.policy.facts.relations import VALUE, Owners, Reads
+from planner.policy.paths_read import Looked
 from planner.policy.values import ValueRows, root_of
 from planner.values.value import SENSITIVE, Null, Value, mark
 
@@ -38,12 +39,12 @@ class Contents(Generic[R]):
             return
         after, before = self.after, self.before
         for change in self.owners.changes.values():
-            roots = reads.attributes(change)
-            if roots is not None and not roots:
+            looked = reads.looked(change)
+            if not looked.all and not looked.parts:
                 continue
-            self._object(after, change.address, change.after, roots)
+            self._object(after, change.address, change.after, looked)
             if prior or "sensitive_at" in reads:
-                self._object(before, change.address, change.before, roots)
+                self._object(before, change.address, change.before, looked)
         of_outputs = reads.attributes(None)
         for output in self.plan.outputs if of_outputs is None or VALUE in of_outputs else ():
             address = f"output.{output.name}"
@@ -58,8 +59,8 @@ class Contents(Generic[R]):
                 after.exact |= variables.exact  # in a fleet they may wait for another unit
                 after.open |= variables.open
 
-    def _object(self, rows: R, address: str, value: Value, roots: Collection[str] | None) -> None:
-        rows.add_object(address, value, roots)
+    def _object(self, rows: R, address: str, value: Value, looked: Looked) -> None:
+        rows.add_object(address, value, looked)
 
     def _output(self, rows: R, address: str, output: OutputChange, value: Value) -> None:
         rows.walk(address, VALUE, _output_value(output, value))

@@ -12,6 +12,7 @@ from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.front.values import Row
 from planner.model.plan import ResourceChange
 from planner.policy.interest import OUTPUT, Interest, kind_of
+from planner.policy.paths_read import EVERYTHING, Looked
 from planner.values.value import Unknown
 from planner.vocabulary.span import Span
 
@@ -83,6 +84,10 @@ class Reads:
         if self.interest is None:
             return None
         return self.interest.attributes(kind_of(change) if change is not None else OUTPUT)
+
+    def looked(self, change: ResourceChange) -> Looked:
+        """What is looked at in a changed object."""
+        return EVERYTHING if self.interest is None else self.interest.looked(kind_of(change))
 
 
 class Owners(Protocol):

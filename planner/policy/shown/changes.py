@@ -8,6 +8,8 @@ from functools import cache
 from typing import Any
 
 from planner.model.plan import CheckResult, Importing, OutputChange, Plan, ResourceChange
+from planner.policy.facts.relations import Reads
+from planner.policy.paths_read import Looked
 from planner.policy.shown.configuration import ShownConfiguration
 from planner.policy.shown.document import Document, Misshapen, objects, table, text
 from planner.programs.actions import actions, words
@@ -26,11 +28,16 @@ def _actions() -> dict[tuple[str, ...], str]:
     return {_CREATE_THEN_FORGET: known[("forget", "create")], **known}
 
 
-def plan_of(document: Document, configuration: ShownConfiguration) -> Plan:
+def plan_of(document: Document, configuration: ShownConfiguration, reads: Reads) -> Plan:
     """The plan that a document shows. Values stay as they are in it: `after` of a change is the triple of the value,
-    what is unknown and what is sensitive in it, and `before` the same. Raises Misshapen."""
+    what is unknown and what is sensitive in it, and `before` the same. Of an excerpt only those attributes are kept
+    that are read. Raises Misshapen, and JsonError for an excerpt that has to be read as a whole."""
     root = document.root
-    changes = list(_changes(objects(root, "resource_changes", ""), "resource_changes", configuration))
+    if document.excerpt is not None:
+        entries = document.excerpt.changes()
+        changes = [_kept(c, reads) for c in _changes(entries, "resource_changes", configuration)]
+    else:
+        changes = list(_changes(objects(root, "resource_changes", ""), "resource_changes", configuration))
     drift = list(_changes(objects(root, "resource_drift", ""), "resource_drift", configuration))
     return Plan(
         _mode(changes),  # type: ignore[arg-type]
@@ -52,12 +59,32 @@ def _value(entry: Any, name: str) -> Any:
     return entry.get("value")
 
 
-def _changes(
-    entries: Iterable[dict[str, Any]], list_name: str, configuration: ShownConfiguration
-) -> Iterator[ResourceChange]:
+_NO_VALUE = (None, None, None)
+
+
+def _kept(change: ResourceChange, reads: Reads) -> ResourceChange:
+    """The change with those attributes that are read; nobody else has seen it yet."""
+    looked = reads.looked(change)
+    if not looked.all:
+        has_before = "prior" in reads or "sensitive_at" in reads
+        before = tuple(_picked(value, looked) for value in change.before) if has_before else _NO_VALUE
+        object.__setattr__(change, "before", before)
+        object.__setattr__(change, "after", tuple([_picked(value, looked) for value in change.after]))
+    return change
+
+
+def _picked(value: Any, looked: Looked) -> Any:
+    if value.__class__ is not dict or not value:
+        return value
+    return {name: value[name] for name in looked.parts if name in value}
+
+
+def _changes(entries: Iterable[Any], list_name: str, configuration: ShownConfiguration) -> Iterator[ResourceChange]:
     seen: set[tuple[str, str]] = set()
     for i, entry in enumerate(entries):
         path = f"{list_name}[{i}]"
+        if entry.__class__ is not dict:
+            raise Misshapen(path, "an object expected")
         change = table(entry, "change", path)
         address, deposed = text(entry, "address", path), text(entry, "deposed", path, "")
         if (address, deposed) in seen:

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import frozen
 
-from planner.policy.shown.excerpt import excerpt
+from planner.policy.shown.excerpt import Excerpt, excerpt
 from planner.support.exact_json import JsonError, loads
 from planner.vocabulary.diagnostic import Failure, error
 
@@ -23,6 +23,8 @@ class Document:
     root: dict[str, Any]
     data: bytes | None = None
     """the whole text, when `root` has the members of a plan only that most policies ask for (see excerpt.py)"""
+    excerpt: Excerpt | None = None
+    """then, with the changes of resources, which `root` does not have"""
 
     @property
     def whole(self) -> Document:
@@ -39,8 +41,8 @@ class Misshapen(ValueError):
 
 def parse(data: bytes, name: str) -> Document:
     """A plan or a state. Raises Failure when it is neither."""
-    members = excerpt(data)
-    return _parsed(data, name) if members is None else Document(name, "plan", members, data)
+    found = excerpt(data)
+    return _parsed(data, name) if found is None else Document(name, "plan", found.members, data, found)
 
 
 def _parsed(data: bytes, name: str) -> Document:

@@ -3,28 +3,74 @@ and the configuration are more than half of it.
 
 Only for the form in which OpenTofu and Terraform print plans: one line, members in their order. What is taken for a
 member is checked: the text up to the planned values and the text from the time to the end are parsed, which shows that
-they stand at the top; the name of each member occurs once in the whole text, and what is taken for its value is one
+they stand at the top; the name of each member occurs once in what is not parsed, and what is taken for its value is one
 value. Whatever looks otherwise is read as a whole. What nobody reads is not checked.
+
+The changes of resources are read in pieces, each of which is forgotten when the next one comes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from planner.support.exact_json import JsonError, loads
+from planner.support.exact_json import JsonError, has_wide_numbers, loads
 
 LEAST = 1 << 20
 """bytes; smaller documents are read as a whole"""
+PIECE = 1 << 18
+"""bytes that are parsed at once"""
 _BEGIN = b'{"format_version":"1.'
-_AFTER = (b',"output_changes":{', b',"prior_state":{', b',"configuration":{')
+_CHANGES, _OUTPUTS = b',"resource_changes":[', b',"output_changes":{'
+_PRIOR, _CONFIGURATION = b',"prior_state":{', b',"configuration":{'
+_BETWEEN = b'},{"address":"'
+_NAMES = (b'"resource_changes":', b'"output_changes":', b'"configuration":', b'"provider_config":')
 _LAST = frozenset(("timestamp", "errored", "applyable", "complete"))
 _FIRST = frozenset(("format_version", "terraform_version", "variables"))
 
 
-def excerpt(data: bytes) -> dict[str, Any] | None:
+class Excerpt:
+    """What is read of a plan; `members` are those that are read at once: all but the changes of resources."""
+
+    __slots__ = ("_begin", "_data", "_end", "_is_exact", "members")
+
+    def __init__(self, data: bytes, members: dict[str, Any], begin: int, end: int) -> None:
+        self._data, self.members, self._begin, self._end = data, members, begin, end
+        self._is_exact: bool | None = None
+
+    def changes(self) -> Iterator[Any]:
+        """The changes of resources, one after the other. Raises JsonError when they are not what they looked like: then
+        the document has to be read as a whole.
+
+        A piece ends where an element of the list seems to end. If that was within an element, the piece is no list."""
+        from planner.support.fast_json import orjson
+
+        data, at, end = self._data, self._begin, self._end
+        while at < end:
+            found = data.find(_BETWEEN, at + PIECE, end)
+            to = end if found < 0 else found + 1
+            try:
+                piece = orjson.loads(b"[%b]" % data[at:to])
+            except orjson.JSONDecodeError as problem:
+                raise JsonError(problem.msg, at) from None
+            if not piece:  # a comma too many
+                raise JsonError("an element expected", at)
+            yield from piece
+            at = to + 1
+
+    def check_numbers(self) -> None:
+        """Raises JsonError when numbers in the changes may have lost digits. Only who meets a number with a fraction
+        has to ask: what is beyond 64 bits has become one."""
+        if self._is_exact is None:
+            self._is_exact = not has_wide_numbers(b"[" + self._data[self._begin : self._end])
+        if not self._is_exact:
+            raise JsonError("long numbers", self._begin)
+
+
+def excerpt(data: bytes) -> Excerpt | None:
     """Changes of resources and outputs, the variables, the time, and which providers are configured; None when the
     whole document has to be read."""
-    if len(data) < LEAST or not data.startswith(_BEGIN) or b"\\ud" in data or b"\\uD" in data:
+    if len(data) < LEAST or not data.startswith(_BEGIN):
         return None
     try:
         return _excerpt(data)
@@ -32,42 +78,41 @@ def excerpt(data: bytes) -> dict[str, Any] | None:
         return None
 
 
-def _excerpt(data: bytes) -> dict[str, Any] | None:
-    names = (
-        b'"resource_changes":',
-        b'"output_changes":',
-        b'"configuration":',
-        b'"provider_config":',
-        b'"planned_values":',
-    )
-    if b'"resource_drift":' in data or any(data.count(name) > 1 for name in names):
-        return None
-    planned, changes = data.find(b',"planned_values":{'), data.find(b',"resource_changes":[')
-    last = data.rfind(b',"timestamp":"')
+def _excerpt(data: bytes) -> Excerpt | None:
+    planned, changes, last = data.find(b',"planned_values":{'), data.find(_CHANGES), data.rfind(b',"timestamp":"')
     if not 0 < planned < changes < last:
         return None
     head, tail = _members(data, 0, planned), _members(data, last, len(data.rstrip()) - 1)
     if not (head.keys() <= _FIRST and tail.keys() <= _LAST):
         return None
-    ends = sorted(at for at in (data.find(name, changes) for name in _AFTER) if at > 0)
-    configuration = data.find(b',"configuration":{"provider_config":{', changes)
+    end = last
+    for name in (_PRIOR, _CONFIGURATION, _OUTPUTS):
+        found = data.find(name, changes, end)
+        end = found if found > 0 else end
+    configuration = data.find(b',"configuration":{"provider_config":{', end)
     root_module = data.find(b',"root_module":{', configuration)
-    if not ends or not 0 < configuration < root_module:
+    if end == last or not 0 < configuration < root_module or data[end - 1 : end] != b"]":
         return None
-    middle = _members(data, changes, ends[0])
-    if names[1] in data:
-        if not data.startswith(_AFTER[0], ends[0]) or len(ends) < 2:
+    has_outputs = data.startswith(_OUTPUTS, end)
+    for name, count in zip(_NAMES, (0, int(has_outputs), 1, 1), strict=True):  # names within the changes mean nothing
+        if data.count(name, 0, changes) + data.count(name, end) != count:
             return None
-        middle |= _members(data, ends[0], ends[1])
-    providers = _members(data, configuration + len(b',"configuration":{') - 1, root_module)
+    middle: dict[str, Any] = {}
+    if has_outputs:
+        middle = _members(data, end, min(at for at in (data.find(_PRIOR, end), configuration) if at > 0))
+    providers = _members(data, configuration + len(_CONFIGURATION) - 1, root_module)
     if not _is_simple(providers.get("provider_config")):
         return None
-    return {**head, **middle, "configuration": providers, **tail}
+    members = {**head, **middle, "configuration": providers, **tail}
+    return Excerpt(data, members, changes + len(_CHANGES), end - 1)
 
 
 def _members(data: bytes, begin: int, end: int) -> dict[str, Any]:
     """The members in a part of an object's text, which begins with a comma or the brace. Raises JsonError."""
-    members = loads(b"{" + data[begin + 1 : end] + b"}")
+    text = data[begin + 1 : end]
+    if b"\\ud" in text or b"\\uD" in text:  # half a character may stand there, which is no text
+        raise JsonError("half a character", begin)
+    members = loads(b"{" + text + b"}")
     return members if members.__class__ is dict else {}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from planner.config.model import Config, OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
@@ -15,12 +15,14 @@ from planner.policy.facts.contents import Contents
 from planner.policy.facts.owners import ConfiguredOwners, arguments
 from planner.policy.facts.relations import VALUE, PolicyFacts, Reads
 from planner.policy.interest import kind_of
+from planner.policy.paths_read import Looked
 from planner.policy.shown.changes import plan_of
 from planner.policy.shown.configuration import ShownConfiguration
 from planner.policy.shown.document import Document, Misshapen, not_usable
 from planner.policy.shown.rows import ShownRows
 from planner.policy.shown.state import plan_of_state, read_values
 from planner.programs.actions import does
+from planner.support.exact_json import JsonError
 from planner.vocabulary.address import join
 from planner.vocabulary.span import Span
 
@@ -56,7 +58,12 @@ def shown_facts(document: Document, reads: Reads, config: Config | None = None) 
     where things stand if it is the one that the plan was made from. Raises Failure when the document is not well
     formed."""
     try:
-        return _facts(document, reads, config)
+        if config is not None or not reads.predicates.isdisjoint(OF_THE_REST):
+            document = document.whole
+        try:
+            return _facts(document, reads, config)
+        except JsonError:  # an excerpt that is not what it looked like, or whose numbers are long
+            return _facts(document.whole, reads, config)
     except Misshapen as problem:
         raise not_usable(document.name, str(problem)) from None
     except RecursionError:
@@ -64,15 +71,16 @@ def shown_facts(document: Document, reads: Reads, config: Config | None = None) 
 
 
 def _facts(document: Document, reads: Reads, config: Config | None) -> PolicyFacts:
-    if config is not None or not reads.predicates.isdisjoint(OF_THE_REST):
-        document = document.whole
     is_plan = document.kind == "plan"
     configuration = ShownConfiguration(document)
-    plan = plan_of(document, configuration) if is_plan else plan_of_state(document, configuration)
+    plan = plan_of(document, configuration, reads) if is_plan else plan_of_state(document, configuration)
     if config is not None and not (is_plan and _is_of(configuration, config)):
         config = None
     owners = ShownOwners(plan, configuration, config)
-    contents = ShownContents(plan, owners, reads, configuration.root_variables, ShownRows)
+    check = document.excerpt.check_numbers if document.excerpt is not None else None
+    contents = ShownContents(
+        plan, owners, reads, configuration.root_variables, lambda structure: ShownRows(structure, check)
+    )
     contents.read()
     tellers: list[Any] = [ShownPlan(document, plan, configuration, contents.after), Changes(plan, owners.changes)]
     untold = set(UNTOLD)
@@ -153,9 +161,9 @@ class ShownOwners:
 class ShownContents(Contents[ShownRows]):
     """The relations about values that stand in JSON; of a change they are triples (see plan_of)."""
 
-    def _object(self, rows: ShownRows, address: str, value: Any, roots: Collection[str] | None) -> None:
+    def _object(self, rows: ShownRows, address: str, value: Any, looked: Looked) -> None:
         now, unknown, sensitive = value
-        rows.add_shown(address, now, unknown, sensitive, roots)
+        rows.add_shown(address, now, unknown, sensitive, looked)
 
     def _output(self, rows: ShownRows, address: str, output: OutputChange, value: Any) -> None:
         now, unknown, sensitive = value

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 from planner.datalog.front.paths import member
 from planner.datalog.front.values import FALSE, TRUE, number
+from planner.policy.paths_read import EVERYTHING, Looked
 from planner.policy.shown.document import Misshapen
 from planner.policy.values import ValueRows
 from planner.values.value import Unknown
@@ -20,12 +21,15 @@ class ShownRows(ValueRows):
     """Collects the rows of values that stand in JSON. What is unknown there has no type: it may be anything. A list
     with unknown elements may be a set, whose elements may turn out to be equal: it counts as unknown, too."""
 
-    __slots__ = ()
+    __slots__ = ("_check",)
 
-    def add_shown(
-        self, address: str, value: Any, unknown: Any, sensitive: Any, roots: Collection[str] | None = None
-    ) -> None:
-        """The attributes of an object, those named in `roots` only. Raises Misshapen."""
+    def __init__(self, structure: bool = True, check: Callable[[], None] | None = None) -> None:
+        """`check` is called when a number is met that the reader of the document may have rounded."""
+        super().__init__(structure)
+        self._check = check
+
+    def add_shown(self, address: str, value: Any, unknown: Any, sensitive: Any, looked: Looked = EVERYTHING) -> None:
+        """The attributes of an object, as far as they are looked at. Raises Misshapen."""
         if unknown is True:
             self._may_be_anything(address, "")
             return
@@ -35,19 +39,30 @@ class ShownRows(ValueRows):
         values = _table(value, address, "an object")
         unknowns = _table(unknown, address, "an object as what is unknown")
         secrets = _NOTHING if sensitive is True else _table(sensitive, address, "an object as what is sensitive")
-        names = values.keys() if roots is None else [name for name in roots if name in values]
         walk = self.walk_shown
+        names = list(looked.names(values))
+        if unknowns:
+            names += [name for name in looked.names(unknowns) if name not in values and unknowns[name]]
         for name in names:
-            walk(address, name, values[name], unknowns.get(name), secrets.get(name), name if mark is not None else None)
-        for name, inner in unknowns.items():
-            if name not in values and inner and (roots is None or name in roots):
-                walk(address, name, None, inner, secrets.get(name), name if mark is not None else None)
+            below = looked.at(name)
+            if below is not None:
+                at = name if mark is not None else None
+                walk(address, name, values.get(name), unknowns.get(name), secrets.get(name), at, below)
 
     def walk_shown(
-        self, address: str, path: str, value: Any, unknown: Any, sensitive: Any, mark: str | None = None
+        self,
+        address: str,
+        path: str,
+        value: Any,
+        unknown: Any,
+        sensitive: Any,
+        mark: str | None = None,
+        looked: Looked = EVERYTHING,
     ) -> None:
         """A value at a path, as the members `after`, `after_unknown` and `after_sensitive` tell it. `mark` is the
         path of the sensitive mark that it stands under. Raises Misshapen."""
+        if sensitive or mark is not None:
+            looked = EVERYTHING  # so that everything is hidden that has to be
         if sensitive is True:
             if mark is None:
                 mark = path
@@ -58,41 +73,59 @@ class ShownRows(ValueRows):
             self._may_be_anything(address, path)
             return
         cls = value.__class__
-        if cls is str:
-            self.values.add((address, path, value))
+        if cls is str or cls is int:
+            if looked.here:
+                self.values.add((address, path, value))
         elif cls is bool:
-            self.values.add((address, path, TRUE if value else FALSE))
-        elif cls is int:
-            self.values.add((address, path, value))
+            if looked.here:
+                self.values.add((address, path, TRUE if value else FALSE))
         elif cls is dict or (value is None and unknown.__class__ is dict and unknown):
-            self._members(address, path, value or _NOTHING, unknown, sensitive, mark)
+            self._members(address, path, value or _NOTHING, unknown, sensitive, mark, looked)
         elif cls is list or (value is None and unknown.__class__ is list and unknown):
-            self._elements(address, path, value or [], unknown, sensitive, mark)
+            self._elements(address, path, value or [], unknown, sensitive, mark, looked)
         elif cls is float or cls is Decimal:
-            self.values.add((address, path, number(value if cls is Decimal else Decimal(repr(value)))))
+            if looked.here:
+                if self._check is not None:
+                    self._check()
+                self.values.add((address, path, number(value if cls is Decimal else Decimal(repr(value)))))
         elif value is not None:
             raise Misshapen(f"{address}.{path}", "a JSON value expected")
         if unknown and unknown.__class__ not in (dict, list):
             raise Misshapen(f"{address}.{path}", "true, false, an object or a list expected as what is unknown")
 
     def _members(
-        self, address: str, path: str, value: dict[str, Any], unknown: Any, sensitive: Any, mark: str | None
+        self,
+        address: str,
+        path: str,
+        value: dict[str, Any],
+        unknown: Any,
+        sensitive: Any,
+        mark: str | None,
+        looked: Looked,
     ) -> None:
         unknowns = _table(unknown, f"{address}.{path}", "an object as what is unknown")
         secrets = _table(sensitive, f"{address}.{path}", "an object as what is sensitive")
-        names = list(value)
+        names = list(value if looked.here else looked.names(value))
         if unknowns:
             names += [name for name in unknowns if name not in value and unknowns[name]]
-        inner = [member(path, name) for name in names]
-        if self.structure:
+        if self.structure and looked.here:
             self.sizes.add((address, path, len(names)))
-            self.parts.update((address, path, name, at) for name, at in zip(names, inner, strict=True))
+            self.parts.update((address, path, name, member(path, name)) for name in names)
         walk = self.walk_shown
-        for name, at in zip(names, inner, strict=True):
-            walk(address, at, value.get(name), unknowns.get(name), secrets.get(name), mark)
+        for name in names:
+            below = looked.at(name)
+            if below is not None:
+                walk(address, member(path, name), value.get(name), unknowns.get(name), secrets.get(name), mark, below)
 
     def _elements(
-        self, address: str, path: str, value: list[Any], unknown: Any, sensitive: Any, mark: str | None
+        self,
+        address: str,
+        path: str,
+        value: list[Any],
+        unknown: Any,
+        sensitive: Any,
+        mark: str | None,
+        looked: Looked,
     ) -> None:
         unknowns = _list(unknown, f"{address}.{path}", "a list as what is unknown")
         secrets = _list(sensitive, f"{address}.{path}", "a list as what is sensitive")
@@ -100,20 +133,23 @@ class ShownRows(ValueRows):
         is_open = bool(unknowns) and any(map(_has_unknown, unknowns))
         if is_open:
             self.open.add((address, path))
-        if self.structure:
+        if self.structure and looked.here:
             if not is_open:
                 self.sizes.add((address, path, count))
-            self.parts.update((address, path, i, f"{path}[{i}]") for i in range(count))
+            self.parts.update([(address, path, i, f"{path}[{i}]") for i in range(count)])
         walk = self.walk_shown
-        for i in range(count):
-            walk(
-                address,
-                f"{path}[{i}]",
-                value[i] if i < len(value) else None,
-                unknowns[i] if i < len(unknowns) else None,
-                secrets[i] if i < len(secrets) else None,
-                mark,
-            )
+        for i in looked.names(range(count)):
+            below = looked.at(i)
+            if below is not None:
+                walk(
+                    address,
+                    f"{path}[{i}]",
+                    value[i] if i < len(value) else None,
+                    unknowns[i] if i < len(unknowns) else None,
+                    secrets[i] if i < len(secrets) else None,
+                    mark,
+                    below,
+                )
 
     def _may_be_anything(self, address: str, path: str) -> None:
         self.unknown[address, path] = Unknown()
