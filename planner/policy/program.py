@@ -11,8 +11,9 @@ from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Rule
 from planner.policy.facts.relations import Reads
 from planner.policy.interest import Interest
-from planner.policy.modal import LOST, VERDICTS, Modal, rewrite
+from planner.policy.modal import LOST, VERDICTS, Modal
 from planner.policy.packs import Packs, gather
+from planner.policy.rewritten import rewritten
 from planner.policy.settings import PolicySettings, read_settings
 from planner.policy.suspicions import suspicions
 from planner.programs.table import Files, files_of, load
@@ -105,7 +106,7 @@ def load_policies(
     foreign = [*foreign_rules(program, closed), *packs.missing(settings.parameters, program)]
     if foreign:
         return None, [*problems, *foreign]
-    modal, more = rewrite(program)
+    modal, more = rewritten(program, frozenset(dict(core)), packs.spaces)
     if modal is None:
         return None, [*problems, *more]
     modal_program, wrong = load("policy", made=[modal.file])

@@ -58,7 +58,7 @@ def _kept_or_built(
     beside: Beside | None,
     spaces: Spaces,
 ) -> tuple[Program | None, list[Diagnostic]]:
-    name = PROGRAMS.name(*parts(files, core), *(word for file in sorted(spaces) for word in (file, *spaces[file])))
+    name = PROGRAMS.name(*parts(files, core), *spaces_parts(spaces))
     known = _read(name, {name: Source(name, text) for name, text in files})
     if known is not None:
         return known
@@ -86,6 +86,12 @@ def parts(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> Ite
         yield from (name, str(core is None or name in core), text)
 
 
+def spaces_parts(spaces: Spaces) -> Iterator[str]:
+    """What an entry is named by, of the names that files have for themselves."""
+    for file in sorted(spaces):
+        yield from (file, *spaces[file])
+
+
 class _Pickler(pickle.Pickler):
     def persistent_id(self, value: Any) -> str | None:
         return value.filename if isinstance(value, Source) else None
@@ -102,15 +108,21 @@ class _Unpickler(pickle.Unpickler):
         return self.sources[name]
 
 
-def _pickled(value: Any) -> bytes:
+def pickled(value: Any) -> bytes:
+    """Syntax or rules, without the texts that they come from."""
     buffer = io.BytesIO()
     _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(value)
     return buffer.getvalue()
 
 
+def unpickled(data: bytes, sources: dict[str, Source]) -> Any:
+    """The same again, with sources of these names. The bytes have to be the user's own (planner.support.store)."""
+    return _Unpickler(data, sources).load()
+
+
 def _write(name: str, program: Program, diagnostics: list[Diagnostic]) -> None:
     model = (program.predicates, program.strata, program.compiled._replace(source=""), diagnostics)
-    PROGRAMS.store(name, marshal.dumps((program.code, _pickled(model), _pickled(program.rules))))
+    PROGRAMS.store(name, marshal.dumps((program.code, pickled(model), pickled(program.rules))))
 
 
 def _read(name: str, sources: dict[str, Source]) -> tuple[Program, list[Diagnostic]] | None:
