@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from xml.sax.saxutils import escape, quoteattr
 
 from planner.policy.model import Finding, Verdict
@@ -16,6 +17,40 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def junit(verdict: Verdict) -> str:
     """A denial is a failure, what is broken an error; undecided, overridden and waived ones are skipped, warnings
     pass and say so. A code that has nothing to object is one test that passes."""
+    lines, totals = _suites(verdict, "")
+    return _document(lines, totals)
+
+
+def junit_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
+    """The same of documents, by name: each has its own suites, which begin with the name. One that could not be judged
+    (None) is an error."""
+    lines: list[str] = []
+    totals = [0, 0, 0, 0]
+    for name, verdict in judged:
+        if verdict is None:
+            more, counts = _not_judged(name), [1, 0, 1, 0]
+        else:
+            more, counts = _suites(verdict, f"{name}: ")
+        lines += more
+        totals = [a + b for a, b in zip(totals, counts, strict=True)]
+    return _document(lines, totals)
+
+
+def _document(lines: list[str], totals: list[int]) -> str:
+    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="planner policy check" {_counts(totals)}>'
+    return "\n".join([head, *lines, "</testsuites>"])
+
+
+def _not_judged(name: str) -> list[str]:
+    case = f'    <testcase classname={_attribute(name)} name="document">'
+    error = '      <error message="cannot be judged" type="document"/>'
+    suite = f"  <testsuite name={_attribute(name)} {_counts([1, 0, 1, 0])}>"
+    return [suite, case, error, "    </testcase>", "  </testsuite>"]
+
+
+def _suites(verdict: Verdict, begin: str) -> tuple[list[str], list[int]]:
+    """The suites of one verdict, and how many tests, failures, errors and skipped ones there are. `begin` is what
+    names of suites and classes begin with."""
     lines: list[str] = []
     codes = sorted({*verdict.codes, *(finding.code for finding in verdict.findings)})
     totals = [0, 0, 0, 0]
@@ -28,16 +63,15 @@ def junit(verdict: Verdict) -> str:
             sum(f.kind in ("undecided", "overridden", "waived") for f in findings),
         ]
         totals = [a + b for a, b in zip(totals, counts, strict=True)]
-        lines.append(f"  <testsuite name={_attribute(code)} {_counts(counts)}>")
+        lines.append(f"  <testsuite name={_attribute(begin + code)} {_counts(counts)}>")
         if code in verdict.judged:
             lines.append(f'    <properties><property name="judged" value="{verdict.judged[code]}"/></properties>')
         if not findings:
-            lines.append(f'    <testcase classname={_attribute(code)} name="policy"/>')
+            lines.append(f'    <testcase classname={_attribute(begin + code)} name="policy"/>')
         for finding in findings:
-            lines += _case(finding)
+            lines += _case(finding, begin)
         lines.append("  </testsuite>")
-    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="planner policy check" {_counts(totals)}>'
-    return "\n".join([head, *lines, "</testsuites>"])
+    return lines, totals
 
 
 def _counts(counts: list[int]) -> str:
@@ -45,9 +79,10 @@ def _counts(counts: list[int]) -> str:
     return f'tests="{tests}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
 
 
-def _case(finding: Finding) -> list[str]:
+def _case(finding: Finding, begin: str) -> list[str]:
     place = f' file={_attribute(finding.span.filename)} line="{finding.span.line}"' if finding.span else ""
-    opening = f"    <testcase classname={_attribute(finding.code)} name={_attribute(finding.address or 'plan')}{place}>"
+    of = f"classname={_attribute(begin + finding.code)} name={_attribute(finding.address or 'plan')}"
+    opening = f"    <testcase {of}{place}>"
     message = _attribute(finding.message)
     proof = escape(_clean(proof_text(finding.proof, Paint(False), full=True)))
     if finding.kind == "deny":

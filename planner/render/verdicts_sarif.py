@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -19,14 +19,32 @@ LEVELS |= {"waived": "error", "info": "note"}
 
 def sarif(verdict: Verdict) -> dict[str, Any]:
     """The log of one run. An overridden or waived denial is a suppressed result, an undecided one a note."""
+    return _log([_run(verdict)])
+
+
+def sarif_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> dict[str, Any]:
+    """The log with a run for each document, by name; one that could not be judged (None) is a run that failed."""
+    runs = []
+    for name, verdict in judged:
+        run = _run(verdict if verdict is not None else Verdict())
+        run["automationDetails"] = {"id": f"planner/{uri(name)}/"}
+        run["invocations"] = [{"executionSuccessful": verdict is not None}]
+        runs.append(run)
+    return _log(runs)
+
+
+def _log(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": runs}
+
+
+def _run(verdict: Verdict) -> dict[str, Any]:
     codes = sorted({*verdict.codes, *(finding.code for finding in verdict.findings)})
     rules = [_rule(verdict, code) for code in codes]
     index = {code: i for i, code in enumerate(codes)}
     driver = {"name": "planner", "version": __version__, "semanticVersion": __version__, "rules": rules}
     results = [_result(finding, index[finding.code]) for finding in verdict.findings]
     properties = {"properties": {"judged": verdict.judged}} if verdict.judged else {}
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results, **properties}
-    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results, **properties}
 
 
 SEVERITIES = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}

@@ -22,9 +22,9 @@ class Cost:
     code: int | None
 
 
-def run(command: list[str], directory: Path, seconds: float = 900.0) -> tuple[Cost, str]:
-    """The cost of a command, and the end of what it said. A command that takes longer than `seconds` is killed with
-    its children."""
+def run(command: list[str], directory: Path, seconds: float = 900.0, most: int = 2000) -> tuple[Cost, str]:
+    """The cost of a command, and the last `most` characters of what it said. A command that takes longer than `seconds`
+    is killed with its children."""
     log = directory / ".bench.log"
     environment = {**os.environ, "TF_IN_AUTOMATION": "1", "CHECKPOINT_DISABLE": "1", "TF_DATA_DIR": ".terraform"}
     for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
@@ -52,5 +52,5 @@ def run(command: list[str], directory: Path, seconds: float = 900.0) -> tuple[Co
         wall = time.perf_counter() - start
     code = None if late else os.waitstatus_to_exitcode(status)
     process.returncode = code or 0  # it has been waited for
-    said = log.read_text(errors="replace")[-2000:]
+    said = log.read_text(errors="replace")[-most:]
     return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, code), said

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import judged_plans, policy_cost
 from bench.commands import COMMANDS, SHAPES
 from bench.growth import exponent
 from bench.measure import run
@@ -46,3 +47,13 @@ def test_a_command_that_takes_too_long_is_stopped(tmp_path):
 def test_nothing_to_draw():
     with pytest.raises(ValueError, match="nothing to draw"):
         svg({}, "empty")
+
+
+def test_judging_is_measured(capsys):
+    assert judged_plans.main(["-megabytes", "0.2", "-runs", "1"]) == 0
+    assert "findings" in capsys.readouterr().out
+
+
+def test_what_policies_add_is_measured(capsys):
+    assert policy_cost.main(["-sizes", "3", "-runs", "1"]) == 0
+    assert "policies add" in capsys.readouterr().out

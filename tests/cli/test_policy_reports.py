@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +106,56 @@ def test_what_rules_cost(folder: Path) -> None:
     assert sum(float(row[0]) for row in rows[2:-1]) == pytest.approx(float(rows[-1][0]), abs=0.05)
     code, _, problems = run("-profile", "-format=json")
     assert code == 1 and "Conflicting options" in problems
+
+
+def shown(kind: str, name: str) -> str:
+    """What `show -json` prints of a plan that makes one object."""
+    values = {"input": {"size": 11} if kind == "large" else {"owner": "me"}}
+    head = {
+        "mode": "managed",
+        "type": "terraform_data",
+        "name": name,
+        "provider_name": "terraform.io/builtin/terraform",
+    }
+    change = {"actions": ["create"], "before": None, "after": values, "after_unknown": {}}
+    document = {
+        "format_version": "1.2",
+        "resource_changes": [{"address": f"terraform_data.{name}", **head, "change": change}],
+        "configuration": {},
+    }
+    return json.dumps(document)
+
+
+@pytest.fixture
+def plans(folder: Path) -> list[str]:
+    """Options for three documents: one that is denied, one that passes, and one that is no plan."""
+    (folder / "main.tf").unlink()
+    for name, text in (("a b.json", shown("large", "x")), ("ok.json", shown("owned", "x")), ("no.json", "[]")):
+        (folder / name).write_text(text)
+    return ["-plan=a b.json", "-plan=ok.json", "-plan=no.json"]
+
+
+def test_sarif_of_several_plans_has_a_run_for_each(plans: list[str]) -> None:
+    code, out, problems = run("-format=sarif", *plans)
+    runs = json.loads(out)["runs"]
+    assert code == 1 and "no.json cannot be judged" in problems
+    found = [
+        (r["automationDetails"]["id"], len(r["results"]), r["invocations"][0]["executionSuccessful"]) for r in runs
+    ]
+    assert found == [("planner/a%20b.json/", 2, True), ("planner/ok.json/", 0, True), ("planner/no.json/", 0, False)]
+
+
+def test_junit_of_several_plans_has_suites_for_each(plans: list[str]) -> None:
+    code, out, _ = run("-format=junit", *plans)
+    root = ElementTree.fromstring(out)
+    assert code == 1
+    names = ["a b.json: owner", "a b.json: size", "ok.json: owner", "ok.json: size", "no.json"]
+    assert [suite.get("name") for suite in root] == names
+    assert {case.get("classname") for case in root.iter("testcase")} == set(names)
+    counts = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "5", "failures": "1", "errors": "1", "skipped": "0"}
+
+
+def test_markdown_of_several_plans_is_refused(plans: list[str]) -> None:
+    code, _, problems = run("-format=markdown", *plans)
+    assert code == 1 and "Several documents as markdown" in problems

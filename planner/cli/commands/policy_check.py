@@ -91,9 +91,9 @@ def _several(
     from planner.operations import policies
     from planner.walk.hooks import Hooks
 
-    if format not in ("table", "json"):
-        raise UsageError(f"Several documents as {format}", "Judge one at a time, or choose table or json.")
-    documents: list[dict[str, Any]] = []
+    if format == "markdown":
+        raise UsageError("Several documents as markdown", "Judge one at a time, or choose another format.")
+    judged: list[tuple[str, str, Verdict | None]] = []
     code = 0
     for kind, path in named:
         if kind == "state":
@@ -102,12 +102,25 @@ def _several(
             verdict, problems = policies.check(settings, path, Hooks())
         if verdict is not None and format == "table":
             terminal.out(f"{terminal.paint(path, 'bold')}\n{_table(verdict, terminal, proofs)}\n")
-        elif verdict is not None:
-            documents.append({kind: path, **verdict.to_json()})
+        else:
+            judged.append((kind, path, verdict))
         code = max(code, finish(problems, terminal), int(verdict is None or verdict.is_denied))
-    if format == "json":
-        terminal.data(_document({"format_version": "1.0", "verdicts": documents}))
+    if format != "table":
+        terminal.data(_report(judged, format))
     return code
+
+
+def _report(judged: list[tuple[str, str, Verdict | None]], format: str) -> str:
+    """What is told of several documents (kind, path, verdict)."""
+    from planner.render.verdicts_junit import junit_of_several
+    from planner.render.verdicts_sarif import sarif_of_several
+
+    if format == "junit":
+        return junit_of_several((path, verdict) for _, path, verdict in judged)
+    if format == "sarif":
+        return _document(sarif_of_several((path, verdict) for _, path, verdict in judged))
+    documents = [{kind: path, **verdict.to_json()} for kind, path, verdict in judged if verdict is not None]
+    return _document({"format_version": "1.0", "verdicts": documents})
 
 
 def _table(verdict: Verdict, terminal: Terminal, proofs: bool) -> str:
