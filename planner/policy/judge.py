@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.datalog.engine.evaluate import Database, evaluate
+from planner.datalog.engine.program import Program
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Proof, Prover
 from planner.datalog.front.values import Row, sorted_rows
 from planner.datalog.tools.stats import rule_statistics
-from planner.datalog.tools.suite import try_out
 from planner.model.sources import source_json
-from planner.policy.by_cases import Cases
 from planner.policy.facts.relations import PolicyFacts
 from planner.policy.library import own_files
 from planner.policy.modal import VERDICTS, written_name
@@ -25,7 +24,11 @@ from planner.policy.tame import is_tame
 from planner.policy.values import MAYBE
 from planner.policy.waits import waits
 from planner.syntax.rule_syntax import Constant
+from planner.values.value import Unknown
 from planner.vocabulary.span import Span
+
+if TYPE_CHECKING:
+    from planner.policy.by_cases import Cases
 
 Overrides = Mapping[str, str]
 """code -> why denials with that code may pass"""
@@ -63,12 +66,12 @@ class _Judge:
         want = [*VERDICTS, JUDGED, *([self.broken] if self.broken else []), *could.values()]
         own = own_files(policies.files)
         if own and not is_tame(policies.program.rules):
-            try_out(policies.modal_program, facts, want, ", ".join(own))
+            _try_out(policies.modal_program, facts, want, ", ".join(own))
         self.database: Database = evaluate(policies.modal_program, facts, want)
         self.prover = Prover(policies.modal_program, self.database)
         self.curtain = Curtain(self.prover, facts)
         self.rules = {rule.name: rule for rule in policies.program.rules}
-        self.cases = Cases(policies, self.database, facts.unknown) if could and facts.unknown else None
+        self.cases = _cases(policies, self.database, facts.unknown) if could and facts.unknown else None
 
     def verdict(self, clock: int | None, is_whole: bool) -> Verdict:
         findings: list[Finding] = []
@@ -185,3 +188,15 @@ class _Judge:
                 if isinstance(code, Constant):
                     reasons.setdefault(str(code.value), re.sub(r"\{(\w+)\}", r"\1", rule.reason))
         return reasons
+
+
+def _try_out(program: Program, facts: PolicyFacts, want: list[str], name: str) -> None:
+    from planner.datalog.tools.suite import try_out
+
+    try_out(program, facts, want, name)
+
+
+def _cases(policies: Policies, database: Database, unknown: Mapping[tuple[str, str], Unknown]) -> Cases:
+    from planner.policy.by_cases import Cases
+
+    return Cases(policies, database, unknown)

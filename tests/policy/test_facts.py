@@ -273,7 +273,13 @@ def test_values_that_nobody_looks_at_change_no_verdict(folder: str, which: str) 
         rules = loaded(POLICIES[: POLICIES.index("@reason")] + "@reason" + which)
     few, narrow = judged(folder, rules, rules.reads)
     all_, wide = judged(folder, rules, Reads(rules.reads.predicates, given=rules.given))
-    assert findings(narrow) == findings(wide)
+    if which != "library":
+        assert findings(narrow) == findings(wide)
+    # Where it is not known at which path a rule looks, what nobody looks at seems to be waited for, too.
+    assert [found[:3] for found in findings(narrow)] == [found[:3] for found in findings(wide)]
+    for found, other in zip(findings(narrow), findings(wide), strict=True):
+        assert set(found[4]) <= set(other[4]) and (found[4] or not other[4])
+        assert found[3] == other[3] or found[0] == "undecided"
     assert len(few) <= len(all_)
 
 

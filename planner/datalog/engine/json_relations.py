@@ -25,7 +25,11 @@ def json_parts(texts: Iterable[Row], shared: Any) -> list[Row]:
     return [(*key, *row) for key, text in _objects(texts) for row in json_elements(text) or ()]
 
 
+_OPEN = ("{", "[")
+
+
 def _objects(texts: Iterable[Row]) -> Iterator[tuple[Row, str]]:
-    for *key, text in texts:
-        if type(text) is str and text.lstrip()[:1] in ("{", "["):
-            yield tuple(key), text
+    for row in texts:
+        text = row[-1]
+        if type(text) is str and (text[:1] in _OPEN or (text[:1].isspace() and text.lstrip()[:1] in _OPEN)):
+            yield row[:-1], text

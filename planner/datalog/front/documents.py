@@ -79,9 +79,9 @@ def _read_places(text: str, kind: str) -> _Places | None:
         document = read_json(text) if kind == "json" else read_yaml(text)
         values: list[Row] = []
         parts: list[Row] = []
-        for path, value in places(document):
-            if type(value) in (dict, list):
-                parts += [(path, key, part) for key, part, _ in elements(path, value)]
+        for path, value, held in _visited(document):
+            if held is not None:
+                parts += [(path, key, part) for key, part, _ in held]
             elif value is not None:
                 values.append((path, value))
         return values, parts
@@ -96,6 +96,14 @@ _of_large = lru_cache(maxsize=2)(_read_places)
 
 def places(document: Any) -> Iterator[tuple[str, Any]]:
     """Everything in a document with its path: dict, list, None, or a value of the engine. Raises Unreadable."""
+    return ((path, value) for path, value, _ in _visited(document))
+
+
+_Elements = list[tuple[Any, str, Any]]
+
+
+def _visited(document: Any) -> Iterator[tuple[str, Any, _Elements | None]]:
+    """The same, and of objects and arrays their elements."""
     waiting: list[tuple[str, Any, int]] = [("", document, 0)]
     count = length = 0
     while waiting:
@@ -103,14 +111,19 @@ def places(document: Any) -> Iterator[tuple[str, Any]]:
         count, length = count + 1, length + len(path)
         if count > MOST_VALUES or length > MOST_TEXT or depth > DEEPEST:
             raise Unreadable
-        yield path, value
-        if type(value) in (dict, list):
-            if len(value) > MOST_VALUES:
-                raise Unreadable
-            waiting += [(part, inner, depth + 1) for _, part, inner in reversed(elements(path, value))]
+        kind = type(value)
+        if kind is not dict and kind is not list:
+            yield path, value, None
+            continue
+        if len(value) > MOST_VALUES:
+            raise Unreadable
+        held = elements(path, value)
+        yield path, value, held
+        depth += 1
+        waiting += [(part, inner, depth) for _, part, inner in reversed(held)]
 
 
-def elements(path: str, value: Any) -> list[tuple[Any, str, Any]]:
+def elements(path: str, value: Any) -> _Elements:
     """The elements of an object or array: key, path, value."""
     if type(value) is list:
         return [(i, f"{path}[{i}]", item) for i, item in enumerate(value)]
@@ -133,7 +146,10 @@ def read_json(text: str) -> Any:
         found = json.loads(text, parse_float=_number, parse_int=_number, parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise Unreadable from None
-    return _whole(found) if "\\u" in text or not text.isascii() else _encoded(found)
+    if "\\u" in text or not text.isascii():
+        return _whole(found)
+    has_words = "true" in text or "false" in text
+    return _encoded(found) if has_words or text.count("{") + text.count("[") > DEEPEST else found
 
 
 def _number(text: str) -> Number:

@@ -86,7 +86,8 @@ def _changes(entries: Iterable[Any], list_name: str, configuration: ShownConfigu
         if entry.__class__ is not dict:
             raise Misshapen(path, "an object expected")
         change = table(entry, "change", path)
-        address, deposed = text(entry, "address", path), text(entry, "deposed", path, "")
+        address = text(entry, "address", path)
+        deposed = text(entry, "deposed", path, "") if "deposed" in entry else ""
         if (address, deposed) in seen:
             raise Misshapen(path, f"a second entry for {address}{f' (deposed {deposed})' if deposed else ''}")
         seen.add((address, deposed))
@@ -101,34 +102,39 @@ def _change(
     path: str,
     configuration: ShownConfiguration,
 ) -> ResourceChange:
-    mode, module = text(entry, "mode", path), text(entry, "module_address", path, "")
-    type_, name = text(entry, "type", path), text(entry, "name", path)
+    get = entry.get
+    mode, type_, name = get("mode"), get("type"), get("name")
+    if not (mode.__class__ is type_.__class__ is name.__class__ is str):
+        mode, type_, name = text(entry, "mode", path), text(entry, "type", path), text(entry, "name", path)
+    module = text(entry, "module_address", path, "") if "module_address" in entry else ""
     _check_address(address, module, mode, type_, name, path)
     after_unknown = change.get("after_unknown")
     if "after" not in change and not after_unknown and change.get("actions") != ["delete"]:
         after_unknown = True  # nothing is said of what it will be
     return ResourceChange(
         address,
-        text(entry, "previous_address", path, "") or address,
+        (text(entry, "previous_address", path, "") if "previous_address" in entry else "") or address,
         module,
         mode,
         type_,
         name,
-        entry.get("index"),
+        get("index"),
         deposed,
         configuration.provider_of(module, mode, type_, name, text(entry, "provider_name", path, "")),
         _action(change.get("actions"), f"{path}.change.actions"),
-        text(entry, "action_reason", path, ""),
+        text(entry, "action_reason", path, "") if "action_reason" in entry else "",
         (change.get("before"), None, change.get("before_sensitive")),
         (change.get("after"), after_unknown, change.get("after_sensitive")),
-        replace_paths=tuple(_paths(change.get("replace_paths"), f"{path}.change.replace_paths")),
-        importing=_importing(change, f"{path}.change"),
-        undecided=_words(entry.get("undecided"), f"{path}.undecided"),
+        replace_paths=tuple(_paths(change["replace_paths"], path)) if "replace_paths" in change else (),
+        importing=_importing(change, f"{path}.change") if "importing" in change else None,
+        undecided=_words(get("undecided"), f"{path}.undecided") if "undecided" in entry else (),
     )
 
 
 def _check_address(address: str, module: str, mode: str, type_: str, name: str, path: str) -> None:
     """The address says what the other members say: policies rely on both."""
+    if mode == "managed" and not module and address == f"{type_}.{name}":
+        return
     if mode not in _MODES:
         raise Misshapen(f"{path}.mode", f"one of {', '.join(_MODES)} expected")
     resource = f"{'' if mode == 'managed' else mode + '.'}{type_}.{name}"
@@ -165,6 +171,7 @@ def _words(given: Any, path: str) -> tuple[str, ...]:
 
 
 def _paths(given: Any, path: str) -> Iterator[tuple[tuple[str, Any], ...]]:
+    path = f"{path}.change.replace_paths"
     if given is None:
         return
     if given.__class__ is not list:

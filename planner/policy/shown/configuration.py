@@ -69,6 +69,8 @@ class ShownConfiguration:
 
     def provider_of(self, module: str, mode: str, type_: str, name: str, source: str) -> str:
         """The provider configuration of a resource; the default one of its provider where nothing says more."""
+        if not self.blocks:
+            return f'provider["{source}"]'
         object = self.object(module, mode, type_, name)
         entry = self.blocks.get(object)
         key = entry[1].get("provider_config_key") if entry is not None else None
