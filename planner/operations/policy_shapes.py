@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from planner.policy.shapes import Shapes
 
 
-MISFITS = ("policy.no_path", "policy.misfit")
-"""the codes of what is wrong then"""
+MISFITS = ("policy.no_path", "policy.misfit", "rules.unknown_word", "policy.no_vertices")
+"""the codes of what keeps a policy from ever saying anything"""
 
 
 def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:

@@ -86,6 +86,8 @@ class Cases:
         # Sets with unknown elements: how many they have is not known.
         self.sets = {place for place in database.facts.relation("maybe_open") if place not in self.unknown}
         self.steps = ALL_STEPS
+        self.messages: dict[tuple[str, Any, Any], frozenset[str]] = {}
+        """of verdicts that hold in all cases: what is said in each of them"""
         self._orders: dict[tuple[int, tuple[str, ...]], tuple[list[Literal], set[str]]] = {}
 
     def decide(self, verdict: str, code: Any, address: Any) -> bool | None:
@@ -95,6 +97,7 @@ class Cases:
         begun = self.steps
         waiting: list[dict[Proposition, bool]] = [{}]
         seen: set[bool] = set()
+        said: frozenset[str] | None = None
         is_flawed = False
         for _ in range(MOST_CASES):
             if not waiting or len(seen) > 1:
@@ -104,12 +107,16 @@ class Cases:
             try:
                 seen.add(evaluation.holds(verdict, code, address))
                 is_flawed |= evaluation.case.is_flawed
+                if seen == {True} and said != frozenset():
+                    messages = evaluation.messages(verdict, code, address)
+                    said = messages if said is None else said & messages
             except NeedsDecision as needed:
                 waiting += [{**decisions, needed.proposition: holds} for holds in (True, False)]
             except (Inconclusive, RecursionError):
                 return None
         if len(seen) != 1 or waiting or (is_flawed and seen == {False}):
             return None  # what may be broken is not dropped
+        self.messages[verdict, code, address] = said or frozenset()
         return seen.pop()
 
     def order(self, rule: Rule, start: Values) -> tuple[list[Literal], set[str]]:
@@ -146,6 +153,17 @@ class _Evaluation:
         if needed is not None:
             raise needed
         return False
+
+    def messages(self, verdict: str, code: Any, address: Any) -> frozenset[str]:
+        """The messages with which the verdict holds in this case, as far as that is clear without deciding more."""
+        found: set[str] = set()
+        for rule in self.cases.program.rules_for(verdict):
+            try:
+                rows = list(self.derived_rows(rule, (code, address, None)))
+            except (NeedsDecision, Inconclusive):
+                continue
+            found |= {row[2] for row in rows if isinstance(row[2], str)}
+        return frozenset(found)
 
     # -------- rules
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.datalog.engine.evaluate import Database, evaluate
@@ -84,7 +84,7 @@ class _Judge:
                 for row in sorted_rows(self.database[self.could[name]] - known):
                     holds = self.cases.decide(name, *row) if self.cases is not None else None
                     if holds is not False:
-                        findings.append(self._undecided(name, row, holds is True))
+                        findings += self._undecided(name, row, holds is True)
         for row in self.database[self.broken] if self.broken else ():
             findings.append(self._certain(self.broken, row))
         findings += self._untold()
@@ -132,7 +132,7 @@ class _Judge:
         kind: Kind = "broken" if name == self.broken else "deny" if name == "deny" else "warn"
         return self._finding(kind, name, row, (code, address, message))
 
-    def _undecided(self, name: str, row: Row, by_cases: bool) -> Finding:
+    def _undecided(self, name: str, row: Row, by_cases: bool) -> Iterator[Finding]:
         could = self.could[name]
         code, address = map(str, self.curtain.row(could, row))
         rested = waits(self.policies.modal_program, self.policies.modal, self.database, self.prover, could, row)
@@ -141,19 +141,24 @@ class _Judge:
             ", ..." if len(waited_for) > 5 else ""
         )
         if by_cases:
-            shown = (code, address, self._in_all_cases(name, code, what))
             kind: Kind = "deny" if name == "deny" else "warn"
-            return self._finding(kind, could, row, shown, waits_for=waited_for, by_cases=True)
+            for message in self._in_all_cases(name, row, code, what):
+                yield self._finding(kind, could, row, (code, address, message), waits_for=waited_for, by_cases=True)
+            return
         message = f"is decided when {what or 'more'} is known"
-        return self._finding("undecided", could, row, (code, address, message), would=name, waits_for=waited_for)
+        yield self._finding("undecided", could, row, (code, address, message), would=name, waits_for=waited_for)
 
-    def _in_all_cases(self, name: str, code: str, what: str) -> str:
-        """The message of what holds in all cases: that of its rules, where they have one."""
+    def _in_all_cases(self, name: str, row: Row, code: str, what: str) -> list[str]:
+        """The messages of what holds in all cases: those that are given in each; where there is none, or it might hold
+        what is sensitive, that of its rules, if they have one."""
+        messages = self.cases.messages.get((name, *row), frozenset()) if self.cases is not None else frozenset()
+        if messages and not self.facts.hidden:
+            return sorted(messages)
         heads = [rule.head.arguments for rule in self.policies.program.rules_for(name)]
-        messages = [m for c, _, m in heads if not isinstance(c, Constant) or c.value == code]
-        only = messages[0] if len({str(message) for message in messages}) == 1 else None
+        written = [m for c, _, m in heads if not isinstance(c, Constant) or c.value == code]
+        only = written[0] if len({str(message) for message in written}) == 1 else None
         said = str(only.value) if isinstance(only, Constant) else "is refused"
-        return f"{said}, however {what or 'what is not known yet'} turns out"
+        return [f"{said}, however {what or 'what is not known yet'} turns out"]
 
     def _path(self, wait: tuple[str, str]) -> tuple[str, str]:
         return wait[0], self.facts.hidden.get(wait, wait[1])

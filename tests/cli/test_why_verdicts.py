@@ -147,9 +147,7 @@ def test_what_holds_in_all_cases_is_said_with_its_rules(planner, work: Path):
     config = CONFIG.replace('terraform_data.id.id == "x" ? null : "me"', "terraform_data.id.id")
     work.joinpath("main.tf").write_text(config, encoding="utf-8")
     told = lines(planner, "deny", "either", "terraform_data.b")
-    assert told[0] == (
-        "Policy either denies terraform_data.b: has an owner, however terraform_data.b.input.tags.Owner turns out"
-    )
+    assert told[0] == ("Policy either denies terraform_data.b: has an owner")
     assert told[1] == "  terraform_data.b.input.tags.Owner is not known yet:"
     assert told[-3:-1] == [
         "  whatever that turns out to be, one of these rules holds:",
