@@ -13,12 +13,14 @@ from functools import cache
 from attrs import frozen
 
 from planner.datalog.front.builtins import FUNCTIONS, RELATIONS, TESTS, Builtin
+from planner.editor.schemas import shapes_near
 from planner.operations import rule_files, rule_tests, rulebook
 from planner.policy.packs import gather
+from planner.policy.shapes import misfits
 from planner.support.assets import rules_path
 from planner.syntax.rule_parse import parse_rules
 from planner.syntax.rule_syntax import Declaration, RuleFile
-from planner.vocabulary.diagnostic import Diagnostic, Failure
+from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.vocabulary.span import Span
 
 Texts = Mapping[str, str]
@@ -105,7 +107,16 @@ def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
         checked = rule_files.check(folder_files(path, opened))
     except Failure as failure:
         return [d for d in failure.diagnostics if _is_about(d, path)]
-    return [d for d in checked.diagnostics if _is_about(d, path)]
+    found = [*checked.diagnostics, *_misfits(path, opened, checked)]
+    return [d for d in found if _is_about(d, path)]
+
+
+def _misfits(path: str, opened: Texts, checked: rule_files.Checked) -> list[Diagnostic]:
+    """What policies ask of objects that never have it, by the schemas at hand."""
+    if checked.program != "policy" or has_errors(checked.diagnostics):
+        return []
+    program, _ = rule_files.load(folder_files(path, opened), checked.program)
+    return list(misfits(program, shapes_near(path))) if program is not None else []
 
 
 def _problems_of_cases(path: str, opened: Texts) -> Iterator[Diagnostic]:

@@ -113,6 +113,13 @@ def test_diagnostics_follow_what_is_typed(folder: Path) -> None:
         assert (told.range.start.line, told.range.start.character) == (5, 45)
         changed(client, rules, RULES, 3)
         await client.diagnostics(rules, lambda told: not told)
+        # paths that no such object has, by the schemas of the configuration around
+        bad = RULES + 'deny("x", A, "no") :- change(A, "terraform_data", _, _, _, _), planned(A, "inptu.x", 1).\n'
+        changed(client, rules, bad, 4)
+        (told,) = await client.diagnostics(rules, bool)
+        assert 'there is no inptu. Did you mean "input"?' in told.message and told.range.start.line == 6
+        changed(client, rules, RULES, 5)
+        await client.diagnostics(rules, lambda told: not told)
         # what one file declares, another reads
         cases = opened(client, folder / "house.case")
         assert await client.diagnostics(cases, lambda told: True) == []
