@@ -19,6 +19,7 @@ from planner.vocabulary.span import Source, Span
 
 CODE = "policy.data"
 MOST_ROWS = 200_000
+MOST_COLUMNS = 250
 MOST_CHARACTERS = 8 << 20
 DEEPEST = 64
 Row = tuple[Any, ...]
@@ -112,6 +113,8 @@ def _at_line(source: Source, line: int, detail: str) -> Failure:
 
 def _header(source: Source, cells: list[str], types: dict[str, str]) -> list[str]:
     names = [cell.strip().lower() for cell in cells]
+    if len(names) > MOST_COLUMNS:
+        raise _at_line(source, 1, f"A data file has at most {MOST_COLUMNS} columns.")
     for name in names:
         if not _NAME.fullmatch(name):
             detail = f'The first line names the columns, and "{name}" is no name: small letters, digits and _.'

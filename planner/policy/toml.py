@@ -20,12 +20,13 @@ Path: TypeAlias = tuple[str | int, ...]
 T = TypeVar("T")
 MOST_CHARACTERS = 4 << 20
 DEEPEST = 40
-"""brackets within brackets"""
+"""brackets within brackets, and names in a key: a.b.c"""
 
 _SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _BLANK = re.compile(r"[ \t]*")
 _KEY = re.compile(r'[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
 _TEXT = re.compile(r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL)
+_DEEP_KEY = re.compile(rf"(?:^|[{{,\[])[ \t]*+(?:(?:{_KEY.pattern})[ \t]*+\.[ \t]*+){{{DEEPEST}}}", re.MULTILINE)
 _WORD = re.compile(r"[^\s,\]}#]+(?: \d\d:[^\s,\]}#]+)?")
 
 
@@ -136,6 +137,11 @@ class File:
         if deepest > DEEPEST:
             detail = f"{source.filename} has brackets nested {deepest} deep; at most {DEEPEST} are read."
             raise Failure(error(code, f"Nested too deeply for {what}", detail))
+        key = _DEEP_KEY.search(text)
+        if key is not None:  # reading it takes the square of its length
+            span = Span(source, key.end() - 1, key.end())
+            detail = f"A key has more than {DEEPEST} names."
+            raise Failure(error(code, f"Nested too deeply for {what}", detail, span))
         try:
             self.data = tomllib.loads(text, parse_float=_number)
         except (tomllib.TOMLDecodeError, ValueError, RecursionError) as problem:

@@ -50,6 +50,10 @@ RULES = {
         'deny("c", A, "m") :- planned(A, "cost", V), is_symbol(V), is_cidr(V), cidr_overlaps("10.0.0.0/8", V).',
         set(),
     ),
+    "a relation of constants": (
+        'deny("c", A, "m") :- planned(A, "zero", _), range(1, 900000000, X), X > 1.',
+        {("c", "c")},
+    ),
     "a sum": ('deny("c", "", "m") :- S = sum V : { planned(_, "size", V) }, S > 1.', {("c", "")}),
     "a sum of fractions": ('deny("c", "", "m") :- S = sum V : { planned(_, "ram", V) }, S > 100.', set()),
     "a sum with a conversion": (

@@ -123,6 +123,9 @@ def test_what_the_rest_tells_is_read_when_policies_ask(monkeypatch: pytest.Monke
         compact({**plan(), "planned_values": {"x": {"resource_changes": [{}]}}}),
         compact({**plan(), "prior_state": {"a": 1, "output_changes": {}}}),
         compact(plan()).replace(b',"timestamp"', b',"resource_changes":[],"timestamp"', 1),
+        compact(plan()).replace(b',"timestamp"', b',"resource_changes" :[],"timestamp"', 1),
+        compact(plan()).replace(b',"timestamp"', b',"resource_ch\\u0061nges":[],"timestamp"', 1),
+        compact(plan()).replace(b',"timestamp"', b',"\\u006Futput_changes":{},"timestamp"', 1),
         b"{}",
     ],
 )

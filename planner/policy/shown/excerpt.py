@@ -24,7 +24,9 @@ _BEGIN = b'{"format_version":"1.'
 _CHANGES, _OUTPUTS = b',"resource_changes":[', b',"output_changes":{'
 _PRIOR, _CONFIGURATION = b',"prior_state":{', b',"configuration":{'
 _BETWEEN = b'},{"address":"'
-_NAMES = (b'"resource_changes":', b'"output_changes":', b'"configuration":', b'"provider_config":')
+_NAMES = (b'"resource_changes"', b'"output_changes"', b'"configuration"', b'"provider_config"')
+_ESCAPED = (b"\\u004", b"\\u005", b"\\u006", b"\\u007")
+"""how letters begin that are written otherwise, as nobody writes them: names could hide so"""
 _LAST = frozenset(("timestamp", "errored", "applyable", "complete"))
 _FIRST = frozenset(("format_version", "terraform_version", "variables"))
 
@@ -97,6 +99,8 @@ def _excerpt(data: bytes) -> Excerpt | None:
     for name, count in zip(_NAMES, (0, int(has_outputs), 1, 1), strict=True):  # names within the changes mean nothing
         if data.count(name, 0, changes) + data.count(name, end) != count:
             return None
+    if any(data.find(letter, 0, changes) >= 0 or data.find(letter, end) >= 0 for letter in _ESCAPED):
+        return None
     middle: dict[str, Any] = {}
     if has_outputs:
         middle = _members(data, end, min(at for at in (data.find(_PRIOR, end), configuration) if at > 0))
