@@ -43,7 +43,8 @@ _waiting: dict[str, asyncio.Task[None]] = {}
 
 def serve() -> None:
     """Speak to an editor over standard input and output until it says goodbye."""
-    server.start_io()
+    # copies: pygls closes what it writes to, and the command flushes its output at the end
+    server.start_io(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
 
 
 # ---------------------------------------------------------------- texts and places

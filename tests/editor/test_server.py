@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -225,3 +227,16 @@ def test_any_text_is_borne(folder: Path, text: str) -> None:
         await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(document))
 
     converse(talk)
+
+
+def test_a_goodbye_ends_without_an_error() -> None:
+    said = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}},
+        {"jsonrpc": "2.0", "id": 2, "method": "shutdown"},
+        {"jsonrpc": "2.0", "method": "exit"},
+    ]
+    texts = [json.dumps(message).encode() for message in said]
+    data = b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(text), text) for text in texts)
+    ended = subprocess.run([sys.executable, "-m", "planner", "lsp"], input=data, capture_output=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert b"Error" not in ended.stderr
