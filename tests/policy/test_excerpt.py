@@ -155,3 +155,10 @@ def test_large_numbers_keep_their_digits(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("planner.support.exact_json._LARGE", 0)
     told = facts(tagged(n=1234567890123456789012345))
     assert "1234567890123456789012345" in {str(row[2]) for row in told["planned"] if row[1] == "tags.n"}
+
+
+def test_a_state_file_with_a_provider_that_is_none_is_not_judged() -> None:
+    resource = {"mode": "managed", "type": "a", "name": "b", "provider": "zz", "instances": [{"attributes": {}}]}
+    with pytest.raises(Failure) as caught:
+        facts(compact({"version": 4, "lineage": "a", "resources": [resource]}))
+    assert "'zz' is no provider configuration" in caught.value.diagnostics[0].detail

@@ -11,7 +11,7 @@ from planner.policy.shown.configuration import ShownConfiguration
 from planner.policy.shown.document import Document, Misshapen, objects, table, text
 from planner.programs.actions import NO_OP
 from planner.state.model import State
-from planner.vocabulary.address import format_key, join
+from planner.vocabulary.address import AddressError, format_key, join
 from planner.vocabulary.provider_address import parse_provider_configuration
 
 Entry = tuple[str, ResourceChange]
@@ -92,7 +92,7 @@ def _of_file(document: Document) -> Iterator[ResourceChange]:
         provider = text(entry, "provider", path)
         try:
             parse_provider_configuration(provider)
-        except ValueError:
+        except AddressError:
             raise Misshapen(f"{path}.provider", f"{provider[:200]!r} is no provider configuration") from None
         for j, instance in enumerate(objects(entry, "instances", path)):
             at = f"{path}.instances[{j}]"
