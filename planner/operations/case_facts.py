@@ -40,7 +40,7 @@ def _shown(path: str, reads: Reads) -> PolicyFacts:
 def _planned(path: str, span: Span, reads: Reads) -> PolicyFacts:
     from planner.operations.policies import facts_of
 
-    answer = planned(OperationOptions(path, refresh=False))
+    answer = planned(OperationOptions(path, refresh=False, needs_configuration=True))
     if answer.complete is None:
         raise Failure([_of_the_case(path, span), *(d for d in answer.diagnostics if d.is_error)])
     return facts_of(answer.complete, reads)

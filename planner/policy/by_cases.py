@@ -80,6 +80,8 @@ class Cases:
         self.at: dict[str, list[tuple[str, str]]] = {}
         self.rooted: dict[str, list[tuple[str, str]]] = {}
         self.everywhere = sorted(self.unknown)
+        # Of an object of which nothing is known at all, not even which attributes there are, there are no cases.
+        self.is_shapeless = any(not path for _, path in self.unknown)
         for place in self.everywhere:
             self.at.setdefault(place[0], []).append(place)
             self.rooted.setdefault(root_of(place[1]), []).append(place)
@@ -92,7 +94,7 @@ class Cases:
 
     def decide(self, verdict: str, code: Any, address: Any) -> bool | None:
         """Whether the verdict holds in all cases or (False) in none; None when cases differ, or cannot be told."""
-        if LOST in (code, address) or self.steps <= 0:
+        if LOST in (code, address) or self.steps <= 0 or self.is_shapeless:
             return None
         begun = self.steps
         waiting: list[dict[Proposition, bool]] = [{}]

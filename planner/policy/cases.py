@@ -16,6 +16,7 @@ from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.datalog.front.values import Row
 from planner.datalog.tools.cases import Case
 from planner.model.plan import ResourceChange
+from planner.policy.facts.contents import beginnings
 from planner.policy.facts.relations import PolicyFacts, Reads
 from planner.policy.judge import judge
 from planner.policy.modal import VERDICTS
@@ -38,8 +39,8 @@ def with_unknown(facts: FactBase) -> FactBase:
     for address, path in facts.sorted("unknown_after"):
         builder.add("maybe_exact", address, path)
         builder.add("maybe_open", address, path)
-        for end in ".[":
-            builder.add("maybe", address, path, path + end)
+        for begin in beginnings(path):
+            builder.add("maybe", address, path, begin)
     return builder.build()
 
 

@@ -151,14 +151,15 @@ class _Judge:
     def _in_all_cases(self, name: str, row: Row, code: str, what: str) -> list[str]:
         """The messages of what holds in all cases: those that are given in each; where there is none, or it might hold
         what is sensitive, that of its rules, if they have one."""
+        heads = [rule.head.arguments for rule in self.policies.program.rules_for(name)]
+        written = {str(m): m for c, _, m in heads if not isinstance(c, Constant) or c.value == code}
+        only = next(iter(written.values())) if len(written) == 1 else None
+        if isinstance(only, Constant):
+            return [str(only.value)]
         messages = self.cases.messages.get((name, *row), frozenset()) if self.cases is not None else frozenset()
         if messages and not self.facts.hidden:
             return sorted(messages)
-        heads = [rule.head.arguments for rule in self.policies.program.rules_for(name)]
-        written = [m for c, _, m in heads if not isinstance(c, Constant) or c.value == code]
-        only = written[0] if len({str(message) for message in written}) == 1 else None
-        said = str(only.value) if isinstance(only, Constant) else "is refused"
-        return [f"{said}, however {what or 'what is not known yet'} turns out"]
+        return [f"is refused, however {what or 'what is not known yet'} turns out"]
 
     def _path(self, wait: tuple[str, str]) -> tuple[str, str]:
         return wait[0], self.facts.hidden.get(wait, wait[1])

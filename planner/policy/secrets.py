@@ -86,7 +86,7 @@ class Curtain:
         for column in PATHS[predicate]:
             path, end = row[column], ""
             if predicate == "maybe" and column == 2:
-                path, end = path[:-1], path[-1]
+                path, end = path[:-1], path[-1:]
             mark = hidden.get((address, path))
             if mark is not None:
                 shown[column] = mark + end

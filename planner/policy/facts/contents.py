@@ -117,4 +117,9 @@ def _output_value(output: OutputChange, value: Value) -> Value:
 
 def maybe_rows(rows: ValueRows) -> set[Row]:
     """The unknown paths with what the paths at or below them begin with."""
-    return {(address, at, at + end) for address, at in rows.exact | rows.open for end in ".["}
+    return {(address, at, begin) for address, at in rows.exact | rows.open for begin in beginnings(at)}
+
+
+def beginnings(at: str) -> tuple[str, ...]:
+    """What paths at or below an unknown one begin with, once a dot is put behind them."""
+    return (f"{at}.", f"{at}[") if at else ("",)

@@ -12,7 +12,7 @@ from planner.policy.facts.relations import Reads
 from planner.policy.paths_read import Looked
 from planner.policy.shown.configuration import ShownConfiguration
 from planner.policy.shown.document import Document, Misshapen, objects, table, text
-from planner.programs.actions import actions, words
+from planner.programs.actions import actions, does, words
 from planner.state.model import State
 from planner.vocabulary.address import AddressError, parse_module
 
@@ -108,9 +108,14 @@ def _change(
         mode, type_, name = text(entry, "mode", path), text(entry, "type", path), text(entry, "name", path)
     module = text(entry, "module_address", path, "") if "module_address" in entry else ""
     _check_address(address, module, mode, type_, name, path)
-    after_unknown = change.get("after_unknown")
-    if "after" not in change and not after_unknown and change.get("actions") != ["delete"]:
-        after_unknown = True  # nothing is said of what it will be
+    after, after_unknown = change.get("after"), change.get("after_unknown")
+    if after is not None and after.__class__ is not dict:
+        raise Misshapen(f"{path}.change.after", "an object or null expected")
+    action = _action(change.get("actions"), f"{path}.change.actions")
+    if after is None and not after_unknown and ("after" not in change or does(action, "makes")):
+        after_unknown = action != "delete"  # nothing is said of what it will be
+    if deposed and does(action, "makes"):
+        raise Misshapen(f"{path}.change.actions", "an object that is set aside is deleted or forgotten")
     return ResourceChange(
         address,
         (text(entry, "previous_address", path, "") if "previous_address" in entry else "") or address,
@@ -121,10 +126,10 @@ def _change(
         get("index"),
         deposed,
         configuration.provider_of(module, mode, type_, name, text(entry, "provider_name", path, "")),
-        _action(change.get("actions"), f"{path}.change.actions"),
+        action,
         text(entry, "action_reason", path, "") if "action_reason" in entry else "",
         (change.get("before"), None, change.get("before_sensitive")),
-        (change.get("after"), after_unknown, change.get("after_sensitive")),
+        (after, after_unknown, change.get("after_sensitive")),
         replace_paths=tuple(_paths(change["replace_paths"], path)) if "replace_paths" in change else (),
         importing=_importing(change, f"{path}.change") if "importing" in change else None,
         undecided=_words(get("undecided"), f"{path}.undecided") if "undecided" in entry else (),
