@@ -54,7 +54,7 @@ def test_objects_of_which_nothing_is_said(tmp_path: Path, change: dict[str, obje
 @pytest.mark.parametrize(
     ("change", "more", "said"),
     [
-        ({"actions": ["create"], "before": None, "after": []}, {}, "change.after: an object or null expected"),
+        ({"actions": ["create"], "before": None, "after": []}, {}, "change.after: an object expected"),
         ({"actions": ["create"], "before": None, "after": {}}, {"deposed": "00000001"}, "set aside is deleted"),
     ],
 )

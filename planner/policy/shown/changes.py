@@ -110,7 +110,7 @@ def _change(
     _check_address(address, module, mode, type_, name, path)
     after, after_unknown = change.get("after"), change.get("after_unknown")
     if after is not None and after.__class__ is not dict:
-        raise Misshapen(f"{path}.change.after", "an object or null expected")
+        raise Misshapen(f"{path}.change.after", "an object expected")
     action = _action(change.get("actions"), f"{path}.change.actions")
     if after is None and not after_unknown and ("after" not in change or does(action, "makes")):
         after_unknown = action != "delete"  # nothing is said of what it will be
