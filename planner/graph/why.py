@@ -12,7 +12,7 @@ from planner.datalog.explain.search import Prover
 from planner.graph.names import SPOKEN, SPOKEN_AT_FIRST, Names, told_instead
 from planner.model.graph import Graph
 from planner.model.sources import source_json
-from planner.syntax.rule_syntax import quote
+from planner.syntax.rule_syntax import Atom, Constant, quote
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 if TYPE_CHECKING:
@@ -142,6 +142,14 @@ def read_query(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
     if query is None:
         raise Failure(problems)
     return query, problems
+
+
+def only_fact(query: Query) -> Atom:
+    """The one fact, without variables, that a question is. Raises Failure."""
+    body = query.literals
+    if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
+        raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
+    return body[0]
 
 
 def with_nodes(graph: Graph, query: Query) -> tuple[Query, list[Diagnostic]]:

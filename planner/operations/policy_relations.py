@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from planner.operations.plan import Made
     from planner.operations.plan_files import Unstored
     from planner.policy.program import Policies
-    from planner.syntax.rule_syntax import Atom
 
 SPACE = "policy."
 """what may stand in front of the name of a relation of policies"""
@@ -100,6 +99,7 @@ def why_relation(
     Raises Failure."""
     from planner.datalog.explain.why_not_deep import obstacles_text
     from planner.datalog.front.values import decode, encode
+    from planner.graph.why import only_fact, read_query
     from planner.operations.plan_files import planned
     from planner.operations.policies import facts_of
     from planner.policy.relations import Relation, needs
@@ -113,7 +113,8 @@ def why_relation(
     made = answer.complete
     found = mentioned(options, program, text, made.plan.policy)
     assert found is not None
-    atom, problems = _fact(program.beside(found.own), text)
+    query, problems = read_query(program.beside(found.own), text)
+    atom = only_fact(query)
     name = found.own[atom.predicate].name
     row = tuple(encode(term.value) for term in atom.arguments if isinstance(term, Constant))
     relation = Relation(found.policies, name, facts_of(made, needs(found.policies, {name})))
@@ -131,18 +132,6 @@ def why_relation(
         return {"format_version": "1.0", "goal": goal, "holds": False, "rules": obstacles}, problems
     detail = f"{atom} does not hold.\n{obstacles_text(obstacles, goal)}"
     return None, [*problems, error("why.fails", "It does not hold", detail)]
-
-
-def _fact(program: Program, text: str) -> tuple[Atom, list[Diagnostic]]:
-    """The one fact, without variables, that a text names. Raises Failure."""
-    from planner.graph.why import read_query
-    from planner.syntax.rule_syntax import Atom, Constant
-
-    query, problems = read_query(program, text)
-    body = query.literals
-    if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
-        raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
-    return body[0], problems
 
 
 def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic:

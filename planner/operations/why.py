@@ -205,7 +205,7 @@ def _first_argument(program: Program, text: str) -> str:
 
 def _proved(found: Graph, text: str, negated: bool) -> Proved:
     """The proof of a fact, or that it does not hold."""
-    from planner.graph.why import not_an_edge, prove, read_query, why_not, with_nodes
+    from planner.graph.why import not_an_edge, only_fact, prove, read_query, why_not, with_nodes
     from planner.operations.questions import known_elsewhere
 
     try:
@@ -213,10 +213,7 @@ def _proved(found: Graph, text: str, negated: bool) -> Proved:
     except Failure as failure:
         raise Failure(known_elsewhere(failure.diagnostics)) from None
     query, unknown = with_nodes(found, query)
-    body = query.literals
-    if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
-        raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
-    atom = body[0]
+    atom = only_fact(query)
     row = tuple(a.value for a in atom.arguments if isinstance(a, Constant))
     proof = prove(found, atom.predicate, row)
     if proof is None:

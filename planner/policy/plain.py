@@ -96,14 +96,7 @@ class PlainProofs:
                 continue
             row = (code, address, message.value if isinstance(message, Constant) else "")
             found += [o for o in obstacles(self.prover, predicate, row) if o["rule"] == rule.name and o["head_fits"]]
-        if not self.facts.hidden:
-            return found
-        rules = {rule.name: rule for rule in self.policies.program.rules}
-        shown = []
-        for one in found:
-            literal = rules[one["rule"]].body[one["literal"]]
-            shown.append({"rule": one["rule"], "fails": str(literal), "bound": {}, "head_fits": True})
-        return shown
+        return self.curtain.obstacles(found)
 
     def document(self, proof: Proof) -> dict[str, Any]:
         """The proof in the documented format, without what is sensitive."""

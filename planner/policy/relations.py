@@ -35,7 +35,7 @@ class Relation:
     """One relation, to be asked why a row is in it: proofs are by the rules as they are written."""
 
     def __init__(self, policies: Policies, name: str, facts: PolicyFacts) -> None:
-        self.name, self.facts = name, facts
+        self.name = name
         self.certain = evaluate(policies.modal_program, facts, [name])[name]
         self.prover = Prover(policies.program, evaluate(policies.program, facts, [name]))
         self.curtain = Curtain(self.prover, facts)
@@ -51,12 +51,4 @@ class Relation:
 
     def obstacles(self, row: Row) -> list[dict[str, Any]]:
         """What keeps each rule from deriving a row: without values where the plan has sensitive ones."""
-        found = obstacles(self.prover, self.name, row)
-        if not self.facts.hidden:
-            return found
-        rules = {rule.name: rule for rule in self.prover.program.rules}
-        return [
-            {"rule": o["rule"], "fails": str(rules[o["rule"]].body[o["literal"]]), "bound": {}, "head_fits": True}
-            for o in found
-            if "literal" in o
-        ]
+        return self.curtain.obstacles(obstacles(self.prover, self.name, row))

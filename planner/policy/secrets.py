@@ -157,6 +157,17 @@ class Curtain:
 
     # -------- proofs
 
+    def obstacles(self, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What keeps rows from holding (why_not_deep), as it is written where the plan has sensitive values."""
+        if not self.facts.hidden:
+            return found
+        rules = {rule.name: rule for rule in self.prover.program.rules}
+        return [
+            {"rule": o["rule"], "fails": str(rules[o["rule"]].body[o["literal"]]), "bound": {}, "head_fits": True}
+            for o in found
+            if "literal" in o
+        ]
+
     def proof(self, proof: Proof) -> dict[str, Any]:
         """A proof in the documented format, without secrets."""
         if not self.facts.hidden:
