@@ -36,7 +36,7 @@ DIFFERENCE = """async ([one, other]) => {
   return a.reduce((sum, value, at) => sum + Math.abs(value - b[at]), 0) / a.length;
 }"""
 
-PAINTED = "performance.getEntriesByType('paint').length > 0"
+PAINTED = "() => performance.getEntriesByType('paint').length > 0"
 
 
 def item(name: str, box: str = "", changes: tuple[int, ...] = ()) -> Item:
