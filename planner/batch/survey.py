@@ -16,6 +16,7 @@ from planner.config.variables import given_values
 from planner.operations.loading import Begun, Reading
 from planner.operations.options import StateOptions
 from planner.provider import remote_state
+from planner.state.backend import schema_of
 from planner.state.identity import state_identity
 from planner.syntax.body import BodySchema, Content
 from planner.values.convert import ConversionError, convert
@@ -44,8 +45,10 @@ def survey(unit: str, reading: Reading[StateOptions], folder: str) -> Survey:
     kind, settings = "local", dict[str, Any]()
     if config.root.backend is not None:
         kind = config.root.backend.type
-        settings, more = backend_settings(config, begun.given, begun.workspace)
-        problems += more
+        schema = schema_of(kind)
+        if schema is not None:
+            settings, more = backend_settings(config, begun.given, schema, begun.workspace)
+            problems += more
         pointer, more = read_pointer(data_folder(begun.options.directory))
         problems += more
         if pointer is not None and pointer.type == kind:

@@ -10,13 +10,13 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from planner.state.pointer import BackendPointer, read_pointer, settings_hash, write_pointer
+from planner.state.pointer import BackendPointer, read_pointer, write_pointer
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 if TYPE_CHECKING:
-    from planner.config.backend import Override
+    from planner.config.backend import Overrides
     from planner.config.model import Config
     from planner.config.variables import RawVariables
     from planner.operations.options import StateOptions
@@ -34,21 +34,22 @@ class Wanted:
 
     @property
     def hash(self) -> int:
-        """The number that stands for the block; 0 when it is not fit for one."""
-        try:
-            return settings_hash(self.type, self.written)
-        except TypeError:
-            return 0
+        """The number that stands for the block."""
+        from planner.state.backend import schema_of
+        from planner.state.settings import settings_hash
+
+        schema = schema_of(self.type)
+        return 0 if schema is None else settings_hash(self.type, schema, self.written)
 
     def matches(self, pointer: BackendPointer) -> bool:
         """Whether this is the backend that was set up, as far as the block and the options say."""
-        given = {name: value for name, value in self.settings.items() if value is not None}
-        saved = {name: value for name, value in pointer.settings.items() if value is not None}
+        given = {name: value for name, value in self.settings.items() if value not in (None, [])}
+        saved = {name: value for name, value in pointer.settings.items() if value not in (None, [])}
         return self.type == pointer.type and given == saved
 
 
 def wanted_backend(
-    config: Config | None, given: RawVariables, workspace: str, overrides: list[Override] | None = None
+    config: Config | None, given: RawVariables, workspace: str, overrides: Overrides | None = None
 ) -> tuple[Wanted | None, list[Diagnostic]]:
     """What the root module's backend block asks for; None when there is no block, or with errors."""
     if config is None or config.root.backend is None:
@@ -57,19 +58,22 @@ def wanted_backend(
 
 
 def _wanted(
-    config: Config, kind: str, given: RawVariables, workspace: str, overrides: list[Override] | None
+    config: Config, kind: str, given: RawVariables, workspace: str, overrides: Overrides | None
 ) -> tuple[Wanted | None, list[Diagnostic]]:
-    from planner.config.backend import backend_settings, texts
-    from planner.state.backend import settings_of
+    from planner.config.backend import backend_settings
+    from planner.state.backend import schema_of, unknown_type
 
-    written, problems = backend_settings(config, given, workspace)
+    schema = schema_of(kind)
+    if schema is None:
+        where = config.root.backend.span if config.root.backend is not None else None
+        return None, [evolve(unknown_type(kind), subject=where)]
+    written, problems = backend_settings(config, given, schema, workspace)
     settings = written
-    if overrides:
-        settings, problems = backend_settings(config, given, workspace, overrides)
+    if overrides is not None and overrides.items:
+        settings, problems = backend_settings(config, given, schema, workspace, overrides)
     if has_errors(problems):
         return None, problems
-    known = settings_of(kind) or ()
-    return Wanted(kind, texts(settings, known), texts(written, known)), problems
+    return Wanted(kind, settings, written), problems
 
 
 def data_folder(directory: str) -> str:
@@ -97,27 +101,27 @@ def current_backend(
     wanted, problems = wanted_backend(config, given, workspace)
     if has_errors(problems):
         return None, problems
-    reason = ""
+    reason, mark = "", ","
     if wanted is None and pointer is not None:
-        reason = f'the configuration has no backend any more, but "{pointer.type}" is set up'
+        reason = f'Unsetting the previously set backend "{pointer.type}"'
     elif wanted is not None and pointer is None:
-        reason = f'the backend "{wanted.type}" of the configuration is not set up yet'
+        reason = f'Initial configuration of the requested backend "{wanted.type}"'
     elif wanted is not None and pointer is not None and wanted.hash != pointer.hash and not wanted.matches(pointer):
-        reason = "the settings of the backend have changed"
+        reason, mark = "Backend configuration block has changed", ":"
         if wanted.type != pointer.type:
-            reason = f'the configuration names the backend "{wanted.type}", but "{pointer.type}" is set up'
+            reason = f'Backend type changed from "{pointer.type}" to "{wanted.type}"'
     if reason:
-        return None, [*problems, _init_required(reason)]
+        return None, [*problems, _init_required(reason, mark)]
     backend, found = saved_backend(pointer)
     return backend, [*problems, *found]
 
 
-def _init_required(reason: str) -> Diagnostic:
+def _init_required(reason: str, mark: str) -> Diagnostic:
     detail = (
-        f"Reason: {reason}.\n\nThe backend keeps the state. Run init: with -migrate-state it copies the state to where "
+        f"Reason: {reason}\n\nThe backend keeps the state. Run init: with -migrate-state it copies the state to where "
         "it is kept from now on, with -reconfigure it leaves every state where it is. Nothing has been changed."
     )
-    return error("backend.init_required", 'Backend initialization required, please run "planner init"', detail)
+    return error("backend.init_required", f'Backend initialization required{mark} please run "planner init"', detail)
 
 
 # ---------------------------------------------------------------- init
@@ -143,11 +147,14 @@ def init_backend(how: BackendInit, config: Config, workspace: str, given: RawVar
         return _init(how, config, workspace, given)
     except Failure as failure:
         return list(failure.diagnostics)
+    except OSError as problem:
+        where = f"{problem.filename}: " if problem.filename else ""
+        return [error("backend.service", "Error refreshing state", f"{where}{problem.strerror or problem}")]
 
 
 def _init(how: BackendInit, config: Config, workspace: str, given: RawVariables) -> list[Diagnostic]:
     from planner.config.backend import read_overrides
-    from planner.state.backend import settings_of
+    from planner.state.backend import schema_of, unknown_type
 
     folder = data_folder(how.options.directory)
     pointer, problems = read_pointer(folder)
@@ -162,27 +169,58 @@ def _init(how: BackendInit, config: Config, workspace: str, given: RawVariables)
         if how.reconfigure:
             return problems + write_pointer(folder, None)
         return problems + _unset(how, pointer, folder)
-    names = settings_of(block.type)
-    overrides, found = read_overrides(how.config, names or ())
-    if names is not None and has_errors(found):
+    schema = schema_of(block.type)
+    if schema is None:
+        return [*problems, evolve(unknown_type(block.type), subject=block.span)]
+    overrides, found = read_overrides(how.config, schema)
+    if has_errors(found):
         return problems + found
     wanted, found = wanted_backend(config, given, workspace, overrides)
     problems += found
     if wanted is None:
         return problems
+    wanted = _asked(how, wanted)
     if pointer is None or how.reconfigure:
         return problems + _first(how, wanted, folder, workspace)
     same = pointer.hash == wanted.hash and not how.config
     if not same and not wanted.matches(pointer):
         return problems + _change(how, pointer, wanted, folder, workspace)
-    backend, found = saved_backend(pointer)
-    problems += found
+    return problems + _as_before(how, pointer, wanted, folder, workspace)
+
+
+def _as_before(
+    how: BackendInit, pointer: BackendPointer, wanted: Wanted, folder: str, workspace: str
+) -> list[Diagnostic]:
+    """The backend is the one that was set up."""
+    backend, problems = saved_backend(pointer)
     if backend is None:
         return problems
     problems += _select(how, backend, workspace)
     if pointer.hash != wanted.hash and not has_errors(problems):
         problems += write_pointer(folder, BackendPointer(pointer.type, pointer.settings, wanted.hash))
     return problems
+
+
+def _asked(how: BackendInit, wanted: Wanted) -> Wanted:
+    """With what is required and not given, as far as somebody can be asked."""
+    from planner.state.backend import schema_of
+
+    schema = schema_of(wanted.type)
+    if how.ask is None or schema is None:
+        return wanted
+    settings = dict(wanted.settings)
+    for name, attribute in sorted(schema.attributes.items()):
+        if attribute.required and settings.get(name) is None and not _is_in_environment(wanted.type, name):
+            settings[name] = how.ask(name, attribute.description) or None
+    return evolve(wanted, settings=settings)
+
+
+def _is_in_environment(kind: str, name: str) -> bool:
+    """Whether a variable of the environment says it."""
+    from planner.state.backend import module_of
+
+    variables = getattr(module_of(kind), "REQUIRED_VARIABLES", {}).get(name, ())
+    return any(os.environ.get(variable) for variable in variables)
 
 
 def _no_block() -> Diagnostic:
@@ -194,19 +232,19 @@ def _no_block() -> Diagnostic:
 
 
 def _first(how: BackendInit, wanted: Wanted, folder: str, workspace: str) -> list[Diagnostic]:
-    """A backend where none was set up: states that the default one left in the directory are offered to it."""
+    """A backend where none was set up: states that the default one left in the directory are offered to it. What was
+    copied is emptied here, after a backup of it; what was not stays."""
     from planner.state.migrate import has_objects, migrate
 
     default, backend, problems = _opened(None, wanted)
     if default is None or backend is None:
         return problems
-    stores = [default.store(name) for name in default.workspaces()]
-    stores = [store for store in stores if has_objects(store)]
-    if stores:
-        migrate(default, backend, _migration(how, "local", wanted.type))
-        places = {os.path.normpath(backend.store(name).place) for name in default.workspaces()}
-        if not any(os.path.normpath(default.store(name).place) in places for name in default.workspaces()):
-            for store in stores:
+    if any(has_objects(default.store(name)) for name in default.workspaces()):
+        copied = migrate(default, backend, _migration(how, "local", wanted.type))
+        places = {os.path.normpath(backend.store(name).place) for name in copied}
+        for name in copied:
+            store = default.store(name)
+            if os.path.normpath(store.place) not in places:
                 problems += store.erase()
     return problems + _remember(how, wanted, backend, folder, workspace)
 
@@ -217,7 +255,10 @@ def _change(how: BackendInit, pointer: BackendPointer, wanted: Wanted, folder: s
 
     if not how.migrate_state:
         return [_changed()]
-    how.log("Backend configuration changed! Looking for states in the former backend.")
+    if pointer.type != wanted.type:
+        how.log(f'The backend type changed from "{pointer.type}" to "{wanted.type}".')
+    else:
+        how.log("Backend configuration changed! Looking for states in the former backend.")
     old, new, problems = _opened(pointer, wanted)
     if old is None or new is None:
         return problems
@@ -239,14 +280,15 @@ def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagn
     migrate(old, default, _migration(how, pointer.type, "local"))
     problems += write_pointer(folder, None)
     if not has_errors(problems):
-        how.log(f'The backend "{pointer.type}" is not used any more; the state is kept in this directory.')
+        how.log(f'Successfully unset the backend "{pointer.type}". The state is kept in this directory now.')
     return problems
 
 
 def _changed() -> Diagnostic:
     detail = (
-        "The backend is not the one that was set up here, so the state may have to move. Use -migrate-state to copy "
-        "it, or -reconfigure to leave every state where it is."
+        "A change in the backend configuration has been detected, which may require migrating existing state.\n\n"
+        'If you wish to attempt automatic migration of the state, use "planner init -migrate-state".\n'
+        'If you wish to store the current configuration with no changes to the state, use "planner init -reconfigure".'
     )
     return error("backend.changed", "Backend configuration changed", detail)
 
@@ -260,9 +302,9 @@ def _opened(pointer: BackendPointer | None, wanted: Wanted) -> tuple[Backend | N
 
 
 def _remember(how: BackendInit, wanted: Wanted, backend: Backend, folder: str, workspace: str) -> list[Diagnostic]:
-    problems = _select(how, backend, workspace)
+    problems = write_pointer(folder, BackendPointer(wanted.type, wanted.settings, wanted.hash))
     if not has_errors(problems):
-        problems += write_pointer(folder, BackendPointer(wanted.type, wanted.settings, wanted.hash))
+        problems += _select(how, backend, workspace)
     if not has_errors(problems):
         how.log(f'\nSuccessfully configured the backend "{wanted.type}"! It is used until its configuration changes.')
     return problems
@@ -270,20 +312,30 @@ def _remember(how: BackendInit, wanted: Wanted, backend: Backend, folder: str, w
 
 def _migration(how: BackendInit, source: str, target: str) -> Migration:
     from planner.state.migrate import Migration
+    from planner.state.workspace import current_workspace
 
     options = how.options
-    return Migration(source, target, how.ask, how.force_copy, options.lock, options.lock_timeout)
+    workspace, _, _ = current_workspace(options.directory, os.environ)
+    return Migration(source, target, how.ask, how.force_copy, options.lock, options.lock_timeout, workspace)
 
 
 def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnostic]:
     """See to it that the selected workspace exists in the backend."""
     from planner.state.workspace import select_workspace
 
-    names = backend.workspaces()
-    if workspace in names:
+    if not backend.has_workspaces:
         return []
+    try:
+        names = backend.workspaces()
+    except OSError as problem:
+        detail = f"Failed to get existing workspaces: {problem.strerror or problem}"
+        return [error("backend.workspaces", "Failed to get existing workspaces", detail)]
+    if workspace in names:
+        return backend.prepare(workspace, how.options.lock)
     if len(names) == 1:
-        return select_workspace(how.options.directory, os.environ, names[0])
+        return select_workspace(how.options.directory, os.environ, names[0]) + backend.prepare(
+            names[0], how.options.lock
+        )
     if how.ask is None:
         detail = "Select one that exists with TF_WORKSPACE or `workspace select`, or create it."
         return [error("backend.workspace", f'Currently selected workspace "{workspace}" does not exist', detail)]

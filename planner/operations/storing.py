@@ -11,7 +11,7 @@ from attrs import frozen
 from planner.operations.loading import A, Loaded, O, grown, load, load_values
 from planner.operations.options import StateOptions
 from planner.state.model import State
-from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:
     from planner.config.variables import RootVariable
@@ -50,10 +50,13 @@ def with_backend(loaded: Loaded[O], backend: Backend) -> Opened[O]:
 
 
 def store_of(options: Any, backend: Backend, workspace: str) -> Store:
-    """The store of a workspace, or the files that -state, -state-out and -backup name."""
-    if not isinstance(options, StateOptions):
-        return backend.store(workspace)
-    return backend.store(workspace, options.state_path or "", options.state_out or "", options.backup or "")
+    """The store of a workspace, or the files that -state, -state-out and -backup name. Raises Failure."""
+    try:
+        if not isinstance(options, StateOptions):
+            return backend.store(workspace)
+        return backend.store(workspace, options.state_path or "", options.state_out or "", options.backup or "")
+    except OSError as problem:
+        raise Failure(error("state.store", "Error loading state", str(problem.strerror or problem))) from None
 
 
 def read_state(opened: Opened[O], told: Told) -> Stored[O]:

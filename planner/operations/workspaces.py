@@ -11,7 +11,7 @@ from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.vocabulary.address import format_key
-from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ def workspaces(options: StateOptions) -> tuple[list[str], str, list[Diagnostic]]
     problems = [*problems, *found]
     if backend is None:
         return [], current, problems
+    if not backend.has_workspaces:
+        detail = f'The backend "{backend.type}" keeps one state only.'
+        return [], current, [*problems, error("workspace.unsupported", "workspaces not supported", detail)]
     try:
         return backend.workspaces(), current, problems
     except OSError as problem:
@@ -83,7 +86,10 @@ def workspace_delete(options: StateOptions, name: str, force: bool = False) -> l
         refused = "It is selected. Select another one first."
     if refused:
         return [*problems, error("workspace.kept", f'Workspace "{name}" is kept', refused)]
-    store = backend.store(name)
+    try:
+        store = backend.store(name)
+    except OSError as problem:
+        return [*problems, _os_problem("delete the workspace", problem)]
     found = store.lock("workspace-delete", options.lock_timeout) if options.lock else []
     if has_errors(found):
         return [*problems, *found]
@@ -154,11 +160,13 @@ def _create(options: StateOptions, name: str) -> list[Diagnostic]:
         if has_errors(problems):
             return problems
     try:
-        backend.create_workspace(name)
+        backend.create_workspace(name, options.lock)
+        if begins_with is not None:
+            problems = [*problems, *backend.store(name).put(begins_with)[1]]
     except OSError as problem:
         return [*problems, _os_problem("create the workspace", problem)]
-    if begins_with is not None:
-        problems = [*problems, *backend.store(name).put(begins_with)[1]]
+    except Failure as failure:
+        return [*problems, *failure.diagnostics]
     return [*problems, *_select(options, name)]
 
 
@@ -183,4 +191,5 @@ def _backend(options: StateOptions) -> tuple[Backend | None, list[Diagnostic]]:
 
 
 def _os_problem(verb: str, problem: OSError) -> Diagnostic:
-    return error("workspace.files", f"Cannot {verb}", f"{problem.filename}: {problem.strerror}.")
+    where = f"{problem.filename}: " if problem.filename else ""
+    return error("workspace.files", f"Cannot {verb}", f"{where}{problem.strerror}.")

@@ -1,16 +1,14 @@
 """The data source `terraform_remote_state`: the root outputs of a state that something else keeps.
 
-Only states in local files can be read so far. Sensitive outputs arrive without their mark, as OpenTofu gives them.
+In whatever backend the state is. Sensitive outputs arrive without their mark, as OpenTofu gives them.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from planner.provider.interface import AttributeDiagnostic, ReadAnswer, ResourceSchema
 from planner.state.backend import DEFAULT_WORKSPACE, Backend, open_backend
 from planner.state.identity import state_identity
-from planner.values.convert import ConversionError, convert
+from planner.values.plain import plain
 from planner.values.schema import AttributeSchema, BlockSchema
 from planner.values.types import DYNAMIC, STRING, MapType, ObjectType, Primitive
 from planner.values.value import Map, Null, Unknown, Value, is_wholly_known, type_of
@@ -61,13 +59,7 @@ def source(config: Value) -> str | None:
     kind = "local" if config["backend"] == "_local" else config["backend"]
     if kind.__class__ is not str or not _is_object(config["config"]):
         return None
-    settings: dict[str, Any] = {}
-    for name, value in _entries(config["config"]).items():
-        try:
-            text = convert(value, STRING)
-        except ConversionError:
-            return None
-        settings[name] = None if text.__class__ is Null else text
+    settings = {name: plain(value) for name, value in _entries(config["config"]).items()}
     workspace = config["workspace"] if config["workspace"].__class__ is str else DEFAULT_WORKSPACE
     return state_identity(kind, settings, workspace)
 
@@ -77,8 +69,12 @@ def _read(config: Value) -> ReadAnswer:
     if backend is None:
         return ReadAnswer(Null(DYNAMIC), diagnostics=tuple(problems))
     workspace = config["workspace"] if config["workspace"].__class__ is str else DEFAULT_WORKSPACE
-    store = backend.store(workspace)
-    state, diagnostics = store.read()
+    try:
+        store = backend.store(workspace)
+        state, diagnostics = store.read()
+    except OSError as problem:
+        detail = str(problem.strerror or problem)
+        return ReadAnswer(Null(DYNAMIC), diagnostics=(_problem("Error loading state error", detail, "backend"),))
     answers = [_from_diagnostic(d) for d in diagnostics]
     outputs = dict(_entries(config["defaults"]))
     value = {**config, "outputs": outputs}
@@ -97,13 +93,7 @@ def _backend(config: Value) -> tuple[Backend | None, list[AttributeDiagnostic]]:
         return None, [_problem("Invalid backend configuration", "The kind of backend must be named.", "backend")]
     if not _is_object(config["config"]):
         return None, [_problem("Invalid backend configuration", "The configuration must be an object.", "config")]
-    settings: dict[str, Any] = {}
-    for name, value in _entries(config["config"]).items():
-        try:
-            text = convert(value, STRING)
-        except ConversionError as e:
-            return None, [_problem("Invalid backend configuration", f'"{name}": {e.reason}.', "config")]
-        settings[name] = None if text.__class__ is Null else text
+    settings = {name: plain(value) for name, value in _entries(config["config"]).items()}
     backend, diagnostics = open_backend(kind, settings)
     where = "backend" if kind != "local" else "config"
     return backend, [_problem(d.summary, d.detail, where) for d in diagnostics]

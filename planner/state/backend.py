@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from planner.state.journal import Journal
     from planner.state.lock import LockInfo, Stop
     from planner.state.model import State
+    from planner.state.seal import Seal
     from planner.state.verify import Checked
+    from planner.values.schema import BlockSchema
 
 DEFAULT_WORKSPACE = "default"
 
@@ -30,6 +32,10 @@ class Store(Protocol):
 
     def unlock(self) -> list[Diagnostic]:
         """Give it back."""
+
+    @property
+    def locks(self) -> bool:
+        """Whether locks are taken at all."""
 
     @property
     def is_locked(self) -> bool:
@@ -84,7 +90,11 @@ class Store(Protocol):
 
 
 class Backend(Protocol):
-    """Where the states of all workspaces of a configuration are."""
+    """Where the states of all workspaces of a configuration are. What a service does not do is an OSError."""
+
+    @property
+    def has_workspaces(self) -> bool:
+        """Whether there can be other workspaces than the default one."""
 
     @property
     def type(self) -> str:
@@ -101,40 +111,67 @@ class Backend(Protocol):
     def workspaces(self) -> list[str]:
         """The names of all workspaces: the default one first, the others sorted. Raises OSError."""
 
-    def create_workspace(self, workspace: str) -> None:
-        """Raises OSError."""
+    def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
+        """Raises OSError, Failure."""
+
+    def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
+        """What `init` does with the selected workspace, where a type wants that."""
 
     def delete_workspace(self, workspace: str) -> None:
         """Remove a workspace and its state. Raises OSError."""
 
 
+REMOVED = dict.fromkeys(
+    ("artifactory", "etcd", "etcdv3", "manta", "swift"), 'The "{}" backend is not supported in OpenTofu v1.3 or later.'
+) | {"azure": 'The "azure" backend name has been removed, please use "azurerm".'}
+"""types that there were, and what is said about them"""
+
+
 def module_of(type: str) -> Any:
-    """The module of a type of backend: `SETTINGS` (the names of its settings), `open(settings)` and
-    `identity(settings, workspace, directory)`. None when there is no such type."""
+    """The module of a type of backend: `SCHEMA`, `open(settings, seal)` and `identity(settings, workspace, directory)`.
+    None when there is no such type."""
     name = f"planner.state.backends.{type}"
-    if not type.isidentifier() or (name not in sys.modules and find_spec(name) is None):
+    if not type.isidentifier() or type.startswith("_") or (name not in sys.modules and find_spec(name) is None):
         return None
     return import_module(name)
 
 
-def settings_of(type: str) -> tuple[str, ...] | None:
-    """The names of the settings of a type of backend; None when there is no such type."""
+def schema_of(type: str) -> BlockSchema | None:
+    """What may stand in the block of a type of backend; None when there is no such type."""
     backend = module_of(type)
-    return None if backend is None else backend.SETTINGS
+    return None if backend is None else backend.SCHEMA
 
 
-def open_backend(type: str, settings: Mapping[str, Any]) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend of a type with the settings of its block (absent and None mean the default)."""
+def unknown_type(type: str) -> Diagnostic:
+    """What is said about a type that there is not."""
+    from pkgutil import iter_modules
+
+    import planner.state.backends
+    from planner.vocabulary.nearest import did_you_mean
+
+    known = [module.name for module in iter_modules(planner.state.backends.__path__)]
+    detail = REMOVED.get(type, "").format(type)
+    detail = detail or f'There is no backend type named "{type}".{did_you_mean(type, known)}'
+    return error("state.unsupported_backend", "Unsupported backend type", detail)
+
+
+def open_backend(
+    type: str, settings: Mapping[str, Any], seal: Seal | None = None
+) -> tuple[Backend | None, list[Diagnostic]]:
+    """The backend of a type with the settings of its block (absent and None mean the default). `seal`: how its states
+    are kept, in clear by default."""
+    from planner.clients.problem import ServiceError
+    from planner.state.seal import PLAIN
+    from planner.state.settings import checked
+
     known = module_of(type)
     if known is None:
-        detail = f'State in the backend "{type}" is not supported yet. Use backend "local", or no backend block at all.'
-        return None, [error("state.unsupported_backend", "Backend not supported yet", detail)]
-    unknown = [
-        error("state.backend_setting", "Invalid backend configuration", f'"{type}" has no setting "{name}".')
-        for name in settings
-        if name not in known.SETTINGS
-    ]
-    if unknown:
-        return None, unknown
-    answer: tuple[Backend | None, list[Diagnostic]] = known.open(settings)
+        return None, [unknown_type(type)]
+    whole, problems = checked(type, known.SCHEMA, settings)
+    if problems:
+        return None, problems
+    try:
+        answer: tuple[Backend | None, list[Diagnostic]] = known.open(whole, PLAIN if seal is None else seal)
+    except ServiceError as problem:
+        return None, [error("state.backend_configuration", f"error configuring backend {type}", problem.text)]
     return answer

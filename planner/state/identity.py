@@ -19,6 +19,6 @@ def state_identity(
     `directory`: where relative paths begin."""
     backend = module_of(kind)
     if backend is not None:
-        return str(backend.identity(settings, workspace, directory))
+        return str(backend.identity({k: v for k, v in settings.items() if v is not None}, workspace, directory))
     shown = {k: v for k, v in sorted(settings.items()) if v is not None and k not in SECRETS}
     return f"{kind}:{json.dumps(shown, sort_keys=True, default=str)}#{workspace}"

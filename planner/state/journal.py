@@ -252,6 +252,11 @@ def read_journal(path: str) -> tuple[Recorded | None, list[Diagnostic]]:
         return None, []
     except OSError as problem:
         return None, [error("state.journal", "Cannot read the journal", f"{path}: {problem.strerror or problem}.")]
+    return journal_in(data, path)
+
+
+def journal_in(data: bytes, path: str) -> tuple[Recorded | None, list[Diagnostic]]:
+    """What the bytes of a journal say, which came from `path`; None when it holds nothing, or with an error."""
     lines = read_lines(data)
     move = "Move it away if the state is right without it."
     if not lines.has_beginning:

@@ -20,6 +20,9 @@ from planner.support.disk import check_kind, read_whole, remove_leftovers, repla
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
+_MEMBERS = ("ID", "Operation", "Info", "Who", "Version", "Created", "Path")
+_MOST_INFO = 1 << 16
+"""bytes of a lock info"""
 SLOW = 0.4
 """Seconds after which waiting is worth a message."""
 
@@ -49,9 +52,8 @@ class LockInfo:
     def to_json(self) -> bytes:
         from planner.support.exact_json import dumps
 
-        names = ("ID", "Operation", "Info", "Who", "Version", "Created", "Path")
         values = (self.id, self.operation, self.info, self.who, self.version, self.created, self.path)
-        return dumps(dict(zip(names, values, strict=True)))
+        return dumps(dict(zip(_MEMBERS, values, strict=True)))
 
     def describe(self) -> str:
         """Several lines, each a name and a value."""
@@ -61,10 +63,16 @@ class LockInfo:
             ("Operation", self.operation),
             ("Who", self.who),
             ("Version", self.version),
-            ("Created", self.created),
+            ("Created", _moment(self.created)),
             ("Info", self.info),
         )
         return "\n".join(["Lock Info:", *(f"  {name + ':':<10} {value}" for name, value in rows)])
+
+
+def _moment(created: str) -> str:
+    """A time as the ecosystem's programs show it."""
+    date, t, rest = created.partition("T")
+    return f"{date} {rest[:-1]} +0000 UTC" if t and rest.endswith("Z") else created
 
 
 def new_lock_info(operation: str, path: str, info: str = "") -> LockInfo:
@@ -72,7 +80,7 @@ def new_lock_info(operation: str, path: str, info: str = "") -> LockInfo:
     import uuid
     from datetime import UTC, datetime
 
-    created = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f").rstrip("0").rstrip(".") + "Z"
     return LockInfo(str(uuid.uuid4()), operation, info, myself(), COMPATIBLE_VERSION, created, path)
 
 
@@ -96,16 +104,27 @@ def info_path(state_path: str) -> str:
 
 def read_lock_info(state_path: str) -> LockInfo | None:
     """Who holds the lock; None when nobody says so."""
+    try:
+        data = read_whole(info_path(state_path))
+    except OSError:
+        return None
+    return lock_info_of(data)
+
+
+def lock_info_of(data: bytes) -> LockInfo | None:
+    """The lock info that a JSON object says; None when it is none. Others may have written it."""
     from planner.support.exact_json import JsonError, loads
 
+    if len(data) > _MOST_INFO:
+        return None
     try:
-        raw = loads(read_whole(info_path(state_path)))
-    except (OSError, JsonError):
+        raw = loads(data)
+    except JsonError:
         return None
     if not isinstance(raw, dict):
         return None
-    names = ("ID", "Operation", "Info", "Who", "Version", "Created", "Path")
-    return LockInfo(*(str(raw.get(name) or "") for name in names))
+    texts = (str(raw.get(name) or "") for name in _MEMBERS)
+    return LockInfo(*("".join(c if c.isprintable() else "?" for c in text) for text in texts))
 
 
 def _take(descriptor: int) -> None:

@@ -7,8 +7,6 @@ backend block itself said, so that every other command can tell whether the bloc
 from __future__ import annotations
 
 import os
-import zlib
-from collections.abc import Mapping
 from typing import Any
 
 from attrs import field, frozen
@@ -71,38 +69,6 @@ def write_pointer(data_directory: str, pointer: BackendPointer | None) -> list[D
         detail = f"{path}: {problem.strerror}. Other commands read it to find the state."
         return [error("backend.unwritable_pointer", "Cannot remember the backend", detail)]
     return []
-
-
-def settings_hash(type: str, settings: Mapping[str, Any]) -> int:
-    """The number that stands for a backend block: CRC-32 of its type and its settings (strings and None) by name.
-
-    It is the number that OpenTofu 1.12 computes (cty's hash of a tuple of the type and an object), so that a directory
-    prepared by either program is prepared for the other."""
-    members = "".join(f"{_quoted(settings[name])};" for name in sorted(settings))
-    return zlib.crc32(f"<{_quoted(type)};<{members}>;>".encode("utf-8", "surrogateescape"))
-
-
-_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"} | {
-    '"': '\\"',
-    "\\": "\\\\",
-}
-
-
-def _quoted(text: str | None) -> str:
-    """A string as a Go literal, `~` for null."""
-    if text is None:
-        return "~"
-    out = []
-    for letter in text:
-        if letter in _ESCAPES:
-            out.append(_ESCAPES[letter])
-        elif letter.isprintable():
-            out.append(letter)
-        elif ord(letter) < 0x80:
-            out.append(f"\\x{ord(letter):02x}")
-        else:
-            out.append(f"\\u{ord(letter):04x}" if ord(letter) < 0x10000 else f"\\U{ord(letter):08x}")
-    return f'"{"".join(out)}"'
 
 
 def _damaged(path: str, why: str) -> Diagnostic:

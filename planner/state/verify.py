@@ -46,22 +46,43 @@ def verify(store: KeptFiles) -> tuple[list[Checked], list[Diagnostic]]:
     backup = _file("backup", store.backup_path, checked, problems) if store.backup_path else None
     if state is not None and backup is not None:
         problems += _relation(store, state, backup)
-    recorded, more = read_journal(store.journal_path)
-    problems += more
-    if recorded is not None:
-        content = f"{_count(len(recorded.changes), 'change')} to serial {recorded.serial}, {recorded.operation}"
-        content += f", {_count(len(recorded.in_flight), 'operation')} under way" if recorded.in_flight else ""
-        checked.append(Checked("journal", store.journal_path, content))
-        if not has_errors(problems):
-            problems += store.read()[1]
-    if os.path.exists(ERRORED):
-        _file("rescued", ERRORED, checked, problems)
-        detail = (
-            f"An apply could not save its state and left it in {ERRORED}. If it is newer than the state in its place, "
-            f"run `planner state push {ERRORED}`; then remove it."
-        )
-        problems.append(warning("state.rescued_left", "A rescued state is left", detail))
+    if _journal(store.journal_path, checked, problems) and not has_errors(problems):
+        problems += store.read()[1]
+    _rescued(checked, problems)
     return checked, list(dict.fromkeys(problems))
+
+
+def verify_kept(
+    place: str, state: State | None, journal_path: str, problems: list[Diagnostic]
+) -> tuple[list[Checked], list[Diagnostic]]:
+    """The same of a state that was read from somewhere else than a file, with the problems of that."""
+    checked = [] if state is None else [Checked("state", place, _content(state))]
+    _journal(journal_path, checked, problems)
+    _rescued(checked, problems)
+    return checked, list(dict.fromkeys(problems))
+
+
+def _journal(path: str, checked: list[Checked], problems: list[Diagnostic]) -> bool:
+    """Whether there is one that says something."""
+    recorded, more = read_journal(path)
+    problems += [problem for problem in more if problem not in problems]
+    if recorded is None:
+        return False
+    content = f"{_count(len(recorded.changes), 'change')} to serial {recorded.serial}, {recorded.operation}"
+    content += f", {_count(len(recorded.in_flight), 'operation')} under way" if recorded.in_flight else ""
+    checked.append(Checked("journal", path, content))
+    return True
+
+
+def _rescued(checked: list[Checked], problems: list[Diagnostic]) -> None:
+    if not os.path.exists(ERRORED):
+        return
+    _file("rescued", ERRORED, checked, problems)
+    detail = (
+        f"An apply could not save its state and left it in {ERRORED}. If it is newer than the state in its place, "
+        f"run `planner state push {ERRORED}`; then remove it."
+    )
+    problems.append(warning("state.rescued_left", "A rescued state is left", detail))
 
 
 def _file(kind: str, path: str, checked: list[Checked], problems: list[Diagnostic]) -> State | None:
@@ -75,12 +96,15 @@ def _file(kind: str, path: str, checked: list[Checked], problems: list[Diagnosti
     state, more = read_state(data, path)
     problems += more
     if state is not None:
-        objects = sum((i.current is not None) + len(i.deposed) for _, i in state.instances())
-        content = f"serial {state.serial}, lineage {state.lineage}, {_count(objects, 'object')}"
-        checked.append(Checked(kind, path, content))
+        checked.append(Checked(kind, path, _content(state)))
     elif not data:
         checked.append(Checked(kind, path, "empty"))
     return state
+
+
+def _content(state: State) -> str:
+    objects = sum((i.current is not None) + len(i.deposed) for _, i in state.instances())
+    return f"serial {state.serial}, lineage {state.lineage}, {_count(objects, 'object')}"
 
 
 def _relation(store: KeptFiles, state: State, backup: State) -> list[Diagnostic]:

@@ -452,11 +452,11 @@ class TestInputs:
         assert nodes[0]["state"] == str(tmp_path.resolve() / "a/other/x.tfstate")
 
     def test_a_backend_that_cannot_be_read_is_named_with_its_unit(self, tmp_path: Path) -> None:
-        settings = 'backend "s3" {\n    bucket = "b"\n    key = "k"\n    region = "eu-west-1"\n  }'
+        settings = 'backend "nimbus" {\n    bucket = "b"\n    key = "k"\n    region = "eu-west-1"\n  }'
         self.fleet(tmp_path, f'terraform {{\n  {settings}\n}}\noutput "id" {{\n  value = 1\n}}\n')
         ran = batch(tmp_path, "plan", "-json", "b")
         (problem,) = ran.unit("b")["diagnostics"]
-        assert problem["summary"] == "The outputs of a cannot be read" and 'backend "s3"' in problem["detail"]
+        assert problem["summary"] == "The outputs of a cannot be read" and '"nimbus"' in problem["detail"]
         assert batch(tmp_path, "plan", "-json").outcomes == {"a": "failed", "b": "skipped"}
 
     def test_an_output_that_nobody_declares(self, tmp_path: Path) -> None:

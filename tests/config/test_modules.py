@@ -7,11 +7,12 @@ import json
 import pytest
 from config_cases import write_files
 
-from planner.config.backend import backend_settings
+from planner.config.backend import Overrides, backend_settings
 from planner.config.load import load_config
 from planner.config.module_installer import install_modules
 from planner.config.modules_manifest import manifest_path, read_manifest
 from planner.config.variables import collect_variables
+from planner.state.backends.local import SCHEMA
 
 TREE = {
     "main.tf": 'variable "where" {\n  default = "a"\n}\nmodule "m" {\n  source = "./modules/${var.where}"\n}\n',
@@ -230,15 +231,15 @@ terraform {
     config, problems = load_config(str(tmp_path))
     assert config is not None, problems
     given, _ = collect_variables(str(tmp_path), [("var", "name=n")], {})
-    assert backend_settings(config, given, "w") == ({"path": "states/n/w", "workspace_dir": None}, [])
-    settings, problems = backend_settings(config, given, "w", [("path", "other")])
+    assert backend_settings(config, given, SCHEMA, "w") == ({"path": "states/n/w", "workspace_dir": None}, [])
+    settings, problems = backend_settings(config, given, SCHEMA, "w", Overrides((("path", "other"),)))
     assert settings["path"] == "other"
-    _, problems = backend_settings(config, {}, "w")
+    _, problems = backend_settings(config, {}, SCHEMA, "w")
     assert codes(problems) == ["config.missing_variable", "config.static_unavailable"]
     write_files(tmp_path, {"main.tf": main.replace("var.name", "var.secret")})
     config, _ = load_config(str(tmp_path))
     assert config is not None
-    assert codes(backend_settings(config, {}, "w")[1]) == ["config.secret_in_backend"]
+    assert codes(backend_settings(config, {}, SCHEMA, "w")[1]) == ["config.secret_in_backend"]
 
 
 def test_provider_instances(tmp_path):

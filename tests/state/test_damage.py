@@ -188,7 +188,7 @@ def test_a_state_with_other_bytes(data: st.DataObject) -> None:
         write_state(state)
 
 
-@given(st.binary(max_size=300) | st.just(b"").map(lambda _: new_lock_info("x", "s").to_json()), st.data())
+@given(st.binary(max_size=300) | st.just(new_lock_info("x", "s").to_json()), st.data())
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_lock_info(tmp_path: Path, info: bytes, data: st.DataObject) -> None:
     path = tmp_path / "s"

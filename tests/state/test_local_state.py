@@ -151,9 +151,9 @@ def test_backends() -> None:
     backend, diagnostics = open_backend("local", {"path": "p", "workspace_dir": None})
     assert (backend, diagnostics) == (LocalBackend("p"), [])
     for type, settings, code in [
-        ("s3", {}, "state.unsupported_backend"),
+        ("nimbus", {}, "state.unsupported_backend"),
         ("local", {"path": ""}, "state.backend_setting"),
-        ("local", {"path": 3}, "state.backend_setting"),
+        ("local", {"path": [3]}, "state.backend_setting"),
         ("local", {"colour": "red"}, "state.backend_setting"),
     ]:
         backend, diagnostics = open_backend(type, settings)

@@ -15,11 +15,15 @@ from attrs import evolve, frozen
 
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.file import read_state, same_content, write_state
-from planner.state.journal import DAMAGED, SUFFIX, Journal, Recorded, mark_saving, read_journal, replayed, story
+from planner.state.journal import DAMAGED, SUFFIX, Journal, mark_saving, read_journal
 from planner.state.lock import FileLock, LockInfo, Stop, held_by, remove_info
 from planner.state.model import State
+from planner.state.recovery import recovered
 from planner.state.rescued import forget_rescued
+from planner.state.seal import PLAIN, Seal
+from planner.state.settings import text
 from planner.support.disk import read_whole, replace_file, sync_directory, write_all
+from planner.values.schema import BlockSchema
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
 
 if TYPE_CHECKING:
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PATH = "terraform.tfstate"
 DEFAULT_WORKSPACE_DIRECTORY = "terraform.tfstate.d"
-SETTINGS = ("path", "workspace_dir")
+SCHEMA = BlockSchema({"path": text("The file of the default state."), "workspace_dir": text("The folder of others.")})
 
 
 class StateStore:
@@ -61,6 +65,10 @@ class StateStore:
 
     def unlock(self) -> list[Diagnostic]:
         return self.lock_file.release()
+
+    @property
+    def locks(self) -> bool:
+        return True
 
     @property
     def is_locked(self) -> bool:
@@ -150,20 +158,9 @@ class StateStore:
         recorded, problems = read_journal(self.journal_path)
         if recorded is None:
             return (None if has_errors(problems) else state), problems
-        here = (state.lineage, state.serial) if state is not None else ("", 0)
         self._journal_is_damaged = bool(recorded.damage)
-        if here == recorded.saved or (state is not None and _has_all(state, recorded)):
-            return state, []  # cut off between saving the state and removing the journal
-        if recorded.serial != here[1] or (here[0] and recorded.lineage != here[0]):
-            detail = (
-                f"{self.journal_path} was written by an {recorded.operation} that began at {recorded.time} with serial "
-                f"{recorded.serial} of the state; {self.read_path} has serial {here[1]} now, so something else has "
-                "changed it since. Put the state of that time back and run any command, or move the journal away if "
-                "the state is right without it."
-            )
-            return None, [error("state.journal_foreign", "A journal of another state", detail)]
-        told = [*problems, *([] if self._lock_is_elsewhere() else story(self.journal_path, recorded))]
-        return replayed(state or State(), recorded), told
+        found = recovered(state, recorded, self.journal_path, self.read_path, self._lock_is_elsewhere())
+        return found.state, [*problems, *found.problems] if found.adds else list(found.problems)
 
     def _lock_is_elsewhere(self) -> bool:
         return not self.lock_file.held and self.lock_file.is_taken()
@@ -310,12 +307,6 @@ def new_lineage() -> str:
     return str(uuid.uuid4())
 
 
-def _has_all(state: State, recorded: Recorded) -> bool:
-    """Whether a state is the one that was saved after the journal, although the journal does not say so."""
-    follows = (state.lineage, state.serial) == (recorded.lineage, recorded.serial + 1)
-    return follows and same_content(replayed(state, recorded), state)
-
-
 def _problem(verb: str, path: str, e: OSError) -> Diagnostic:
     return error("state.file", f"Cannot {verb} the state file", f"{path}: {e.strerror or e}.")
 
@@ -333,6 +324,10 @@ class LocalBackend:
     @property
     def type(self) -> str:
         return "local"
+
+    @property
+    def has_workspaces(self) -> bool:
+        return True
 
     @property
     def settings(self) -> dict[str, str]:
@@ -360,9 +355,12 @@ class LocalBackend:
             names = []
         return [DEFAULT_WORKSPACE, *names]
 
-    def create_workspace(self, workspace: str) -> None:
+    def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
         """Make the folder of a workspace. Raises OSError."""
         os.makedirs(os.path.join(self.workspace_directory, workspace), exist_ok=True)
+
+    def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
+        return []
 
     def delete_workspace(self, workspace: str) -> None:
         """Remove a workspace and its state. Raises OSError."""
@@ -371,14 +369,9 @@ class LocalBackend:
         shutil.rmtree(os.path.join(self.workspace_directory, workspace))
 
 
-def open(settings: Mapping[str, Any]) -> tuple[LocalBackend | None, list[Diagnostic]]:
+def open(settings: Mapping[str, Any], seal: Seal = PLAIN) -> tuple[LocalBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block (absent and None mean the default)."""
-    problems: list[Diagnostic] = []
-    for name, value in settings.items():
-        if value is not None and not isinstance(value, str):
-            problems.append(_setting(f'"{name}" must be a string.'))
-        elif value == "":
-            problems.append(_setting(f'"{name}" must not be empty.'))
+    problems = [_setting(f'"{name}" must not be empty.') for name, value in settings.items() if value == ""]
     if problems:
         return None, problems
     path, folder = settings.get("path"), settings.get("workspace_dir")

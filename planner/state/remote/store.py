@@ -1,0 +1,459 @@
+"""The state of a workspace that a service keeps: locked, read, written, with a journal in the working directory.
+
+Locks, serials and what is written are OpenTofu's (states/remote): compact JSON, a serial that grows when the content
+differs, locks that are waited for with growing pauses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from planner.clients.problem import ServiceError
+from planner.state.file import read_state, same_content, write_state
+from planner.state.journal import DAMAGED, Journal, Recorded, journal_in, mark_saving, read_journal
+from planner.state.lock import SLOW, LockInfo, Stop, new_lock_info
+from planner.state.model import InstanceKey, InstanceState, ResourceState, State
+from planner.state.recovery import recovered
+from planner.state.remote.client import Client, Held, Newer, Payload
+from planner.state.remote.copy import Copied, Copier, copied, forget
+from planner.state.remote.fence import Fence, patiently
+from planner.state.rescued import forget_rescued
+from planner.state.seal import PLAIN, Seal
+from planner.state.workspace import data_directory
+from planner.support.disk import read_whole, replace_file
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+
+if TYPE_CHECKING:
+    from planner.state.verify import Checked
+
+FOLDER = "planner"
+"""in the data directory: journals and what else belongs to states that are elsewhere"""
+_LONGEST_PAUSE = 16.0
+"""Seconds between two attempts to take a lock."""
+
+
+class RemoteStore:
+    """A state in a service. `backup_path`: a file for the state that was there before the first write ("": none)."""
+
+    def __init__(self, client: Client, seal: Seal = PLAIN, backup_path: str = "") -> None:
+        self.client, self.seal, self.backup_path = client, seal, backup_path
+        self.current: State | None = None
+        """what was last read or written, without a journal"""
+        self.journal: Journal | None = None
+        self._version: str | None = None
+        self._read = False
+        self._is_pending = False
+        self._lineage = ""
+        self._info: LockInfo | None = None
+        self._fence: Fence | None = None
+        self._stop: Stop | None = None
+        self._copier: Copier | None = None
+        self._leftover: Copied | None = None
+        """the copy of a journal that the state takes in when it is written"""
+        self._journal_is_damaged = False
+
+    # ------------------------------------------------------------ lock
+
+    @property
+    def locks(self) -> bool:
+        return self.client.locks
+
+    def lock(
+        self,
+        operation: str,
+        timeout: float = 0.0,
+        on_wait: Callable[[], None] | None = None,
+        stop: Stop | None = None,
+    ) -> list[Diagnostic]:
+        """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds."""
+        if not self.client.locks or self._info is not None:
+            return []
+        self._stop = stop
+        began, told, pause = time.monotonic(), False, 1.0
+        info = new_lock_info(operation, self.client.lock_path)
+        while True:
+            try:
+                self._info = self.client.lock(info)
+                break
+            except Held as held:
+                waited = time.monotonic() - began
+                if waited >= timeout or not held.may_wait or (stop is not None and stop.requested):
+                    return [_not_locked(held)]
+            except ServiceError as problem:
+                return [_not_locked(problem)]
+            if on_wait is not None and not told and timeout > SLOW:
+                told = True
+                on_wait()
+            wait = min(pause, timeout - waited)
+            if stop is not None:
+                stop.wait(wait)
+            else:
+                time.sleep(wait)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+        self._fence = Fence(self.client, self._info.id, stop)
+        return []
+
+    def unlock(self) -> list[Diagnostic]:
+        """Give the lock back. One that is lost is not given back a second time."""
+        info, fence, copier = self._info, self._fence, self._copier
+        self._info = self._fence = self._copier = None
+        if copier is not None:
+            copier.close(finished=False)
+        if info is None or (fence is not None and fence.is_lost):
+            return []
+        try:
+            self.client.unlock(info.id)
+        except ServiceError as problem:
+            detail = (
+                f"Error message: {problem.text}\n\nThe lock keeps others from changing the state at the same time, and "
+                "it may or may not be released now. Where it is not, `force-unlock` with its id removes it: only do "
+                f"that when nothing else uses the state.\n\n{info.describe()}"
+            )
+            return [error("state.unlock", "Error releasing the state lock", detail)]
+        return []
+
+    @property
+    def is_locked(self) -> bool:
+        return self._info is not None
+
+    def lock_holder(self) -> str:
+        try:
+            info = self.client.holder()
+        except ServiceError:
+            return ""
+        if info is None:
+            return ""
+        return f" that {info.who or 'somebody'} has since {info.created or 'some time'} for {info.operation}"
+
+    def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
+        """Who holds the lock, as far as anybody knows: the service compares ids when it is removed."""
+        if not self.client.locks:
+            return None, [error("state.no_locks", "Locking disabled", "Locking is disabled for this backend.")]
+        try:
+            info = self.client.holder()
+        except ServiceError:
+            info = None
+        return info or LockInfo(lock_id, "", "", "", "", "", self.client.lock_path), []
+
+    def force_unlock(self, lock_id: str) -> list[Diagnostic]:
+        try:
+            self.client.force_unlock(lock_id)
+        except ServiceError as problem:
+            return [error("state.force_unlock", f"Failed to unlock state: {problem.text}", "")]
+        return []
+
+    @property
+    def place(self) -> str:
+        return self.client.place
+
+    # ------------------------------------------------------------ read
+
+    def read(self) -> tuple[State | None, list[Diagnostic]]:
+        """The state, with what the journal of an operation that was cut off adds to it; None when there is none yet, or
+        an error."""
+        try:
+            kept = self.client.get()
+            problems = self._take_in(kept)
+            if has_errors(problems):
+                return None, problems
+            state, found = self._with_journals()
+        except ServiceError as problem:
+            return None, [error("state.remote_read", "Error loading state", _where(problem, self.place))]
+        except Failure as refused:
+            return None, list(refused.diagnostics)
+        return state, [*problems, *found]
+
+    def _take_in(self, kept: Payload | None) -> list[Diagnostic]:
+        if kept is None or not kept.data:
+            self.current, self._version, self._read = None, kept.version if kept is not None else "", True
+            return []
+        opened = self.seal.unseal(kept.data)
+        state, problems = read_state(opened.data, self.place)
+        self._read = not has_errors(problems)
+        if self._read:
+            self.current, self._version, self._is_pending = state, kept.version, opened.is_pending
+        return problems
+
+    # ------------------------------------------------------------ journal
+
+    @property
+    def journal_path(self) -> str:
+        return self._beside("journal")
+
+    def _beside(self, name: str) -> str:
+        """A file in the working directory that belongs to this state."""
+        digest = hashlib.sha256(self.client.place.encode()).hexdigest()[:20]
+        return os.path.join(os.path.abspath(data_directory(os.environ)), FOLDER, f"{digest}.{name}")
+
+    def _with_journals(self) -> tuple[State | None, list[Diagnostic]]:
+        """With the journal in the working directory, or with its copy in the service: of one journal the file has all,
+        and a copy of another is of another machine."""
+        if self.journal is not None:
+            return self.current, []
+        state, problems, adds = self.current, list[Diagnostic](), False
+        recorded, found = read_journal(self.journal_path)
+        if recorded is None and has_errors(found):
+            return None, found
+        self._journal_is_damaged = recorded is not None and bool(recorded.damage)
+        if recorded is not None:
+            came = recovered(state, recorded, self.journal_path, self.place, self._is_elsewhere())
+            if has_errors(came.problems):
+                return None, list(came.problems)
+            state, adds = came.state, came.adds
+            problems += [*found, *came.problems] if adds else []
+        self._leftover = copied(self.client)
+        if self._leftover is None or adds:
+            return state, problems
+        where = f"the copy of a journal beside {self.place}"
+        recorded, found = journal_in(self._leftover.data, where) if self._leftover.data else (None, [])
+        if recorded is None:
+            return (None if has_errors(found) else state), [*problems, *found]
+        return self._with_copy(state, recorded, where, [*problems, *found])
+
+    def _with_copy(
+        self, state: State | None, recorded: Recorded, where: str, problems: list[Diagnostic]
+    ) -> tuple[State | None, list[Diagnostic]]:
+        came = recovered(state, recorded, where, self.place, self._is_elsewhere())
+        return came.state, [*problems, *came.problems]
+
+    def _is_elsewhere(self) -> bool:
+        """Whether somebody else holds the lock: whoever writes the journal is at work."""
+        if self._info is not None or not self.client.locks:
+            return False
+        try:
+            return self.client.holder() is not None
+        except ServiceError:
+            return False
+
+    def begin_journal(
+        self, operation: str, begins_with: State | None = None
+    ) -> tuple[Journal | None, list[Diagnostic]]:
+        """A journal for an operation that changes the state, to be closed by the next `write`. What an older one holds
+        is saved first. `begins_with`: the state that the operation begins with, as refreshing and moving made it."""
+        state, problems = self.read()
+        if has_errors(problems):
+            return None, problems
+        if os.path.exists(self.journal_path) or self._leftover is not None:
+            _, problems = self.write(state or State())
+            if has_errors(problems):
+                return None, problems
+        base = self.current
+        self._lineage = base.lineage if base is not None and base.lineage else new_lineage()
+        serial = base.serial if base is not None else 0
+        path = self.journal_path
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        except OSError as problem:
+            return None, [error("state.journal", "Cannot write the journal", f"{path}: {problem.strerror or problem}.")]
+        if self.client.has_place_beside:
+            about = {"place": self.place, "operation": operation, "lock": self._info.id if self._info else ""}
+            self._copier = Copier(self.client, path, uuid.uuid4().hex, about)
+        self.journal = GuardedJournal(
+            self._fence, self._copier, path, self._lineage, serial, operation, base, begins_with
+        )
+        return self.journal, []
+
+    # ------------------------------------------------------------ write
+
+    def write(self, state: State) -> tuple[State, list[Diagnostic]]:
+        """Save a state, and return it with its new serial, which grows only when the content differs from what was
+        last read or written; a new state gets a lineage of its own."""
+        if not self._read:
+            _, problems = self.read()
+            if has_errors(problems):
+                return state, problems
+        before = self.current
+        changed = before is None or self._is_pending or not same_content(before, state)
+        serial = (before.serial if before else 0) + (1 if changed else 0)
+        lineage = (before.lineage if before else "") or state.lineage or self._lineage or new_lineage()
+        new = evolve(state, serial=serial, lineage=lineage)
+        if not changed:
+            return new, self._end_journal(new)
+        return self.put(new)
+
+    def put(self, state: State) -> tuple[State, list[Diagnostic]]:
+        """Save a state with exactly the serial and lineage that it has."""
+        try:
+            data = write_state(state, compact=True)
+            sealed = self.seal.seal(data)
+        except ValueError as bad:  # a value without a JSON form
+            return state, [error("state.unwritable", "Failed to save state", f"The state cannot be written: {bad}.")]
+        except Failure as refused:
+            return state, list(refused.diagnostics)
+        problem = self._fence.problem() if self._fence is not None else None
+        if problem is not None:
+            return state, [problem]
+        try:
+            if not self._read:
+                kept = self.client.get()
+                self._version = kept.version if kept is not None else ""
+            if self.journal is not None:
+                self.journal.saving(state.lineage, state.serial)
+            elif os.path.exists(self.journal_path):
+                mark_saving(self.journal_path, state.lineage, state.serial)
+            self._back_up(state)
+            self._version = patiently(lambda: self._put(sealed), self._stop, longest=120.0 if self.journal else 0.0)
+        except Newer as newer:
+            detail = (
+                f"{newer.text}. The state in {self.place} is not the one that was read, so something else has written "
+                "it since. It was not replaced."
+            )
+            return state, [error("state.newer", "Failed to save state", detail)]
+        except ServiceError as refused_write:
+            detail = f"Error saving state: {_where(refused_write, self.place)}"
+            return state, [error("state.remote_write", "Failed to save state", detail)]
+        except OSError as failed:
+            detail = f"{failed.filename or self.journal_path}: {failed.strerror or failed}."
+            return state, [error("state.file", "Failed to save state", detail)]
+        self._is_pending = False
+        return state, self._end_journal(state)
+
+    def _put(self, sealed: bytes) -> str:
+        """A write that was done although its answer got lost is done."""
+        try:
+            return self.client.put(sealed, self._version)
+        except Newer:
+            kept = self.client.get()
+            if kept is not None and kept.data == sealed:
+                return kept.version
+            raise
+
+    def _back_up(self, state: State) -> None:
+        if self.backup_path and self.current is not None and not same_content(self.current, state):
+            replace_file(self.backup_path, self.seal.seal(write_state(self.current, compact=True)))
+            self.backup_path = ""
+
+    def _end_journal(self, state: State) -> list[Diagnostic]:
+        """The service has everything: journals are not needed any more."""
+        self.current, self._read = state, True
+        leftover, self._leftover = self._leftover, None
+        if self._copier is not None:
+            self._copier.close(finished=True)
+            self._copier = None
+        if self.journal is not None:
+            self.journal.close()
+            self.journal = None
+        else:
+            forget_rescued(self.current)
+        try:
+            if leftover is not None:
+                forget(self.client, leftover.id)
+            if os.path.exists(self.journal_path):
+                if self._journal_is_damaged:
+                    os.replace(self.journal_path, self.journal_path + DAMAGED)
+                else:
+                    os.remove(self.journal_path)
+        except ServiceError as problem:
+            detail = f"{_where(problem, self.place)} The state has all that it says, so it does no harm."
+            return [warning("state.journal_left", "Cannot remove the copy of the journal", detail)]
+        except OSError as problem:
+            detail = f"{self.journal_path}: {problem.strerror or problem}. The state has all that it says."
+            return [warning("state.journal_left", "Cannot remove the journal", detail)]
+        return []
+
+    def keep_backup(self, path: str) -> None:
+        """A copy of a service's state is kept where somebody asks for it only."""
+        if not path.startswith(f"{self.place}."):
+            self.backup_path = path
+
+    def beside(self, name: str) -> bytes | None:
+        try:
+            return read_whole(self._beside(f"{name}.json"))
+        except (OSError, ValueError):
+            return None
+
+    def put_beside(self, name: str, data: bytes) -> None:
+        path = self._beside(f"{name}.json")
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            replace_file(path, data, mode=0o600, durable=False)
+        except OSError:
+            return
+
+    def verify(self) -> tuple[list[Checked], list[Diagnostic]]:
+        """What is kept of the state and whether it can be relied on. Nothing is changed."""
+        from planner.state.verify import verify_kept
+
+        _, problems = self.read()
+        return verify_kept(self.place, self.current, self.journal_path, problems)
+
+    def erase(self) -> list[Diagnostic]:
+        """Leave no state."""
+        try:
+            self.client.delete()
+        except ServiceError as problem:
+            return [error("state.remote_write", "Cannot erase the state", _where(problem, self.place))]
+        self.current, self._version, self._read = None, "", False
+        return []
+
+    def make_empty(self, with_lock: bool) -> list[Diagnostic]:
+        """Save a state without anything, if there is none."""
+        state, problems = self.read()
+        if state is not None or has_errors(problems):
+            return problems
+        problems = self.lock("init") if with_lock else []
+        if has_errors(problems):
+            return problems
+        try:
+            state, problems = self.read()
+            if state is None and not has_errors(problems):
+                problems = self.write(State())[1]
+        finally:
+            problems = [*problems, *self.unlock()]
+        return problems
+
+
+class GuardedJournal(Journal):
+    """A journal that begins nothing once the lock is lost, and that is copied while it grows."""
+
+    def __init__(self, fence: Fence | None, copier: Copier | None, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._fence, self._copier = fence, copier
+
+    def start(self, address: str, deposed: str, action: str, durable: bool) -> int:
+        if self._fence is not None:
+            self._fence.check()
+        number = super().start(address, deposed, action, durable)
+        self._tell()
+        return number
+
+    def end(self, number: int, durable: bool) -> None:
+        super().end(number, durable)
+        self._tell()
+
+    def instance(self, resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> None:
+        super().instance(resource, key, instance)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._copier is not None:
+            self._copier.grown()
+
+
+def new_lineage() -> str:
+    """A name for the history of a new state."""
+    return str(uuid.uuid4())
+
+
+def _where(problem: ServiceError, place: str) -> str:
+    text = problem.text if problem.text.endswith((".", "\n")) else f"{problem.text}."
+    return text if place in text else f"{place}: {text}"
+
+
+def _not_locked(problem: ServiceError) -> Diagnostic:
+    info = problem.info if isinstance(problem, Held) else None
+    message = f"{problem.text}\n{info.describe()}\n" if info is not None else problem.text
+    detail = (
+        f"Error message: {message}\n\nplanner acquires a state lock to protect the state from being written\n"
+        "by multiple users at the same time. Please resolve the issue above and try\n"
+        'again. For most commands, you can disable locking with the "-lock=false"\n'
+        "flag, but this is not recommended."
+    )
+    return error("state.locked", "Error acquiring the state lock", detail)
