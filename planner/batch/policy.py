@@ -169,7 +169,7 @@ class _Judge:
         return sorted(found, key=lambda f: (KINDS.index(f.kind), f.code, f.unit, f.would, f.message))
 
     def _undecided(self, name: str, could: str, row: Row) -> Finding:
-        rows = waits(self.program, self.modal, self.database, self.prover, could, row, KEYS)
+        rows, _ = waits(self.program, self.modal, self.database, self.prover, could, row, KEYS)
         missing = sorted((str(unit), str(address), str(path)) for unit, address, path in rows)
         shown = ", ".join(f"{a}.{p} of {u}" if p else f"{a} of {u}" for u, a, p in missing[:5])
         message = f"is decided when {shown or 'more'}{', ...' if len(missing) > 5 else ''} is known"

@@ -20,14 +20,15 @@ from planner.datalog.explain.search import Relations
 from planner.datalog.front.builtins import RELATIONS
 from planner.datalog.front.functions import aggregate
 from planner.datalog.front.literals import inner_variables, outer_names, with_arguments
+from planner.datalog.front.made import anything, atom, variable
 from planner.datalog.front.model import Rule
 from planner.datalog.front.order import join_order
 from planner.datalog.front.paths import member
 from planner.datalog.front.values import encode, sort_key
-from planner.policy.modal import LOST, dependent
+from planner.policy.modal import LOST, dependent, links
 from planner.policy.program import Policies
 from planner.policy.symbols import Case, NeedsDecision, Proposition, Symbol, symbols_in, type_of
-from planner.policy.values import AT_PATHS, VALUES, root_of
+from planner.policy.values import AT_PATHS, REACHED, THROUGH, VALUES, root_of
 from planner.syntax.rule_syntax import (
     MEMBER,
     Aggregate,
@@ -76,6 +77,7 @@ class Cases:
         self.program, self.database, self.unknown = policies.program, database, dict(unknown)
         self.relations = Relations(database)
         self.dependent = dependent(policies.program)
+        self.links = links(policies.program)
         self.recursive = {name for s in policies.program.strata if s.is_recursive for name in s.predicates}
         self.at: dict[str, list[tuple[str, str]]] = {}
         self.rooted: dict[str, list[tuple[str, str]]] = {}
@@ -129,6 +131,8 @@ class Cases:
         return self._orders[key]
 
 
+_THROUGH = atom(THROUGH, variable("A"), anything(), variable("G"))
+_REACHED = atom(REACHED, variable("G"), variable("B"))
 ANY = object()
 """in the place of a value that nobody asks for"""
 
@@ -287,6 +291,10 @@ class _Evaluation:
             yield from self.known(atom, values)
             for row in self.unknown_rows(rule, atom, values):
                 yield from self.unify(atom.arguments, row, values)
+        elif name in self.cases.links:
+            yield from self.known(atom, values)
+            for row in self.links(name, *(self.value(a, values) for a in atom.arguments)):
+                yield from self.unify(atom.arguments, row, values)
         elif name in self.cases.dependent:
             pattern = tuple(ANY if isinstance(a, Wildcard) else self.value(a, values) for a in atom.arguments)
             for row in self.rows(name, pattern):
@@ -295,6 +303,24 @@ class _Evaluation:
             yield from self.known(atom, values)
         else:
             raise Inconclusive
+
+    def links(self, name: str, about: Any, other: Any) -> Iterator[tuple[Any, ...]]:
+        """The pairs of a relation that are not known, but may be."""
+        if isinstance(about, Symbol) or isinstance(other, Symbol):
+            raise Inconclusive
+        relations = self.cases.relations
+        known = self.cases.database.facts.relation(name)
+        seen: set[tuple[Any, Any]] = set()
+        given = {name: value for name, value in (("A", about), ("B", other)) if value is not None}
+        for _, through in relations.matching(_THROUGH, given):
+            for _, found in relations.matching(_REACHED, through):
+                self.step()
+                row = found["A"], found["B"]
+                if row in known or row in seen:
+                    continue
+                seen.add(row)
+                if self.case.holds(("linked", name, *row)):
+                    yield row
 
     def rows(self, name: str, pattern: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """The rows of a relation that reads values, with these values in some columns."""

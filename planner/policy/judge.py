@@ -21,7 +21,7 @@ from planner.policy.program import Policies, readers
 from planner.policy.secrets import Curtain
 from planner.policy.settle import needs_settling, settle
 from planner.policy.tame import is_tame
-from planner.policy.values import MAYBE
+from planner.policy.values import MAYBE, THROUGH
 from planner.policy.waits import waits
 from planner.syntax.rule_syntax import Constant
 from planner.values.value import Unknown
@@ -60,7 +60,8 @@ JUDGED = "judged"
 class _Judge:
     def __init__(self, policies: Policies, facts: PolicyFacts, overrides: Overrides) -> None:
         self.policies, self.facts, self.overrides = policies, facts, overrides
-        could = policies.could if any(facts.relation(name) for name in MAYBE) else {}
+        links = facts.relation(THROUGH)
+        could = policies.could if links or any(facts.relation(name) for name in MAYBE) else {}
         self.could = could
         self.broken = policies.modal.broken
         want = [*VERDICTS, JUDGED, *([self.broken] if self.broken else []), *could.values()]
@@ -71,7 +72,7 @@ class _Judge:
         self.prover = Prover(policies.modal_program, self.database)
         self.curtain = Curtain(self.prover, facts)
         self.rules = {rule.name: rule for rule in policies.program.rules}
-        self.cases = _cases(policies, self.database, facts.unknown) if could and facts.unknown else None
+        self.cases = _cases(policies, self.database, facts.unknown) if could and facts.unknown is not None else None
 
     def verdict(self, clock: int | None, is_whole: bool) -> Verdict:
         findings: list[Finding] = []
@@ -135,17 +136,18 @@ class _Judge:
     def _undecided(self, name: str, row: Row, by_cases: bool) -> Iterator[Finding]:
         could = self.could[name]
         code, address = map(str, self.curtain.row(could, row))
-        rested = waits(self.policies.modal_program, self.policies.modal, self.database, self.prover, could, row)
+        rested, untold = waits(self.policies.modal_program, self.policies.modal, self.database, self.prover, could, row)
         waited_for = tuple(sorted({self._path((str(address), str(path))) for address, path in rested}))
-        what = ", ".join(f"{a}.{path}" if path else a for a, path in waited_for[:5]) + (
-            ", ..." if len(waited_for) > 5 else ""
-        )
+        what = _listed([f"{a}.{path}" if path else a for a, path in waited_for])
         if by_cases:
             kind: Kind = "deny" if name == "deny" else "warn"
             for message in self._in_all_cases(name, row, code, what):
                 yield self._finding(kind, could, row, (code, address, message), waits_for=waited_for, by_cases=True)
             return
         message = f"is decided when {what or 'more'} is known"
+        if untold:
+            rest = f"what {_listed(sorted(untold))} refers to, which this document does not tell"
+            message = f"{message}, and depends on {rest}" if what else f"depends on {rest}"
         yield self._finding("undecided", could, row, (code, address, message), would=name, waits_for=waited_for)
 
     def _in_all_cases(self, name: str, row: Row, code: str, what: str) -> list[str]:
@@ -194,6 +196,10 @@ class _Judge:
                 if isinstance(code, Constant):
                     reasons.setdefault(str(code.value), re.sub(r"\{(\w+)\}", r"\1", rule.reason))
         return reasons
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
 def _try_out(program: Program, facts: PolicyFacts, want: list[str], name: str) -> None:

@@ -55,7 +55,7 @@ from planner.datalog.front.made import (
 from planner.datalog.front.model import Predicate, Rule
 from planner.datalog.front.order import join_order
 from planner.policy.broken import broken_rules
-from planner.policy.values import AT_PATHS, VALUES, named
+from planner.policy.values import AT_PATHS, LINKS, REACHED, THROUGH, VALUES, named
 from planner.syntax.rule_syntax import (
     Aggregate,
     Atom,
@@ -83,7 +83,7 @@ MOST_VARIANTS = 256
 MOST_READ = 3
 """literals about values in each part of such a rule"""
 Choice: TypeAlias = tuple[Any, ...]
-"""for one literal: plain, known, maybe, doubt, or could followed by the columns that are LOST"""
+"""for one literal: plain, known, maybe, linked, doubt, or could followed by the columns that are LOST"""
 
 
 @frozen
@@ -122,17 +122,21 @@ def written_name(rule: str) -> str:
     return re.sub(r" \((could|broken) \d+\)$", "", rule)
 
 
+def links(program: Program) -> frozenset[str]:
+    """The relations of LINKS that a program has from the product."""
+    return frozenset(name for name in LINKS if name in program.predicates and program.predicates[name].is_core)
+
+
 def dependent(program: Program) -> set[str]:
-    """The predicates that read values, directly or by way of others."""
+    """The predicates that read values, or links between objects, directly or by way of others."""
     readers: set[str] = set()
+    read = VALUES | links(program)
     changed = True
     while changed:
         changed = False
         for rule in program.rules:
             head = rule.head.predicate
-            if head not in readers and any(
-                a.predicate in VALUES or a.predicate in readers for a, _ in atoms(rule.body)
-            ):
+            if head not in readers and any(a.predicate in read or a.predicate in readers for a, _ in atoms(rule.body)):
                 readers.add(head)
                 changed = True
     return readers
@@ -143,6 +147,7 @@ class _Rewriter:
         self.program, self.only, self.keys = program, only, keys
         self.maybe = named("maybe", keys)
         self.dependent = dependent(program)
+        self.links = links(program)
         self.problems: list[Diagnostic] = []
         self.could = {p: self._free(f"could_{p}") for p in sorted(self.dependent)}
         self.lost_columns: dict[str, set[int]] = {p: set() for p in self.dependent}
@@ -312,6 +317,11 @@ class _Rewriter:
         if read.predicate in VALUES:
             yield literal
             yield from self._uncovered(read)
+        elif read.predicate in self.links:
+            yield literal
+            linked = f"Linked{next(self.numbers)}"
+            yield counted(linked, self.linked(read))
+            yield compared(variable(linked), "=", constant(0))
         elif read.predicate in self.dependent:
             could = self.could[read.predicate]
             if read.predicate in VERDICTS:
@@ -338,8 +348,16 @@ class _Rewriter:
         """Of an atom about a value, whose it is, and the path."""
         return read.arguments[: self.keys], read.arguments[self.keys]
 
+    def linked(self, read: Atom) -> tuple[Atom, Atom]:
+        """That two objects may be linked, although it is not known."""
+        number = next(self.numbers)
+        group = variable(f"Group{number}")
+        about, other = read.arguments
+        return atom(THROUGH, about, anything(), group), atom(REACHED, group, other)
+
     def _reads_values(self, body: tuple[Literal, ...]) -> bool:
-        return any(a.predicate in VALUES or a.predicate in self.dependent for a, _ in atoms(body))
+        read = VALUES | self.links
+        return any(a.predicate in read or a.predicate in self.dependent for a, _ in atoms(body))
 
     # -------- what could hold
 
@@ -355,6 +373,8 @@ class _Rewriter:
         for literal in rule.body:
             if isinstance(literal, Atom) and literal.predicate in VALUES:
                 choices.append([("known",), ("maybe",)])
+            elif isinstance(literal, Atom) and literal.predicate in self.links:
+                choices.append([("known",), ("linked",)])
             elif isinstance(literal, Atom) and literal.predicate in self.dependent:
                 choices.append([("could", *columns) for columns in self._lost_sets(literal)])
             elif isinstance(literal, Aggregate) and self._reads_values((literal,)):
@@ -381,12 +401,15 @@ class _Rewriter:
             read = self._named_columns(read)
             others = tuple(x for x in literal.body if not self._reads_values((x,)))
             options: list[Choice] = [("maybe",)]
-            if read.predicate not in VALUES:
+            if read.predicate in self.links:
+                options = [("linked",)]
+            elif read.predicate not in VALUES:
                 options = [("could", *columns) for columns in self._lost_sets(read)]
             for option in options:
                 chosen = (option, *([("plain",)] * len(others)))
                 for variant in _Body(self, rule, (read, *others), chosen, outer).variants():
-                    sure = [absent(read)] if option == ("could",) and read.predicate not in VERDICTS else []
+                    is_row = option in (("could",), ("linked",)) and read.predicate not in VERDICTS
+                    sure = [absent(read)] if is_row else []
                     bodies.append(([*variant.body, *sure], variant.bound))
         kept = [name for name in shared if all(name in bound for _, bound in bodies)]
         name = self._free(f"doubt_{len(self.doubts) + 1}")
@@ -441,6 +464,10 @@ class _Body:
             if choice[0] == "maybe":
                 unsure.append(literal)
                 given |= {name for key in literal.arguments[: self.rewriter.keys] for name in names(key)}
+                continue
+            if choice[0] == "linked":
+                parts += self.rewriter.linked(literal)
+                given |= names(literal)
                 continue
             if choice[0] == "could":
                 kept = list(literal.arguments)

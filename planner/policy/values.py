@@ -24,6 +24,11 @@ AT_PATHS = frozenset(f"{f}{n}" for f in _FRONTS for n in ("planned", "configured
 MAYBE = frozenset(f"{f}{n}" for f in _FRONTS for n in ("maybe", "maybe_exact", "maybe_open"))
 """the relations that tell which values are unknown"""
 
+LINKS = frozenset(("depends",))
+"""the relations between two objects that may not be wholly known; they are about one plan"""
+THROUGH, REACHED = "maybe_through", "maybe_reached"
+"""the relations that together tell which pairs a link may have besides"""
+
 
 def named(name: str, keys: int) -> str:
     """The relation about one plan, or about all of a fleet, by how many columns say whose a value is."""

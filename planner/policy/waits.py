@@ -1,4 +1,5 @@
-"""What an undecided verdict waits for: the unknown values that its derivations rest on."""
+"""What an undecided verdict waits for: the unknown values that its derivations rest on, and references
+that are not told."""
 
 from __future__ import annotations
 
@@ -8,21 +9,25 @@ from planner.datalog.engine.terms import Assignment, value_of
 from planner.datalog.explain.search import Prover
 from planner.datalog.front.values import Row
 from planner.policy.modal import LOST, Modal
-from planner.policy.values import MAYBE, VALUES, named
+from planner.policy.values import LINKS, MAYBE, REACHED, THROUGH, VALUES, named
 from planner.syntax.rule_syntax import Atom, Negation, Wildcard
 
 
 def waits(
     program: Program, modal: Modal, database: Database, prover: Prover, predicate: str, row: Row, keys: int = 1
-) -> set[Row]:
+) -> tuple[set[Row], set[str]]:
     """The unknown values, each by its `keys` columns and its path, that the derivations of a row in the rewritten
-    program rest on."""
+    program rest on; and what they rest on that refers to something that is not told."""
     found: set[Row] = set()
+    untold: set[str] = set()
     stack, seen = [(predicate, row)], {(predicate, row)}
     while stack:
         goal = stack.pop()
         if goal[0] in MAYBE:
             found.add(goal[1][: keys + 1])
+            continue
+        if goal[0] == THROUGH:
+            untold.add(str(goal[1][1]))
             continue
         for _, number, _, assignment, rows in prover.derivations(goal):
             rule = prover.program.rules[number]
@@ -32,13 +37,26 @@ def waits(
                     continue
                 if literal.atom.predicate in VALUES:
                     found |= _covering(database, literal.atom, assignment, keys)
+                elif literal.atom.predicate in LINKS:
+                    untold |= _linking(database, literal.atom, assignment)
                 else:
                     below += _could(program, modal, database, literal, assignment)
             for other in below:
                 if other not in seen:
                     seen.add(other)
                     stack.append(other)
-    return found
+    return found, untold
+
+
+def _linking(database: Database, atom: Atom, assignment: Assignment) -> set[str]:
+    """What may lead from one object to another although it is not known."""
+    about, other = (None if isinstance(t, Wildcard) else value_of(t, assignment) for t in atom.arguments)
+    groups = {row[0] for row in database.facts.relation(REACHED) if other in (None, row[1])}
+    return {
+        str(what)
+        for address, what, group in database.facts.relation(THROUGH)
+        if group in groups and about in (None, address)
+    }
 
 
 def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int) -> set[Row]:

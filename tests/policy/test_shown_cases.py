@@ -115,3 +115,33 @@ def reads_of(code: str) -> set[str]:
     }
     needed = program.needed(heads)
     return {p.name for p in program.predicates.values() if p.number in needed and p.is_input}
+
+
+ONLY_IN_LIFECYCLE = (
+    "own-forget-references",
+    "own-precondition-fails-apply",
+    "replace-triggered-by",
+    "replace-triggered-by-attr",
+)
+"""cases in which something refers to an object in its lifecycle block and nowhere else, which JSON does not tell"""
+
+
+@pytest.mark.parametrize("case", RECORDED, indirect=True)
+def test_what_depends_on_what_is_that_of_our_own_plan_or_may_be(case: str) -> None:
+    reads = Reads(frozenset(("depends", "maybe_through", "maybe_reached", "change")))
+    facts = both(case, reads)
+    if facts is None:
+        return
+    shown = facts[1]
+    there = {row[0] for row in shown.relation("change")}
+    expected, certain = ({row for row in one.relation("depends") if there.issuperset(row)} for one in facts)
+    through, reached = shown.relation("maybe_through"), shown.relation("maybe_reached")
+    possible = {(about, other) for about, _, group in through for module, other in reached if group == module}
+    assert certain <= expected
+    assert expected <= certain | possible or case in ONLY_IN_LIFECYCLE
+    made = made_plan(case)
+    assert made is not None
+    document = parse((CASES / case / "expected" / "plan.json").read_bytes(), "plan.json")
+    at_hand = shown_facts(document, reads, made.loaded.config)
+    assert {row for row in at_hand.relation("depends") if there.issuperset(row)} == expected
+    assert not at_hand.relation("maybe_through")

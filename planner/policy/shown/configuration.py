@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from attrs import frozen
+
 from planner.config.sources import SourceError, parse_module_source
 from planner.datalog.front.values import Row
 from planner.facts.from_state import module_path
@@ -12,7 +14,17 @@ from planner.policy.shown.document import Document, Misshapen, objects, table, t
 from planner.policy.shown.rows import ShownRows
 from planner.vocabulary.address import join
 
-_EXPRESSION = frozenset(("constant_value", "references"))
+EXPRESSION = frozenset(("constant_value", "references"))
+"""the members of an expression"""
+
+
+@frozen(eq=False)
+class ShownModule:
+    """A module as a document tells it: the module that calls it, the entry of the call, and what stands in it."""
+
+    parent: str
+    entry: dict[str, Any]
+    contents: dict[str, Any]
 
 
 class ShownConfiguration:
@@ -25,6 +37,7 @@ class ShownConfiguration:
         """by configuration address: the module, and the entry"""
         self.calls: dict[str, tuple[str, str]] = {}
         """by module: source as it is written, and version"""
+        self.modules: dict[str, ShownModule] = {}
         self._providers = self._provider_addresses()
         self._module(table(self.root, "root_module", "configuration"), "", "configuration.root_module")
         variables = table(table(self.root, "root_module", "configuration"), "variables", "configuration.root_module")
@@ -36,6 +49,7 @@ class ShownConfiguration:
 
     def _module(self, module: dict[str, Any], address: str, path: str) -> None:
         waiting = [(module, address, path)]
+        self.modules[address] = ShownModule("", {}, module)
         while waiting:
             module, address, path = waiting.pop()
             for i, entry in enumerate(objects(module, "resources", path)):
@@ -50,7 +64,9 @@ class ShownConfiguration:
                 call = table(calls, name, f"{path}.module_calls")
                 inner = join(address, f"module.{name}")
                 self.calls[inner] = text(call, "source", at, ""), text(call, "version_constraint", at, "")
-                waiting.append((table(call, "module", at), inner, f"{at}.module"))
+                contents = table(call, "module", at)
+                self.modules[inner] = ShownModule(address, call, contents)
+                waiting.append((contents, inner, f"{at}.module"))
 
     def _provider_addresses(self) -> dict[str, str]:
         """Key of a provider configuration -> its address."""
@@ -126,7 +142,7 @@ def _evaluated(expressions: dict[str, Any]) -> tuple[dict[str, Any], dict[str, A
         if entry.__class__ is list:
             parts = [_evaluated(_dict(part)) for part in entry]
             values[name], unknowns[name] = [value for value, _ in parts], [unknown for _, unknown in parts]
-        elif entry.__class__ is dict and entry and not entry.keys() <= _EXPRESSION:
+        elif entry.__class__ is dict and entry and not entry.keys() <= EXPRESSION:
             values[name], unknowns[name] = _evaluated(entry)
         elif entry.__class__ is dict and "constant_value" in entry and "references" not in entry:
             values[name] = entry["constant_value"]

@@ -31,6 +31,14 @@ class Document:
         """The document with all its members. Raises Failure."""
         return self if self.data is None else _parsed(self.data, self.name)
 
+    @property
+    def with_configuration(self) -> Document:
+        """The document with its whole configuration. Raises JsonError."""
+        if self.excerpt is None:
+            return self
+        root = {**self.root, "configuration": self.excerpt.configuration()}
+        return Document(self.name, self.kind, root, self.data, self.excerpt)
+
 
 class Misshapen(ValueError):
     """Something in a document is not what its format says: where, and what was expected."""

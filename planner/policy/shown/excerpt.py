@@ -34,10 +34,11 @@ _FIRST = frozenset(("format_version", "terraform_version", "variables"))
 class Excerpt:
     """What is read of a plan; `members` are those that are read at once: all but the changes of resources."""
 
-    __slots__ = ("_begin", "_data", "_end", "_is_exact", "members")
+    __slots__ = ("_begin", "_data", "_end", "_is_exact", "_rest", "members")
 
-    def __init__(self, data: bytes, members: dict[str, Any], begin: int, end: int) -> None:
-        self._data, self.members, self._begin, self._end = data, members, begin, end
+    def __init__(self, data: bytes, members: dict[str, Any], begin: int, end: int, rest: tuple[int, int]) -> None:
+        """`begin` and `end` are where the changes stand, `rest` where the configuration and what follows does."""
+        self._data, self.members, self._begin, self._end, self._rest = data, members, begin, end, rest
         self._is_exact: bool | None = None
 
     def changes(self) -> Iterator[Any]:
@@ -59,6 +60,10 @@ class Excerpt:
                 raise JsonError("an element expected", at)
             yield from piece
             at = to + 1
+
+    def configuration(self) -> Any:
+        """The whole configuration. Raises JsonError."""
+        return _members(self._data, *self._rest).get("configuration")
 
     def check_numbers(self) -> None:
         """Raises JsonError when numbers in the changes may have lost digits. Only who meets a number with a fraction
@@ -108,7 +113,7 @@ def _excerpt(data: bytes) -> Excerpt | None:
     if not _is_simple(providers.get("provider_config")):
         return None
     members = {**head, **middle, "configuration": providers, **tail}
-    return Excerpt(data, members, changes + len(_CHANGES), end - 1)
+    return Excerpt(data, members, changes + len(_CHANGES), end - 1, (configuration, last))
 
 
 def _members(data: bytes, begin: int, end: int) -> dict[str, Any]:

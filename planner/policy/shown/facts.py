@@ -18,6 +18,7 @@ from planner.policy.interest import kind_of
 from planner.policy.paths_read import Looked
 from planner.policy.shown.changes import plan_of
 from planner.policy.shown.configuration import ShownConfiguration
+from planner.policy.shown.dependencies import ShownImpact
 from planner.policy.shown.document import Document, Misshapen, not_usable
 from planner.policy.shown.rows import ShownRows
 from planner.policy.shown.state import plan_of_state, read_values
@@ -30,10 +31,16 @@ OF_CONFIGURATION = frozenset(
     ("lifecycle", "provisioner", "removed_block", "move_block", "required_provider", "uses_provider")
 )
 """what no document tells, and a configuration at hand does"""
-UNTOLD = OF_CONFIGURATION | {
-    *("targeted", "unknown_because", "reference", "node", "edge", "depends", "blast", "blast_size"),
-    *("backend", "backend_argument", "module_version", "locked_provider", "variable_origin", "run"),
-}
+OF_REFERENCES = frozenset(("depends", "blast", "blast_size"))
+"""what the references in a plan's document tell"""
+UNTOLD = (
+    OF_CONFIGURATION
+    | OF_REFERENCES
+    | {
+        *("targeted", "unknown_because", "reference", "node", "edge"),
+        *("backend", "backend_argument", "module_version", "locked_provider", "variable_origin", "run"),
+    }
+)
 """what no document tells"""
 OF_PLANS = frozenset(
     (
@@ -61,7 +68,7 @@ def shown_facts(document: Document, reads: Reads, config: Config | None = None) 
         if config is not None or not reads.predicates.isdisjoint(OF_THE_REST):
             document = document.whole
         try:
-            return _facts(document, reads, config)
+            return _facts(document.with_configuration if "depends" in reads else document, reads, config)
         except JsonError:  # an excerpt that is not what it looked like, or whose numbers are long
             return _facts(document.whole, reads, config)
     except Misshapen as problem:
@@ -87,6 +94,12 @@ def _facts(document: Document, reads: Reads, config: Config | None) -> PolicyFac
     if config is not None and owners.configured is not None:
         untold -= OF_CONFIGURATION
         tellers.append(Declared(plan, config, owners.configured, reads))
+    if is_plan and reads.predicates & OF_REFERENCES:
+        impact = ShownImpact(document, plan, configuration, config)
+        if document.excerpt is not None and impact.asks_state:
+            raise JsonError("the state before is asked for", 0)
+        untold -= {"depends"} if not impact.is_exact else OF_REFERENCES
+        tellers.append(impact)
     if not any(does(change.action, "disturbs") for change in plan.changes):
         untold -= {"blast", "blast_size"}
     if reads.interest is not None and not any(reads.interest.asks_why_unknown(kind_of(c)) for c in plan.changes):
