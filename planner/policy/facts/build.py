@@ -34,7 +34,7 @@ def plan_facts(
     mentions = around.references() if "reference" in reads else None
     relations = told(reads, tellers)  # which may tell of further unknown values
     everything = {**relations, **contents.relations()}
-    unknown = contents.after.unknown
+    unknown = {**contents.after.unknown, **contents.elsewhere, **surroundings.unknown}
     return PolicyFacts(everything, contents.hidden, owners, mentions, reads.given, unknown=unknown)
 
 

@@ -10,7 +10,7 @@ from planner.model.plan import OutputChange, Plan
 from planner.policy.facts.relations import VALUE, Owners, Reads
 from planner.policy.paths_read import Looked
 from planner.policy.values import ValueRows, root_of
-from planner.values.value import SENSITIVE, Null, Value, mark
+from planner.values.value import SENSITIVE, Null, Unknown, Value, mark
 
 R = TypeVar("R", bound=ValueRows)
 AFTER = frozenset(("planned", "size_of", "part", "unknown_after", "sensitive_at", "maybe"))
@@ -30,6 +30,8 @@ class Contents(Generic[R]):
         self.after = kind("size_of" in reads or "part" in reads)
         self.before = kind(False)
         self.configured: set[Row] = set()
+        self.elsewhere: dict[tuple[str, str], Unknown] = {}
+        """what is not known of the values of variables"""
 
     def read(self) -> None:
         """Walk the values of changes, outputs and variables, as far as policies look at them."""
@@ -56,6 +58,7 @@ class Contents(Generic[R]):
             after.hidden.update(variables.hidden)
             if configured:
                 self.configured = self._given() | variables.values
+                self.elsewhere = variables.unknown
                 after.exact |= variables.exact  # in a fleet they may wait for another unit
                 after.open |= variables.open
 

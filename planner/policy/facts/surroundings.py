@@ -14,7 +14,7 @@ from planner.datalog.front.paths import member
 from planner.datalog.front.values import FALSE, TRUE, Row, number
 from planner.model.plan import Plan
 from planner.policy.values import ValueRows
-from planner.values.value import Value
+from planner.values.value import Unknown, Value
 from planner.vocabulary.provider_address import parse_provider_configuration
 
 RECORDED = ("run", "now", "variable_origin", "module_version", "locked_provider")
@@ -40,6 +40,8 @@ class Around:
 
     def __init__(self, plan: Plan, around: Surroundings, rows: ValueRows) -> None:
         self.plan, self.surroundings, self.rows = plan, around, rows
+        self.unknown: dict[tuple[str, str], Unknown] = {}
+        """what is not known of the values that were told"""
 
     def _recorded(self, relation: str) -> Iterable[Row]:
         return (row[1:] for row in self.surroundings.recorded if row[0] == relation)
@@ -88,6 +90,7 @@ class Around:
         for address, value in values:
             found.add_object(address, value)
         self.rows.hidden.update(found.hidden)
+        self.unknown |= found.unknown
         self.rows.exact |= found.exact
         self.rows.open |= found.open
         return found.values

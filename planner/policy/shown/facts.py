@@ -24,6 +24,7 @@ from planner.policy.shown.rows import ShownRows
 from planner.policy.shown.state import plan_of_state, read_values
 from planner.programs.actions import does
 from planner.support.exact_json import JsonError
+from planner.values.value import Unknown
 from planner.vocabulary.address import join
 from planner.vocabulary.span import Span
 
@@ -89,7 +90,8 @@ def _facts(document: Document, reads: Reads, config: Config | None) -> PolicyFac
         plan, owners, reads, configuration.root_variables, lambda structure: ShownRows(structure, check)
     )
     contents.read()
-    tellers: list[Any] = [ShownPlan(document, plan, configuration, contents.after), Changes(plan, owners.changes)]
+    shown = ShownPlan(document, plan, configuration, contents.after)
+    tellers: list[Any] = [shown, Changes(plan, owners.changes)]
     untold = set(UNTOLD)
     if config is not None and owners.configured is not None:
         untold -= OF_CONFIGURATION
@@ -120,7 +122,7 @@ def _facts(document: Document, reads: Reads, config: Config | None) -> PolicyFac
         None,
         reads.given,
         frozenset(untold & reads.predicates),
-        contents.after.unknown,
+        {**contents.after.unknown, **contents.elsewhere, **shown.unknown},
     )
 
 
@@ -195,6 +197,8 @@ class ShownPlan:
         self.document, self.plan, self.configuration, self.rows = document, plan, configuration, rows
         self.variable, self.resource = configuration.variable, configuration.resource
         self.module_call, self.provider_instance = configuration.module_call, configuration.provider_instance
+        self.unknown: dict[tuple[str, str], Unknown] = {}
+        """what is not known of the values that were told"""
 
     def now(self) -> Iterable[Row]:
         return [(self.plan.timestamp,)]
@@ -221,6 +225,7 @@ class ShownPlan:
 
     def _kept(self, found: ShownRows) -> Iterable[Row]:
         self.rows.hidden.update(found.hidden)
+        self.unknown |= found.unknown
         self.rows.exact |= found.exact
         self.rows.open |= found.open
         return found.values
