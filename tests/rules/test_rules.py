@@ -10,6 +10,7 @@ import pytest
 from planner.datalog.engine.program import Program
 from planner.datalog.tools.cases import Case, load_cases, run_case
 from planner.graph.build import graph_program
+from planner.operations import rulebook
 from planner.programs.fleet import batch_program
 from planner.programs.rule_programs import (
     cause_program,
@@ -24,10 +25,11 @@ from planner.support.assets import rules_path
 HERE = Path(__file__).parent
 
 
+@cache
 def programs() -> list[Program]:
     """The programs that the product runs."""
     product = [graph_program(), decision_program(), move_program(), cause_program(), batch_program(), limit_program()]
-    return [*product, relevance_program(), verdict_program()]
+    return [*product, relevance_program(), verdict_program(), rulebook.program("policy")]
 
 
 def program_of(path: Path) -> Program:
@@ -56,28 +58,30 @@ def test_cases(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "index", range(8), ids=["graph", "decisions", "moves", "causes", "batch", "limits", "relevance", "verdicts"]
+    "index",
+    range(9),
+    ids=["graph", "decisions", "moves", "causes", "batch", "limits", "relevance", "verdicts", "policies"],
 )
 def test_every_rule_has_a_case_that_fails_without_it(index: int) -> None:
-    program = programs()[index]
-    cases = [(path, case) for path in FILES if program_of(path) is program for case in cases_of(path)]
+    tested = programs()[index]
+    cases = [(path, case) for path in FILES if program_of(path) is tested for case in cases_of(path)]
     functions: dict[int, list[str]] = {}
-    for step in program.compiled.steps:
+    for step in tested.compiled.steps:
         for function in step.functions:
             functions.setdefault(function.rule, []).append(f"f{function.number}")
     unneeded = []
     elsewhere = {rule.name for earlier in programs()[:index] for rule in earlier.rules}
-    for rule in program.rules:
+    for rule in tested.rules:
         if rule.name in elsewhere:
             continue
-        kept = {name: program.functions[name] for name in functions[rule.number]}
-        program.functions.update(dict.fromkeys(kept, lambda *_: set()))
+        kept = {name: tested.functions[name] for name in functions[rule.number]}
+        tested.functions.update(dict.fromkeys(kept, lambda *_: set()))
         try:
             nearest_first = sorted(cases, key=lambda c: not rule.file.endswith(f"{c[0].stem}.dl"))
-            if not any(run_case(program, case) for _, case in nearest_first):
+            if not any(run_case(tested, case) for _, case in nearest_first):
                 unneeded.append(rule.name)
         finally:
-            program.functions.update(kept)
+            tested.functions.update(kept)
     assert unneeded == []
 
 
@@ -86,5 +90,5 @@ def test_every_rule_file_belongs_to_a_program() -> None:
     known = {rule.file for program in programs() for rule in program.rules}
     known |= {predicate.span.filename for program in programs() for predicate in program.predicates.values()}
     files = {str(p.relative_to(root)) for p in root.rglob("*.dl")} - {"atoms.dl"}
-    files = {name for name in files if not name.startswith(("policy/", "packs/"))}  # tests/policy
+    files = {name for name in files if not name.startswith("packs/")}  # tests/policy
     assert files <= known
