@@ -22,7 +22,7 @@ from planner.state.lock import SLOW, LockInfo, Stop, new_lock_info
 from planner.state.model import InstanceKey, InstanceState, ResourceState, State
 from planner.state.recovery import recovered
 from planner.state.remote.client import Client, Held, Newer, Payload
-from planner.state.remote.copy import Copied, Copier, copied, forget
+from planner.state.remote.copy import HEAD, Copied, Copier, copied, forget
 from planner.state.remote.fence import Fence, patiently
 from planner.state.rescued import forget_rescued
 from planner.state.seal import PLAIN, Seal
@@ -211,7 +211,7 @@ class RemoteStore:
         self._leftover = copied(self.client)
         if self._leftover is None or adds:
             return state, problems
-        where = f"the copy of a journal beside {self.place}"
+        where = f"{HEAD} beside {self.place}"
         recorded, found = journal_in(self._leftover.data, where) if self._leftover.data else (None, [])
         if recorded is None:
             return (None if has_errors(found) else state), [*problems, *found]
