@@ -19,6 +19,7 @@ from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:
+    from planner.config.encryption_model import EncryptionDecl
     from planner.language.constraints import TypeConstraint
 
 ModulePath: TypeAlias = tuple[str, ...]
@@ -346,6 +347,8 @@ class ModuleConfig:
     backend: BackendDecl | None = None
     provider_metas: dict[str, Body] = field(factory=dict)
     """by local provider name"""
+    encryption: EncryptionDecl | None = None
+    """only that of the root module counts"""
     children: dict[str, ModuleConfig] = field(factory=dict)
 
     def provider_source(self, local_name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
@@ -34,6 +34,9 @@ from planner.syntax.references import variables
 from planner.values.value import EPHEMERAL, SENSITIVE, Value, is_null, unmark_deep
 from planner.vocabulary.span import Span
 
+if TYPE_CHECKING:
+    from planner.config.encryption_model import EncryptionDecl
+
 _RESOURCE_WORDS = {"managed": "resource", "data": "data", "ephemeral": "ephemeral resource"}
 
 
@@ -46,6 +49,7 @@ class ModuleBuilder:
         self.calls: dict[str, UnresolvedCall] = {}
         self.backend: BackendDecl | None = None
         self.cloud: BackendDecl | None = None
+        self.encryption: EncryptionDecl | None = None
         self.moved: list[Any] = []
         self.removed: list[Any] = []
         self.imports: list[Any] = []
@@ -75,6 +79,8 @@ class ModuleBuilder:
         """The declarations of a normal file."""
         module = self.module
         self._add_backends(file, problems)
+        for encryption in file.settings.encryptions:
+            self._add_encryption(encryption, problems)
         for provider in file.providers:
             self._once(module.providers, provider.key, provider, "provider configuration", problems)
         for name, body, span in file.settings.provider_metas:
@@ -127,6 +133,17 @@ class ModuleBuilder:
             title = "Both a backend and a cloud configuration are present"
             problems.error("backend_and_cloud", title, detail, self.backend.span)
 
+    def _add_encryption(self, encryption: EncryptionDecl, problems: Problems) -> None:
+        if self.encryption is None:
+            self.encryption = encryption
+            return
+        title = "Duplicate encryption configuration"
+        detail = (
+            "A module may have only one encryption configuration. Encryption was previously configured at "
+            f"{self.encryption.span}."
+        )
+        problems.error("duplicate_encryption", title, detail, encryption.span)
+
     def _add_resource(self, resource: ResourceDecl, problems: Problems) -> bool:
         existing = self.module.resources.get(resource.key)
         if existing is None:
@@ -168,6 +185,7 @@ class ModuleBuilder:
         """The declarations of an override file."""
         module = self.module
         self._override_backends(file, problems)
+        self._override_encryption(file, problems)
         for provider in file.providers:
             self._override_provider(provider, problems)
         for variable in file.variables:
@@ -202,6 +220,18 @@ class ModuleBuilder:
                 self.backend, self.cloud = items[0], None
             elif items:
                 self.backend, self.cloud = None, items[0]
+
+    def _override_encryption(self, file: FileContent, problems: Problems) -> None:
+        found = file.settings.encryptions
+        if len(found) > 1:
+            title = "Duplicate encryption configuration"
+            detail = (
+                "Each override file may have only one encryption configuration. Encryption was previously configured "
+                f"at {found[0].span}."
+            )
+            problems.error("duplicate_encryption", title, detail, found[1].span)
+        elif found:
+            self.encryption = _merged(self.encryption, found[0])
 
     def _override_provider(self, provider: ProviderDecl, problems: Problems) -> None:
         providers = self.module.providers
@@ -253,7 +283,14 @@ class ModuleBuilder:
             removed=tuple(self.removed),
             imports=tuple(self.imports),
             backend=self.backend or self.cloud,
+            encryption=self.encryption,
         )
+
+
+def _merged(base: EncryptionDecl | None, over: EncryptionDecl) -> EncryptionDecl:
+    from planner.config.encryption import merged
+
+    return merged(base, over)
 
 
 def _resolve(unresolved: UnresolvedCall, scope: StaticScope, problems: Problems) -> ModuleCall:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from planner.config.model import BackendDecl, RequiredProvider
 from planner.config.provider_blocks import check_provider_name, required_providers_block, version_constraint
 from planner.config.reading import Problems, constant, elements, keyword, piece, read
 from planner.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema
 from planner.vocabulary.span import Span
 from planner.vocabulary.version_constraints import parse_constraints
+
+if TYPE_CHECKING:
+    from planner.config.encryption_model import EncryptionDecl
 
 COMPATIBLE_VERSION = "1.12.6"
 """the OpenTofu version whose language this is"""
@@ -42,10 +47,11 @@ class Settings:
         self.clouds: list[BackendDecl] = []
         self.required_providers: list[tuple[dict[str, RequiredProvider], Span]] = []
         self.provider_metas: list[tuple[str, Body, Span]] = []
+        self.encryptions: list[EncryptionDecl] = []
 
 
 def terraform_block(block: Block, settings: Settings, problems: Problems) -> None:
-    """One terraform block. State encryption is refused: ignoring it would write secrets in clear."""
+    """One terraform block."""
     for inner in read(block.body, _TERRAFORM, problems).blocks:
         span = inner.header_span
         if inner.type == "backend":
@@ -57,8 +63,15 @@ def terraform_block(block: Block, settings: Settings, problems: Problems) -> Non
         elif inner.type == "provider_meta":
             _provider_meta(inner, settings, problems)
         else:
-            detail = "State and plan files cannot be encrypted by this program. Remove the block to keep them in clear."
-            problems.error("encryption_unsupported", "State encryption is not supported", detail, span)
+            _encryption(inner, settings, problems)
+
+
+def _encryption(block: Block, settings: Settings, problems: Problems) -> None:
+    from planner.config.encryption import encryption_block
+
+    decl = encryption_block(block.body, block.header_span, problems)
+    if decl is not None:
+        settings.encryptions.append(decl)
 
 
 def _provider_meta(block: Block, settings: Settings, problems: Problems) -> None:

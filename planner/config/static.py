@@ -17,6 +17,7 @@ from attrs import frozen
 from planner.config.model import Expr, LocalDecl, VariableDecl
 from planner.config.reading import Piece, Problems
 from planner.config.references import BadReference, Ref, parse_reference
+from planner.syntax.nodes import Traversal, Variable
 from planner.values.types import STRING
 from planner.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Unknown, Value, is_null, mark, unmark_deep
 from planner.vocabulary.diagnostic import has_errors
@@ -30,6 +31,9 @@ Repetition = Mapping[str, Mapping[str, Value]]
 """each and count in one instance: their attributes by name"""
 Given = Callable[[VariableDecl, Problems], "Value | None"]
 """The raw value of a module's variable: what the caller passes, or the default; None when there is none (reported)."""
+
+
+_NOTHING: Mapping[str, Value] = {}
 
 
 @frozen
@@ -68,10 +72,12 @@ class StaticScope:
         scope.repetition = repetition
         return scope
 
-    def evaluate(self, expr: Expr, name: str, span: Span, problems: Problems) -> Value | None:
+    def evaluate(
+        self, expr: Expr, name: str, span: Span, problems: Problems, known: Mapping[str, Value] = _NOTHING
+    ) -> Value | None:
         """The value of an expression of this module; None when it has none (reported). `name` and `span` say what it
-        is for."""
-        return self._evaluate(expr, (Subject(name, span),), problems)
+        is for; `known` is what other root names stand for."""
+        return self._evaluate(expr, (Subject(name, span),), problems, known)
 
     def text(self, expr: Expr, name: str, problems: Problems) -> str | None:
         """A string that is neither sensitive nor ephemeral; None when it is none (reported)."""
@@ -107,13 +113,17 @@ class StaticScope:
 
     # ------------------------------------------------------------ evaluation
 
-    def _evaluate(self, expr: Expr, stack: tuple[Subject, ...], problems: Problems) -> Value | None:
+    def _evaluate(
+        self, expr: Expr, stack: tuple[Subject, ...], problems: Problems, known: Mapping[str, Value] = _NOTHING
+    ) -> Value | None:
         from planner.language.evaluate import MappingScope, try_evaluate
         from planner.syntax.references import variables
 
         mine = Problems()
         refs = []
         for node in variables(expr.node):
+            if known and _root(node) in known:
+                continue
             ref = parse_reference(node)
             if isinstance(ref, BadReference):
                 where = Span(expr.source, ref.start, ref.end)
@@ -133,7 +143,8 @@ class StaticScope:
             return None
         if "terraform" in roots:
             roots["tofu"] = roots["terraform"]
-        value, diagnostics = try_evaluate(expr.node, MappingScope(roots, context=self.context), expr.source)
+        names: Mapping[str, Value] = {**roots, **known}
+        value, diagnostics = try_evaluate(expr.node, MappingScope(names, context=self.context), expr.source)
         problems.extend(diagnostics)
         return None if has_errors(diagnostics) else value
 
@@ -141,13 +152,13 @@ class StaticScope:
         if ref.kind in ("local", "var", "path", "terraform") or ref.name in self.repetition.get(ref.kind, ()):
             return
         where = Span(expr.source, ref.start, ref.end)
-        what = "A module output" if ref.kind == "output" else ref.name
+        what = "a module output" if ref.kind == "output" else ref.name
         title = (
             "Module output not supported in static context"
             if ref.kind == "output"
             else "Dynamic value in static context"
         )
-        detail = f"{what} is not known yet when {top.name} is needed."
+        detail = f"Unable to use {what} in static context, which is required by {top.name}"
         problems.error("dynamic_in_static", title, detail, where)
 
     def _value(self, ref: Ref, expr: Expr, stack: tuple[Subject, ...], problems: Problems) -> Value:
@@ -210,8 +221,12 @@ class StaticScope:
         problems.extend(mine)
         if mine.has_errors:
             top = stack[-1]
-            detail = f"{top.name} depends on {subject.name}, which is not available."
+            detail = f"{top.name} depends on {subject.name} which is not available"
             problems.error("static_unavailable", "Unable to compute static value", detail, top.span)
+
+
+def _root(node: Traversal | Variable) -> str:
+    return node.name if isinstance(node, Variable) else node.root
 
 
 def _declared_value(raw: Value, variable: VariableDecl, problems: Problems) -> Value:

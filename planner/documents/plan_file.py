@@ -22,10 +22,11 @@ from planner.model.plan import CheckResult, Importing, OutputChange, Plan, Polic
 from planner.programs.actions import actions
 from planner.state.file import read_state, write_state
 from planner.state.model import State
+from planner.state.seal import PLAIN, Seal
 from planner.support.collector import collector_paused
 from planner.support.disk import read_given, remove_leftovers, replace_file
 from planner.support.exact_json import JsonError, dumps, loads
-from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
@@ -45,10 +46,14 @@ _MODES = ("normal", "destroy", "refresh-only")
 # ---------------------------------------------------------------- writing
 
 
-def write_plan(path: str, plan: Plan, sources: Mapping[str, bytes]) -> list[Diagnostic]:
+def write_plan(path: str, plan: Plan, sources: Mapping[str, bytes], seal: Seal = PLAIN) -> list[Diagnostic]:
     """Save a plan with the files of its configuration (path as the loader asked for it -> content)."""
     with collector_paused():
         data = plan_bytes(plan, sources)
+    try:
+        data = seal.seal(data)
+    except Failure as failure:
+        return failure.diagnostics
     try:
         remove_leftovers(path)
         replace_file(path, data)
@@ -123,17 +128,19 @@ def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def is_plan_file(path: str) -> bool:
-    """Whether a file begins like a zip, as plan files do and state files do not."""
+    """Whether a file begins like a zip, as plan files do and state files do not, or like an encrypted one: those of
+    states have their serial first."""
     try:
         if not os.path.isfile(path):
             return False  # of a pipe, what is read now would be missing later
         with open(path, "rb") as file:
-            return file.read(4) == b"PK\x03\x04"
+            begins = file.read(64)
+        return begins.startswith(b"PK\x03\x04") or b"".join(begins.split()).startswith(b'{"meta":')
     except (OSError, ValueError):
         return False
 
 
-def read_plan(path: str) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
+def read_plan(path: str, seal: Seal = PLAIN) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
     """The plan in a file, the files of its configuration, and what is wrong with the file (then no plan)."""
     import zlib
     from zipfile import BadZipFile, LargeZipFile, ZipFile
@@ -142,10 +149,12 @@ def read_plan(path: str) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic
     from planner.support.problem import InstallError
 
     try:
-        data = read_given(path)
+        data = _opened(read_given(path), path, seal)
         with ZipFile(io.BytesIO(data)) as archive, collector_paused():
             members(archive, len(data))
             return _read(archive, path)
+    except Failure as failure:
+        return None, {}, failure.diagnostics
     except InstallError as e:
         return None, {}, [_not_a_plan(path, str(e))]
     except OSError as e:
@@ -154,6 +163,13 @@ def read_plan(path: str) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic
         return None, {}, [_not_a_plan(path, "it is no zip archive, or a damaged one")]
     except (LargeZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError, ValueError) as e:
         return None, {}, [_not_a_plan(path, f"its archive is damaged ({e})")]
+
+
+def _opened(data: bytes, path: str, seal: Seal) -> bytes:
+    """The archive. Raises Failure."""
+    if seal is PLAIN and data[:1] == b"{" and b'"encryption_version"' in data:
+        raise Failure(_not_a_plan(path, "it is encrypted, and no encryption is configured to read it"))
+    return seal.unseal(data).data
 
 
 def _read(archive: ZipFile, path: str) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:

@@ -22,7 +22,7 @@ def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Val
     if has_errors(problems):
         return None, problems
     walk.hooks.apply_start(it.address, "read")
-    answer = it.provider.read_data(it.type, plain, walk.meta(it))
+    answer = it.provider.read_data(it.type, plain, walk.meta(it), it.address)
     problems += in_body(answer.diagnostics, it.body, it.address)
     value = answer.value
     if not has_errors(problems) and (value.__class__ is Null or not is_wholly_known(value)):

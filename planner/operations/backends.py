@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from planner.config.backend import Overrides
     from planner.config.model import Config
     from planner.config.variables import RawVariables
+    from planner.operations.encryption import Encryption
     from planner.operations.options import StateOptions
     from planner.state.backend import Backend
     from planner.state.migrate import Ask, Migration
+    from planner.state.seal import Seal
 
 
 @frozen(eq=False)
@@ -83,18 +85,28 @@ def data_folder(directory: str) -> str:
     return os.path.join(directory, data_directory(os.environ))
 
 
-def saved_backend(pointer: BackendPointer | None) -> tuple[Backend | None, list[Diagnostic]]:
+def saved_backend(pointer: BackendPointer | None, seal: Seal) -> tuple[Backend | None, list[Diagnostic]]:
     """The backend that init set up (None: the default one)."""
     from planner.state.backend import open_backend
 
-    return open_backend("local", {}) if pointer is None else open_backend(pointer.type, pointer.settings)
+    return open_backend("local", {}, seal) if pointer is None else open_backend(pointer.type, pointer.settings, seal)
 
 
 def current_backend(
-    directory: str, config: Config | None, workspace: str, given: RawVariables
+    directory: str, config: Config | None, workspace: str, given: RawVariables, encryption: Encryption
 ) -> tuple[Backend | None, list[Diagnostic]]:
     """The backend that holds the state, for every command but init. An error when the block and what init set up
     differ."""
+    told = encryption.check()
+    if has_errors(told):
+        return None, told
+    backend, problems = _current(directory, config, workspace, given, encryption.state)
+    return backend, [*told, *problems]
+
+
+def _current(
+    directory: str, config: Config | None, workspace: str, given: RawVariables, seal: Seal
+) -> tuple[Backend | None, list[Diagnostic]]:
     pointer, problems = read_pointer(data_folder(directory))
     if has_errors(problems):
         return None, problems
@@ -112,7 +124,7 @@ def current_backend(
             reason = f'Backend type changed from "{pointer.type}" to "{wanted.type}"'
     if reason:
         return None, [*problems, _init_required(reason, mark)]
-    backend, found = saved_backend(pointer)
+    backend, found = saved_backend(pointer, seal)
     return backend, [*problems, *found]
 
 
@@ -129,10 +141,11 @@ def _init_required(reason: str, mark: str) -> Diagnostic:
 
 @frozen(eq=False)
 class BackendInit:
-    """How `init` treats the backend: the values of -backend-config, the other flags, whom to ask (None: nobody) and
-    whom to tell."""
+    """How `init` treats the backend: how states are kept, the values of -backend-config, the other flags, whom to ask
+    (None: nobody) and whom to tell."""
 
     options: StateOptions
+    seal: Seal
     config: tuple[str, ...] = ()
     reconfigure: bool = False
     migrate_state: bool = False
@@ -192,7 +205,7 @@ def _as_before(
     how: BackendInit, pointer: BackendPointer, wanted: Wanted, folder: str, workspace: str
 ) -> list[Diagnostic]:
     """The backend is the one that was set up."""
-    backend, problems = saved_backend(pointer)
+    backend, problems = saved_backend(pointer, how.seal)
     if backend is None:
         return problems
     problems += _select(how, backend, workspace)
@@ -236,7 +249,7 @@ def _first(how: BackendInit, wanted: Wanted, folder: str, workspace: str) -> lis
     copied is emptied here, after a backup of it; what was not stays."""
     from planner.state.migrate import has_objects, migrate
 
-    default, backend, problems = _opened(None, wanted)
+    default, backend, problems = _opened(how, None, wanted)
     if default is None or backend is None:
         return problems
     if any(has_objects(default.store(name)) for name in default.workspaces()):
@@ -259,7 +272,7 @@ def _change(how: BackendInit, pointer: BackendPointer, wanted: Wanted, folder: s
         how.log(f'The backend type changed from "{pointer.type}" to "{wanted.type}".')
     else:
         how.log("Backend configuration changed! Looking for states in the former backend.")
-    old, new, problems = _opened(pointer, wanted)
+    old, new, problems = _opened(how, pointer, wanted)
     if old is None or new is None:
         return problems
     migrate(old, new, _migration(how, pointer.type, wanted.type))
@@ -272,8 +285,8 @@ def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagn
 
     if not how.migrate_state:
         return [_changed()]
-    old, problems = saved_backend(pointer)
-    default, found = saved_backend(None)
+    old, problems = saved_backend(pointer, how.seal)
+    default, found = saved_backend(None, how.seal)
     problems += found
     if old is None or default is None:
         return problems
@@ -293,11 +306,13 @@ def _changed() -> Diagnostic:
     return error("backend.changed", "Backend configuration changed", detail)
 
 
-def _opened(pointer: BackendPointer | None, wanted: Wanted) -> tuple[Backend | None, Backend | None, list[Diagnostic]]:
+def _opened(
+    how: BackendInit, pointer: BackendPointer | None, wanted: Wanted
+) -> tuple[Backend | None, Backend | None, list[Diagnostic]]:
     from planner.state.backend import open_backend
 
-    old, problems = saved_backend(pointer)
-    new, found = open_backend(wanted.type, wanted.settings)
+    old, problems = saved_backend(pointer, how.seal)
+    new, found = open_backend(wanted.type, wanted.settings, how.seal)
     return old, new, [*problems, *found]
 
 

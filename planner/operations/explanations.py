@@ -204,18 +204,19 @@ def known_values(made: Made[Unstored]) -> KnownValues | None:
     makes, plan = digester(), made.plan
     if makes is None:
         return None
-    store = getattr(made.loaded, "store", None) or _store_of(plan, made.loaded.workspace)
+    store = getattr(made.loaded, "store", None) or _store_of(plan, made.loaded)
     record = recorded(store, plan.previous_state) if store is not None else None
     return KnownValues(record, makes) if record is not None else None
 
 
-def _store_of(plan: Plan, workspace: str) -> Store | None:
+def _store_of(plan: Plan, loaded: Unstored) -> Store | None:
     """The store of the state that a plan in a file was made from."""
     from planner.state.backend import open_backend
 
     settings = dict(plan.backend)
-    backend, problems = open_backend(str(settings.pop("type", "local")), settings)
-    return backend.store(workspace) if backend is not None and not problems else None
+    seal = loaded.encryption.state
+    backend, problems = open_backend(str(settings.pop("type", "local")), settings, seal)
+    return backend.store(loaded.workspace) if backend is not None and not problems else None
 
 
 def why_planned(

@@ -53,7 +53,7 @@ def import_object(
 def _looked_up(loaded: Loaded[OperationOptions], target: ResourceAddress) -> list[Diagnostic]:
     """Whether the state has no such object yet, as far as that can be seen before anybody is asked for variables."""
     options, workspace = loaded.options, loaded.workspace
-    backend, problems = current_backend(options.directory, loaded.config, workspace, loaded.given)
+    backend, problems = current_backend(options.directory, loaded.config, workspace, loaded.given, loaded.encryption)
     if backend is None or has_errors(problems):
         return []  # said later, by whoever opens it with all values
     state, _ = store_of(options, backend, workspace).read()

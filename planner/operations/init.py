@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from planner.operations.backends import BackendInit, current_backend, init_backend
+from planner.operations.encryption import Encryption, encryption_of
 from planner.operations.get import get
 from planner.operations.loading import Reading, begin, read_configuration
 from planner.operations.options import StateOptions
@@ -62,9 +63,12 @@ def init(
         root = read if read is not None and read.config is not None else root_alone(options)
         if root.config is None or (root is not read and has_errors(root.problems)):
             raise Failure(root.problems)
+        encryption = encryption_of(root.config, root.begun.given, root.begun.workspace)
         if backend:
             say("Initializing the backend...")
-            how = BackendInit(options, backend_config, reconfigure, migrate_state or force_copy, force_copy, ask, say)
+            told.check(encryption.check())
+            migrate = migrate_state or force_copy
+            how = BackendInit(options, encryption.state, backend_config, reconfigure, migrate, force_copy, ask, say)
             told += init_backend(how, root.config, root.begun.workspace, root.begun.given)
         told.check()
         if install_modules and (from_module or root.config.root.calls):
@@ -74,7 +78,7 @@ def init(
         told.check(d for d in whole.problems if d not in told)
         if whole.config is None:
             return told
-        state = _stored(whole, whole.config, told) if backend else None
+        state = _stored(whole, whole.config, encryption, told) if backend else None
         told.check()
         told += cache_warnings(os.environ)
         if _needs_nothing(whole.config, options.directory, state):  # so nothing of installing is loaded
@@ -99,10 +103,10 @@ def _init_providers(
     return init_providers(config, directory, state, Choices(*chosen), say, progress)
 
 
-def _stored(reading: Reading[StateOptions], config: Config, told: Told) -> State | None:
+def _stored(reading: Reading[StateOptions], config: Config, encryption: Encryption, told: Told) -> State | None:
     """The state that is there already: its providers are needed, too."""
     begun = reading.begun
-    backend, problems = current_backend(begun.options.directory, config, begun.workspace, begun.given)
+    backend, problems = current_backend(begun.options.directory, config, begun.workspace, begun.given, encryption)
     told += problems
     if backend is None or has_errors(told):
         return None

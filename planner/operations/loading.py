@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from attrs import define, field, frozen
 
+from planner.operations.encryption import UNENCRYPTED, Encryption, encryption_of
 from planner.operations.options import Options
 from planner.operations.providers_needed import provider_constraints
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
@@ -60,6 +61,7 @@ class Loaded(Begun[O]):
     config: Config
     schemas: Schemas
     rules: UserRules
+    encryption: Encryption = field(default=UNENCRYPTED, repr=False, kw_only=True)
     derived: Derived = field(factory=Derived, repr=False, kw_only=True)
 
 
@@ -76,9 +78,10 @@ class Reading(Generic[O]):
         """Raises Failure, with everything that there is to say, when something is wrong."""
         if self.config is None or has_errors(self.problems):
             raise Failure(self.problems)
-        options = self.begun.options
-        schemas = new_schemas(options.directory, self.config, options.offline)
-        return grown(Loaded, self.begun, config=self.config, schemas=schemas, rules=self.rules)
+        options, begun = self.begun.options, self.begun
+        encryption = encryption_of(self.config, begun.given, begun.workspace)
+        schemas = new_schemas(options.directory, self.config, options.offline, encryption)
+        return grown(Loaded, begun, config=self.config, encryption=encryption, schemas=schemas, rules=self.rules)
 
 
 def grown(kind: type[Grown], step: Begun[Any], **more: Any) -> Grown:
@@ -162,16 +165,21 @@ def load_values(loaded: Loaded[Any]) -> tuple[dict[str, RootVariable], list[Diag
     return root_variables(declared, given)
 
 
-def new_schemas(directory: str = ".", config: Config | None = None, offline: bool = False) -> Schemas:
+def new_schemas(
+    directory: str = ".",
+    config: Config | None = None,
+    offline: bool = False,
+    encryption: Encryption = UNENCRYPTED,
+) -> Schemas:
     """Schemas by provider; plugins are looked for from a directory, in versions that the configuration allows.
-    `offline`: nothing but their schemas is used of them."""
+    `offline`: nothing but their schemas is used of them. `encryption`: of the states that data sources read."""
     from planner.evaluation.schemas import Schemas
     from planner.provider.registry import start_provider
 
     located: list[Any] = []
 
     def start(address: str) -> Provider:
-        provider = start_provider(address, locate)
+        provider = start_provider(address, locate, encryption.remote_state)
         return _offline(provider) if offline and not provider.is_inline else provider
 
     def locate(address: str) -> Located:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
+from planner.operations.encryption import encryption_of_directory
 from planner.operations.loading import Loaded, begin, grown, new_schemas
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made, Planned, Start, plan
@@ -43,7 +44,7 @@ def save_plan(made: Made[Unstored], path: str) -> list[Diagnostic]:
     for name, file_path in names.items():
         sources[f"{ABSOLUTE}{name}" if name.startswith("/") else name] = read_whole(file_path)
     try:
-        return write_plan(path, made.plan, sources)
+        return write_plan(path, made.plan, sources, made.loaded.encryption.plan)
     except CodecError as bad:
         detail = f"The plan cannot be saved in {path}: {bad}."
         return [error("plan.unwritable", "Failed to write plan file", detail)]
@@ -77,7 +78,7 @@ def saved(options: OperationOptions, path: str) -> Planned[Start]:
         told[:] = [*override_warnings(loaded.config), *told, *undeclared, *wrong]
         # the backend that the plan was made with, whatever is set up now
         settings = {name: value for name, value in plan.backend.items() if name != "type"}
-        backend, problems = open_backend(str(plan.backend.get("type", "local")), settings)
+        backend, problems = open_backend(str(plan.backend.get("type", "local")), settings, loaded.encryption.state)
         told += problems
         if backend is not None:
             stored = read_state(with_backend(loaded, backend), told)
@@ -93,9 +94,12 @@ def open_plan(options: OperationOptions, path: str, told: Told) -> Made[Unstored
     from planner.config.load import load_config
     from planner.documents.plan_file import ABSOLUTE, read_plan, unpack_sources
 
-    plan, sources, problems = read_plan(path)
+    begun, more = begin(evolve(options, inputs={}))
+    encryption = encryption_of_directory(options.directory, begun.given, begun.workspace)
+    told.check(encryption.check())
+    plan, sources, problems = read_plan(path, encryption.plan)
     plan = told.take((plan, problems))
-    begun, more = begin(evolve(options, targets=plan.targets, excludes=plan.excludes, inputs={}))
+    begun = evolve(begun, options=evolve(begun.options, targets=plan.targets, excludes=plan.excludes))
     told += more
     with tempfile.TemporaryDirectory(prefix="planner-") as folder:
         root, more = unpack_sources(sources, folder)
@@ -104,8 +108,9 @@ def open_plan(options: OperationOptions, path: str, told: Told) -> Made[Unstored
         variables, absolute = planned_variables(plan, begun.given), os.path.join(root, ABSOLUTE)
         config, more = load_config(root, variables=variables, workspace=begun.workspace, absolute=absolute)
     config = told.take((config, more))
-    schemas = new_schemas(options.directory, config)
-    loaded = grown(Loaded[OperationOptions], begun, config=config, schemas=schemas, rules=plan.rules)
+    schemas = new_schemas(options.directory, config, encryption=encryption)
+    known = {"config": config, "encryption": encryption, "schemas": schemas, "rules": plan.rules}
+    loaded = grown(Loaded[OperationOptions], begun, **known)
     return Made(plan, loaded, recorded_variables(config, begun.given, plan)[0])
 
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from attrs import frozen
 
-from planner.operations.loading import new_schemas, read_configuration
+from planner.operations.encryption import Encryption, encryption_of, encryption_of_directory
+from planner.operations.loading import begin, load_variables, new_schemas, read_configuration
 from planner.operations.options import OperationOptions, StateOptions
 from planner.operations.plan import Made
 from planner.operations.plan_files import Unstored, open_plan
 from planner.operations.storing import store_of
 from planner.support.disk import MOST_BYTES, read_given
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Kept(Generic[S]):
     schemas: Schemas
     backend: Backend
     store: Store
+    encryption: Encryption
 
 
 @frozen(eq=False)
@@ -55,6 +57,7 @@ def kept_state(options: S, told: Told) -> Kept[S]:
     workspace, _, problems = current_workspace(options.directory, os.environ)
     told += problems
     config, given, schemas = None, dict[str, Any](), new_schemas(options.directory)
+    encryption: Encryption | None = None
     if options.state_path is None and _has_configuration(options.directory):
         reading = read_configuration(options)
         config, given = reading.config, reading.begun.given
@@ -63,11 +66,16 @@ def kept_state(options: S, told: Told) -> Kept[S]:
             config, problems = load_root(options.directory, variables=given, workspace=workspace)
             if config is None:
                 raise Failure(problems)
-    backend, problems = current_backend(options.directory, config, workspace, given)
+        encryption = encryption_of(config, given, workspace)
+    elif options.state_path is not None:
+        given, _ = load_variables(options)
+        encryption = encryption_of_directory(options.directory, given, workspace)
+    encryption = encryption or encryption_of(None, given, workspace)
+    backend, problems = current_backend(options.directory, config, workspace, given, encryption)
     told += problems
     if backend is None:
         raise Failure(())
-    return Kept(options, schemas, backend, store_of(options, backend, workspace))
+    return Kept(options, schemas, backend, store_of(options, backend, workspace), encryption)
 
 
 def stored_state(options: StateOptions) -> tuple[ShownState | None, list[Diagnostic]]:
@@ -106,20 +114,26 @@ def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list
     from planner.documents.plan_file import is_plan_file
     from planner.state.file import read_state
 
-    if is_plan_file(path):
-        told = Told()
-        with told.until_an_error():
+    told = Told()
+    with told.until_an_error():
+        if is_plan_file(path):
             return open_plan(options, path, told), told
-        return None, told
-    try:
-        data = read_given(path, MOST_BYTES)
-    except OSError as problem:
-        detail = f"{path}: {problem.strerror or problem}."
-        return None, [error("show.unreadable", "Cannot read the file", detail)]
-    state, problems = read_state(data, path)
-    if has_errors(problems):
-        return None, problems
-    return ShownState(state, new_schemas(options.directory)), problems
+        try:
+            data = read_given(path, MOST_BYTES)
+        except OSError as problem:
+            detail = f"{path}: {problem.strerror or problem}."
+            raise Failure(error("show.unreadable", "Cannot read the file", detail)) from None
+        state = told.take(read_state(_opened_state(options, data, told), path))
+        return ShownState(state, new_schemas(options.directory)), told
+    return None, told
+
+
+def _opened_state(options: OperationOptions, data: bytes, told: Told) -> bytes:
+    """The bytes of a state file that was named, in clear. Raises Failure."""
+    begun, _ = begin(options)
+    encryption = encryption_of_directory(options.directory, begun.given, begun.workspace)
+    told.check(encryption.check())
+    return encryption.state.unseal(data).data if data else data
 
 
 def shown_json(shown: Shown) -> dict[str, Any]:

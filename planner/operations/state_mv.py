@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from attrs import evolve
 
 from planner.operations.options import StateOptions
+from planner.operations.show import kept_state
 from planner.operations.state_edit import Entry, edit, entries, parse, rebuilt, unknown
 from planner.state.model import State
 from planner.support.signals import STOP
 from planner.vocabulary.address import Address, ModuleAddress, ResourceAddress
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
     from planner.state.backend import Store
@@ -44,8 +46,12 @@ def _move_across(
     from planner.state.backends.local import StateStore
 
     assert options.state_out is not None
-    store = StateStore(options.state_out)
-    moved: list[Moved] = []
+    told, moved = Told(), list[Moved]()
+    with told.until_an_error():
+        seal = kept_state(evolve(options, state_out=None), told).encryption.state
+    if has_errors(told):
+        return [], told
+    store = StateStore(options.state_out, seal=seal)  # kept as the state itself is
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         there, problems = store.read()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.operations.options import StateOptions
-from planner.operations.show import stored_state
+from planner.operations.show import kept_state, stored_state
 from planner.operations.state_edit import edit
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
     from planner.state.model import State
@@ -23,6 +24,16 @@ def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
     return write_state(shown.state, compact=True), problems
 
 
+def _opened(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnostic]]:
+    """What is pushed, in clear: it may be encrypted as the state is, like one that an apply could not save."""
+    told = Told()
+    if b'"encryption_version"' not in data:
+        return data, told
+    with told.until_an_error():
+        return kept_state(options, told).encryption.state.unseal(data).data, []
+    return data, told
+
+
 def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[Diagnostic]:
     """Replace the state by the one in a state file. Without `force`, one of another lineage or an older one is
     refused."""
@@ -30,7 +41,11 @@ def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[
 
     if not data.strip():
         return [error("state.push_nothing", "No state", "What was given to push is empty: it holds no state.")]
+    data, told = _opened(options, data)
+    if has_errors(told):
+        return told
     new, problems = read_state(data)
+    problems = [*told, *problems]
     if new is None or has_errors(problems):
         return problems
     given = new

@@ -40,7 +40,7 @@ def open_backend(loaded: Loaded[O], told: Told) -> Opened[O]:
     from planner.operations.backends import current_backend
 
     options, given = loaded.options, loaded.given
-    backend, problems = current_backend(options.directory, loaded.config, loaded.workspace, given)
+    backend, problems = current_backend(options.directory, loaded.config, loaded.workspace, given, loaded.encryption)
     return with_backend(loaded, told.take((backend, problems)))
 
 

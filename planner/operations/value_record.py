@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -20,6 +21,7 @@ from planner.state.value_record import (
 )
 from planner.support.disk import read_whole
 from planner.support.store import seal
+from planner.vocabulary.diagnostic import Failure
 
 if TYPE_CHECKING:
     from planner.config.model import Config
@@ -38,7 +40,7 @@ def recorded(store: Store, state: State) -> ValueRecord | None:
     """The record that counts for a state; None where there is none."""
     makes = digester()
     data = store.beside(NAME) if makes is not None else None
-    record = read_record(data) if data is not None else None
+    record = read_record(_opened(store, data)) if data is not None else None
     return record if record is not None and makes is not None and record.counts_for(state, makes.key_name) else None
 
 
@@ -85,7 +87,16 @@ def carry_record(store: Store, before: State, after: State) -> None:
 def _write(store: Store, record: ValueRecord) -> None:
     data = record_bytes(record)
     if len(data) <= MOST_BYTES:
-        store.put_beside(NAME, data)
+        with suppress(Failure):
+            store.put_beside(NAME, store.seal.seal_document(NAME, data))
+
+
+def _opened(store: Store, data: bytes) -> bytes:
+    """What a record says in clear; nothing where it cannot be read."""
+    try:
+        return store.seal.unseal_document(NAME, data).data
+    except Failure:
+        return b""
 
 
 def _single(digests: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

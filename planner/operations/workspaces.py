@@ -152,7 +152,7 @@ def _create(options: StateOptions, name: str) -> list[Diagnostic]:
         return problems
     begins_with = None
     if options.state_path:
-        begins_with, found = _state_in(options.state_path)
+        begins_with, found = _state_in(options)
         problems = [*problems, *found]
         if begins_with is None and not has_errors(found):
             detail = f"There is no state file {options.state_path}. Nothing was created."
@@ -170,10 +170,12 @@ def _create(options: StateOptions, name: str) -> list[Diagnostic]:
     return [*problems, *_select(options, name)]
 
 
-def _state_in(path: str) -> tuple[State | None, list[Diagnostic]]:
-    from planner.state.backends.local import StateStore
-
-    return StateStore(path).read()
+def _state_in(options: StateOptions) -> tuple[State | None, list[Diagnostic]]:
+    """The state in the file that was named."""
+    told = Told()
+    with told.until_an_error():
+        return kept_state(options, told).store.read()
+    return None, told
 
 
 def _select(options: StateOptions, name: str) -> list[Diagnostic]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from planner.provider import remote_state, terraform_data
@@ -19,6 +20,7 @@ from planner.provider.interface import (
     ProviderSchema,
     ReadAnswer,
 )
+from planner.state.seal import PLAIN, Seal
 from planner.values.json_codec import CodecError, from_json
 from planner.values.schema import BlockSchema, implied_type
 from planner.values.types import DYNAMIC
@@ -37,6 +39,11 @@ class BuiltinProvider:
     """Answers at once and keeps nothing, so one serves all configurations and threads."""
 
     is_inline = True
+
+    def __init__(self, seal_of: Callable[[str], Seal] | None = None) -> None:
+        """`seal_of`: how the state is kept that the data source with an address reads; in clear where it is not
+        given."""
+        self._seal_of = seal_of
 
     def schema(self) -> ProviderSchema:
         return SCHEMA
@@ -96,9 +103,9 @@ class BuiltinProvider:
             return terraform_data.import_object(id), []
         return [], [_unknown(type)]
 
-    def read_data(self, type: str, config: Value, meta: Value = None) -> ReadAnswer:
+    def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> ReadAnswer:
         if type == remote_state.NAME:
-            return remote_state.read(config)
+            return remote_state.read(config, PLAIN if self._seal_of is None else self._seal_of(address))
         return ReadAnswer(Null(DYNAMIC), diagnostics=(_unknown(type),))
 
     def open(self, type: str, config: Value) -> Opened:

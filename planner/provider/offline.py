@@ -94,7 +94,7 @@ class OfflineProvider:
     ) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
         return [], [_refused("Nothing can be imported without its provider.")]
 
-    def read_data(self, type: str, config: Value, meta: Value = None) -> ReadAnswer:
+    def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> ReadAnswer:
         return ReadAnswer(Null(DYNAMIC), diagnostics=(_refused("Nothing can be read without its provider."),))
 
     def open(self, type: str, config: Value) -> Opened:

@@ -12,13 +12,17 @@ from planner.vocabulary.provider_address import BUILTIN, is_builtin
 
 if TYPE_CHECKING:
     from planner.provider.locate import Located
+    from planner.state.seal import Seal
 
 
-def start_provider(address: str, locate: Callable[[str], Located] | None = None) -> Provider:
+def start_provider(
+    address: str, locate: Callable[[str], Located] | None = None, seal_of: Callable[[str], Seal] | None = None
+) -> Provider:
     """The provider with this source address. A plugin is found by `locate`, which raises Failure like this does, and
-    its process is started when it is first needed."""
+    its process is started when it is first needed. `seal_of`: how the state is kept that a data source reads, by its
+    address."""
     if address == BUILTIN:
-        return _builtin()
+        return _builtin(seal_of)
     running = _running(address) if os.environ.get("TF_REATTACH_PROVIDERS") else None
     if running is not None:
         return running
@@ -27,10 +31,10 @@ def start_provider(address: str, locate: Callable[[str], Located] | None = None)
     return _plugin(address, locate(address).binary)
 
 
-def _builtin() -> Provider:
+def _builtin(seal_of: Callable[[str], Seal] | None) -> Provider:
     from planner.provider.builtin import BuiltinProvider
 
-    return BuiltinProvider()
+    return BuiltinProvider(seal_of)
 
 
 def _running(address: str) -> Provider | None:

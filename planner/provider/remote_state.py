@@ -8,6 +8,7 @@ from __future__ import annotations
 from planner.provider.interface import AttributeDiagnostic, ReadAnswer, ResourceSchema
 from planner.state.backend import DEFAULT_WORKSPACE, Backend, open_backend
 from planner.state.identity import state_identity
+from planner.state.seal import PLAIN, Seal
 from planner.values.plain import plain
 from planner.values.schema import AttributeSchema, BlockSchema
 from planner.values.types import DYNAMIC, STRING, MapType, ObjectType, Primitive
@@ -45,9 +46,9 @@ def validate(config: Value) -> list[AttributeDiagnostic]:
     return problems
 
 
-def read(config: Value) -> ReadAnswer:
-    """The data source's object for a wholly known configuration."""
-    answer = _read(config)
+def read(config: Value, seal: Seal = PLAIN) -> ReadAnswer:
+    """The data source's object for a wholly known configuration. `seal`: how the state is kept."""
+    answer = _read(config, seal)
     if not any(p.severity == "error" for p in answer.diagnostics):
         return answer
     failed = AttributeDiagnostic("error", "Unable to read remote state", "", None)
@@ -64,8 +65,8 @@ def source(config: Value) -> str | None:
     return state_identity(kind, settings, workspace)
 
 
-def _read(config: Value) -> ReadAnswer:
-    backend, problems = _backend(config)
+def _read(config: Value, seal: Seal) -> ReadAnswer:
+    backend, problems = _backend(config, seal)
     if backend is None:
         return ReadAnswer(Null(DYNAMIC), diagnostics=tuple(problems))
     workspace = config["workspace"] if config["workspace"].__class__ is str else DEFAULT_WORKSPACE
@@ -87,14 +88,14 @@ def _read(config: Value) -> ReadAnswer:
     return ReadAnswer(value, diagnostics=tuple(answers))
 
 
-def _backend(config: Value) -> tuple[Backend | None, list[AttributeDiagnostic]]:
+def _backend(config: Value, seal: Seal = PLAIN) -> tuple[Backend | None, list[AttributeDiagnostic]]:
     kind = "local" if config["backend"] == "_local" else config["backend"]
     if kind.__class__ is not str:
         return None, [_problem("Invalid backend configuration", "The kind of backend must be named.", "backend")]
     if not _is_object(config["config"]):
         return None, [_problem("Invalid backend configuration", "The configuration must be an object.", "config")]
     settings = {name: plain(value) for name, value in _entries(config["config"]).items()}
-    backend, diagnostics = open_backend(kind, settings)
+    backend, diagnostics = open_backend(kind, settings, seal)
     where = "backend" if kind != "local" else "config"
     return backend, [_problem(d.summary, d.detail, where) for d in diagnostics]
 

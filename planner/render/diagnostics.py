@@ -78,8 +78,10 @@ def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
         snippet, where = answer["snippet"], answer["range"]
         context = f", in {snippet['context']}" if snippet["context"] else ""
         lines.append(f"  on {visible(where['filename'])} line {where['start']['line']}{context}:")
-        for number, line in enumerate(_marked(snippet, paint), snippet["start_line"]):
-            lines.append(f"{number:4}: {line}")
+        marked = [] if diagnostic.subject.source.is_secret else _marked(snippet, paint)
+        lines += [f"{number:4}: {line}" for number, line in enumerate(marked, snippet["start_line"])]
+        if diagnostic.subject.source.is_secret:
+            lines.append("  (source code not available)")
         if where["filename"] == TYPED and where["start"]["line"] == where["end"]["line"]:
             width = max(1, where["end"]["column"] - where["start"]["column"])
             lines.append(" " * (where["start"]["column"] + 5) + paint("^" * width, "bold"))

@@ -74,10 +74,10 @@ def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
         if context_start["byte"] < low:
             low, first_line = context_start["byte"], context_start["line"]
         high = max(high, context_end["byte"])
-    code, code_start = _lines(subject.source, low, high)
+    code, code_start = (b"", 0) if subject.source.is_secret else _lines(subject.source, low, high)
     length = len(code)
     snippet: dict[str, Any] = {
-        "context": enclosing_block(subject.source, subject.start - 1),
+        "context": None if subject.source.is_secret else enclosing_block(subject.source, subject.start - 1),
         "code": code.decode("utf-8", "replace"),
         "start_line": first_line,
         "highlight_start_offset": max(0, min(start - code_start, length)),

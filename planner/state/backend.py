@@ -25,6 +25,10 @@ DEFAULT_WORKSPACE = "default"
 class Store(Protocol):
     """The state of one workspace: locked, read, written."""
 
+    @property
+    def seal(self) -> Seal:
+        """How the state, and what stands beside it, is kept."""
+
     def lock(
         self, operation: str, timeout: float = 0.0, on_wait: Callable[[], None] | None = None, stop: Stop | None = None
     ) -> list[Diagnostic]:

@@ -70,8 +70,8 @@ def _version_problem(root: Any, where: str) -> str | None:
         return f"{where} holds no JSON object."
     version = root.get("version")
     if version is None:
-        if "encrypted_data" in root:
-            return f"{where} is encrypted, and no encryption is configured to read it."
+        if root.get("encryption_version"):
+            return "This state file is encrypted and can not be read without an encryption configuration"
         return f'{where} has no "version", which says how to read the rest.'
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
         return f"The version of {where[0].lower()}{where[1:]} is not a whole number."

@@ -12,12 +12,13 @@ that is cut off was never promised to anybody and is left out; damaged and missi
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
@@ -26,10 +27,14 @@ from planner.state.file import state_document
 from planner.state.journal_lines import Lines, line_of, read_lines, text_of
 from planner.state.model import InstanceKey, InstanceState, ResourceState, State
 from planner.state.reader import StateReader
+from planner.state.seal import PLAIN, Seal
 from planner.state.shape import MalformedError
 from planner.support.disk import read_whole, sync_directory, write_all
 from planner.vocabulary.address import format_key, format_resource
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+
+if TYPE_CHECKING:
+    from planner.state.journal_seal import LineSeal
 
 SUFFIX = ".journal"
 DAMAGED = ".damaged"
@@ -85,10 +90,13 @@ class Journal:
         operation: str,
         stored: State | None = None,
         begins_with: State | None = None,
+        seal: Seal = PLAIN,
     ) -> None:
         self.path, self.lineage, self.serial, self.operation = path, lineage, serial, operation
         self.unkept = False
         self._stored, self._begins_with = stored, begins_with
+        self._seal = seal
+        self._line_seal: LineSeal | None = None
         self._length = self._chain = 0
         self._lock = threading.RLock()
         self._count = 0
@@ -144,12 +152,14 @@ class Journal:
             self._descriptor = -1
 
     def _append(self, *lines: dict[str, Any]) -> None:
-        texts = [text_of(line) for line in lines]
+        texts = [text_of(line) for line in lines] if self._seal.is_plain else []
         with self._lock:
             if self._descriptor < 0:
                 self._open()
             if self._problem is not None or self.unkept:
                 return
+            if self._line_seal is not None:
+                texts = [text_of(self._line_seal.sealed(line)) for line in lines]
             whole = b""
             for text in texts:
                 line, self._chain = line_of(text, self._chain)
@@ -174,6 +184,8 @@ class Journal:
         except OSError as problem:
             self._problem = problem
             return
+        if not self._seal.is_plain and not self._begin_sealed():
+            return
         begin = {"version": 1, "lineage": self.lineage, "serial": self.serial, "operation": self.operation}
         lines = [{"begin": {**begin, "time": _now()}}]
         if self._begins_with is not None:
@@ -185,6 +197,25 @@ class Journal:
         except OSError as problem:
             self._problem = self._problem or problem
 
+    def _begin_sealed(self) -> bool:
+        """Write the key that the lines are encrypted with; whether there is one."""
+        from planner.state.journal_seal import new_line_seal
+
+        try:
+            line_seal, head = new_line_seal(self._seal)
+        except Failure as failure:
+            self._problem = OSError(errno.EIO, failure.diagnostics[0].detail)
+            return False
+        line, self._chain = line_of(text_of(head), self._chain)
+        try:
+            write_all(self._descriptor, line)
+        except OSError as problem:
+            self._problem = problem
+            return False
+        self._length += len(line)
+        self._line_seal = line_seal
+        return True
+
     def _flush(self) -> None:
         if self._descriptor < 0:
             return
@@ -194,9 +225,9 @@ class Journal:
             self._problem = self._problem or problem
 
 
-def mark_saving(path: str, lineage: str, serial: int) -> None:
+def mark_saving(path: str, lineage: str, serial: int, seal: Seal = PLAIN) -> None:
     """Add to the journal of a process that is gone that a state file with everything in it is about to be written. A
-    last line that was cut off goes; whatever else stands there stays, on a line of its own. Raises OSError."""
+    last line that was cut off goes; whatever else stands there stays, on a line of its own. Raises OSError, Failure."""
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     try:
         data = read_whole(path)
@@ -204,11 +235,25 @@ def mark_saving(path: str, lineage: str, serial: int) -> None:
         if lines.is_torn:
             os.ftruncate(descriptor, lines.size)
             data = data[: lines.size]
-        line, _ = line_of(text_of(_saving(lineage, serial)), lines.chain)
+        line, _ = line_of(text_of(_as_sealed(_saving(lineage, serial), lines, seal)), lines.chain)
         write_all(descriptor, line if data.endswith(b"\n") else b"\n" + line)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _as_sealed(entry: dict[str, Any], lines: Lines, seal: Seal) -> dict[str, Any]:
+    """What stands for an entry behind these lines. Raises Failure."""
+    if seal is PLAIN or not lines.entries:
+        return entry
+    line_seal = _opened(lines.entries, seal)[2]
+    return entry if line_seal is None else line_seal.sealed(entry)
+
+
+def _opened(entries: list[dict[str, Any]], seal: Seal) -> tuple[list[dict[str, Any]], tuple[str, ...], LineSeal | None]:
+    from planner.state.journal_seal import opened_lines
+
+    return opened_lines(entries, seal)
 
 
 def _instance(resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> dict[str, Any]:
@@ -244,7 +289,7 @@ def _saving(lineage: str, serial: int) -> dict[str, Any]:
 # ---------------------------------------------------------------- reading
 
 
-def read_journal(path: str) -> tuple[Recorded | None, list[Diagnostic]]:
+def read_journal(path: str, seal: Seal = PLAIN) -> tuple[Recorded | None, list[Diagnostic]]:
     """What a journal says; None when there is none, when it holds nothing, or with an error."""
     try:
         data = read_whole(path)
@@ -252,10 +297,10 @@ def read_journal(path: str) -> tuple[Recorded | None, list[Diagnostic]]:
         return None, []
     except OSError as problem:
         return None, [error("state.journal", "Cannot read the journal", f"{path}: {problem.strerror or problem}.")]
-    return journal_in(data, path)
+    return journal_in(data, path, seal)
 
 
-def journal_in(data: bytes, path: str) -> tuple[Recorded | None, list[Diagnostic]]:
+def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[Recorded | None, list[Diagnostic]]:
     """What the bytes of a journal say, which came from `path`; None when it holds nothing, or with an error."""
     lines = read_lines(data)
     move = "Move it away if the state is right without it."
@@ -264,6 +309,15 @@ def journal_in(data: bytes, path: str) -> tuple[Recorded | None, list[Diagnostic
         return None, [error("state.journal", "Invalid journal", detail)]
     if not lines.entries:
         return None, []  # the process ended before anything began
+    if seal is not PLAIN or "key" in lines.entries[0]:
+        try:
+            entries, damage, _ = _opened(lines.entries, seal)
+        except Failure as failure:
+            why = " ".join(f"{d.detail}" for d in failure.diagnostics)
+            return None, [error("state.journal", "Cannot read the journal", f"{path}: {why} {move}")]
+        lines = evolve(lines, entries=entries, damage=(*lines.damage, *damage))
+        if not entries:
+            return None, []
     try:
         recorded = _recorded(lines, path)
     except (KeyError, TypeError, ValueError, AttributeError, MalformedError) as problem:

@@ -14,7 +14,7 @@ from planner.state.journal import Journal
 from planner.state.model import State
 from planner.state.rescued import ERRORED
 from planner.support.disk import replace_file
-from planner.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 
 
 def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
@@ -24,7 +24,10 @@ def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
     if not recovered:
         # The journal may have the beginning of what was done, under this serial: the whole comes after it.
         state = evolve(state, serial=state.serial + 1)
-    data = write_state(state)
+    try:
+        data = store.seal.seal(write_state(state, compact=not store.seal.is_plain))
+    except Failure as failure:  # then it must not be written in clear, nor printed
+        return list(failure.diagnostics), b""
     try:
         replace_file(ERRORED, data, 0o600)
     except OSError as problem:

@@ -7,16 +7,18 @@ from contextlib import suppress
 
 from planner.state.file import read_state, same_content
 from planner.state.model import State
+from planner.state.seal import PLAIN, Seal
 from planner.support.disk import read_whole
+from planner.vocabulary.diagnostic import Failure
 
 ERRORED = "errored.tfstate"
 
 
-def forget_rescued(saved: State | None) -> None:
+def forget_rescued(saved: State | None, seal: Seal = PLAIN) -> None:
     """Remove the file when it is the very state that has been saved since: pushing it later would undo what came after.
     Any other one stays."""
-    with suppress(OSError):
-        kept, _ = read_state(read_whole(ERRORED), ERRORED)
+    with suppress(OSError, Failure):
+        kept, _ = read_state(seal.unseal(read_whole(ERRORED)).data, ERRORED)
         if kept is None or saved is None or (kept.lineage, kept.serial) != (saved.lineage, saved.serial):
             return
         if same_content(kept, saved):

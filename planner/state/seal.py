@@ -17,13 +17,20 @@ class Unsealed:
 
 
 class Seal(Protocol):
-    """How states (or plans) are kept."""
+    """How states (or plans) are kept, and what stands beside them."""
 
     def seal(self, data: bytes) -> bytes:
         """The bytes to keep. Raises Failure."""
 
     def unseal(self, data: bytes) -> Unsealed:
         """What bytes that were kept say. Raises Failure when they cannot be read, or may not be."""
+
+    def seal_document(self, kind: str, data: bytes) -> bytes:
+        """The bytes to keep of a document of ours, such as a journal; read as another kind they are refused. Raises
+        Failure."""
+
+    def unseal_document(self, kind: str, data: bytes) -> Unsealed:
+        """What such bytes say. Raises Failure when they cannot be read, or may not be."""
 
     @property
     def is_plain(self) -> bool:
@@ -37,6 +44,12 @@ class Plain:
         return data
 
     def unseal(self, data: bytes) -> Unsealed:
+        return Unsealed(data)
+
+    def seal_document(self, kind: str, data: bytes) -> bytes:
+        return data
+
+    def unseal_document(self, kind: str, data: bytes) -> Unsealed:
         return Unsealed(data)
 
     @property

@@ -11,8 +11,9 @@ from planner.state.file import read_state
 from planner.state.journal import read_journal
 from planner.state.model import State
 from planner.state.rescued import ERRORED
+from planner.state.seal import PLAIN, Seal
 from planner.support.disk import read_whole
-from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 
 @frozen
@@ -29,6 +30,7 @@ class KeptFiles(Protocol):
 
     read_path: str
     backup_path: str
+    seal: Seal
 
     @property
     def journal_path(self) -> str:
@@ -42,29 +44,29 @@ def verify(store: KeptFiles) -> tuple[list[Checked], list[Diagnostic]]:
     """What there is, and everything that is wrong with it. Nothing is changed."""
     checked: list[Checked] = []
     problems: list[Diagnostic] = []
-    state = _file("state", store.read_path, checked, problems)
-    backup = _file("backup", store.backup_path, checked, problems) if store.backup_path else None
+    state = _file("state", store.read_path, store.seal, checked, problems)
+    backup = _file("backup", store.backup_path, store.seal, checked, problems) if store.backup_path else None
     if state is not None and backup is not None:
         problems += _relation(store, state, backup)
-    if _journal(store.journal_path, checked, problems) and not has_errors(problems):
+    if _journal(store.journal_path, store.seal, checked, problems) and not has_errors(problems):
         problems += store.read()[1]
-    _rescued(checked, problems)
+    _rescued(store.seal, checked, problems)
     return checked, list(dict.fromkeys(problems))
 
 
 def verify_kept(
-    place: str, state: State | None, journal_path: str, problems: list[Diagnostic]
+    place: str, state: State | None, journal_path: str, problems: list[Diagnostic], seal: Seal = PLAIN
 ) -> tuple[list[Checked], list[Diagnostic]]:
     """The same of a state that was read from somewhere else than a file, with the problems of that."""
     checked = [] if state is None else [Checked("state", place, _content(state))]
-    _journal(journal_path, checked, problems)
-    _rescued(checked, problems)
+    _journal(journal_path, seal, checked, problems)
+    _rescued(seal, checked, problems)
     return checked, list(dict.fromkeys(problems))
 
 
-def _journal(path: str, checked: list[Checked], problems: list[Diagnostic]) -> bool:
+def _journal(path: str, seal: Seal, checked: list[Checked], problems: list[Diagnostic]) -> bool:
     """Whether there is one that says something."""
-    recorded, more = read_journal(path)
+    recorded, more = read_journal(path, seal)
     problems += [problem for problem in more if problem not in problems]
     if recorded is None:
         return False
@@ -74,10 +76,10 @@ def _journal(path: str, checked: list[Checked], problems: list[Diagnostic]) -> b
     return True
 
 
-def _rescued(checked: list[Checked], problems: list[Diagnostic]) -> None:
+def _rescued(seal: Seal, checked: list[Checked], problems: list[Diagnostic]) -> None:
     if not os.path.exists(ERRORED):
         return
-    _file("rescued", ERRORED, checked, problems)
+    _file("rescued", ERRORED, seal, checked, problems)
     detail = (
         f"An apply could not save its state and left it in {ERRORED}. If it is newer than the state in its place, "
         f"run `planner state push {ERRORED}`; then remove it."
@@ -85,13 +87,18 @@ def _rescued(checked: list[Checked], problems: list[Diagnostic]) -> None:
     problems.append(warning("state.rescued_left", "A rescued state is left", detail))
 
 
-def _file(kind: str, path: str, checked: list[Checked], problems: list[Diagnostic]) -> State | None:
+def _file(kind: str, path: str, seal: Seal, checked: list[Checked], problems: list[Diagnostic]) -> State | None:
     try:
         data = read_whole(path)
     except FileNotFoundError:
         return None
     except OSError as problem:
         problems.append(error("state.read", f"Cannot read the {kind}", f"{path}: {problem.strerror or problem}."))
+        return None
+    try:
+        data = seal.unseal(data).data if data else data
+    except Failure as failure:
+        problems += failure.diagnostics
         return None
     state, more = read_state(data, path)
     problems += more

@@ -22,13 +22,14 @@ class Position:
 
 
 class Source:
-    """The text of one file (or other input) and its name as diagnostics print it."""
+    """The text of one file (or other input) and its name as diagnostics print it. `is_secret`: they never show it."""
 
-    __slots__ = ("_ascii", "_lines", "filename", "text")
+    __slots__ = ("_ascii", "_lines", "filename", "is_secret", "text")
 
-    def __init__(self, filename: str, text: str) -> None:
+    def __init__(self, filename: str, text: str, is_secret: bool = False) -> None:
         self.filename = filename
         self.text = text
+        self.is_secret = is_secret
         self._lines: list[int] | None = None
         self._ascii: bool | None = None
 

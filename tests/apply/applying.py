@@ -135,7 +135,7 @@ class TestProvider:
         value = {"id": id, "size": "1", "zone": Null(STRING), "secret": Null(STRING)}
         return [ImportedObject(type, value)], []
 
-    def read_data(self, type: str, config: Value, meta: Value = None) -> ReadAnswer:
+    def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> ReadAnswer:
         if config["name"] == "nowhere":
             return ReadAnswer(Null(), diagnostics=(AttributeDiagnostic("error", "Not found"),))
         return ReadAnswer({**config, "found": f"found {config['name']}"})

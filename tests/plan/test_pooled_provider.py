@@ -102,7 +102,7 @@ class SlowProvider:
     ) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
         return [ImportedObject(type, {"id": id, "size": "1", "secret": Null(STRING)})], []
 
-    def read_data(self, type: str, config: Value, meta: Value = None) -> ReadAnswer:
+    def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> ReadAnswer:
         raise AssertionError("there are no data sources")
 
     def stop(self) -> None:

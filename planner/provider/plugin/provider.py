@@ -243,7 +243,7 @@ class PluginProvider(EphemeralCalls):
             return [], [self._failed(problem)]
         return objects, diagnostics(answer.diagnostics)
 
-    def read_data(self, type: str, config: Value, meta: Value = None) -> ReadAnswer:
+    def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> ReadAnswer:
         try:
             wanted = implied_type(self._block("data", type))
             client = self._started()

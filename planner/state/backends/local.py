@@ -14,39 +14,46 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from planner.state.backend import DEFAULT_WORKSPACE
-from planner.state.file import read_state, same_content, write_state
+from planner.state.file import read_state, same_content
 from planner.state.journal import DAMAGED, SUFFIX, Journal, mark_saving, read_journal
 from planner.state.lock import FileLock, LockInfo, Stop, held_by, remove_info
 from planner.state.model import State
 from planner.state.recovery import recovered
 from planner.state.rescued import forget_rescued
 from planner.state.seal import PLAIN, Seal
-from planner.state.settings import text
+from planner.state.sealed_files import SealedFiles
+from planner.state.settings import text as setting
 from planner.support.disk import read_whole, replace_file, sync_directory, write_all
 from planner.values.schema import BlockSchema
-from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 if TYPE_CHECKING:
     from planner.state.verify import Checked
 
 DEFAULT_PATH = "terraform.tfstate"
 DEFAULT_WORKSPACE_DIRECTORY = "terraform.tfstate.d"
-SCHEMA = BlockSchema({"path": text("The file of the default state."), "workspace_dir": text("The folder of others.")})
+SCHEMA = BlockSchema(
+    {"path": setting("The file of the default state."), "workspace_dir": setting("The folder of others.")}
+)
 
 
 class StateStore:
     """The state in one file. Reads from `read_path` (the same file unless given) until the first write; keeps the
     state that was there before the first write in `backup_path` ("" keeps none)."""
 
-    def __init__(self, path: str, read_path: str | None = None, backup_path: str | None = None) -> None:
-        self.path = path
+    def __init__(
+        self, path: str, read_path: str | None = None, backup_path: str | None = None, seal: Seal = PLAIN
+    ) -> None:
+        self.path, self.seal = path, seal
         self.read_path = read_path or path
         self.backup_path = f"{path}.backup" if backup_path is None else backup_path
         self.lock_file = FileLock(path)
         self.current: State | None = None
         """what was last read or written, without a journal"""
         self.journal: Journal | None = None
+        self._files = SealedFiles(seal)
         self._lineage = ""
+        self._is_pending = False
         self._journal_is_damaged = False
         self._read = False
         self._backed_up = False
@@ -117,9 +124,13 @@ class StateStore:
         file yet, or an error."""
         try:
             data = self._bytes(self.read_path)
+            said = self._files.opened(data)
         except OSError as e:
             return None, [_problem("read", self.read_path, e)]
-        state, diagnostics = read_state(data, self.read_path)
+        except Failure as failure:
+            return None, list(failure.diagnostics)
+        self._is_pending = said.is_pending
+        state, diagnostics = read_state(said.data, self.read_path)
         self.current, self._read = state, not has_errors(diagnostics)
         if not self._read:
             return None, diagnostics
@@ -134,7 +145,7 @@ class StateStore:
         try:
             if not self.backup_path or self.lock_file.made_file or not os.path.exists(self.read_path):
                 return []
-            backup, _ = read_state(read_whole(self.backup_path), self.backup_path)
+            backup = self._files.state(read_whole(self.backup_path), self.backup_path)
         except OSError:
             return []
         if backup is None or not backup.resources:
@@ -155,7 +166,7 @@ class StateStore:
     def _with_journal(self, state: State | None) -> tuple[State | None, list[Diagnostic]]:
         if self.journal is not None:
             return state, []
-        recorded, problems = read_journal(self.journal_path)
+        recorded, problems = read_journal(self.journal_path, self.seal)
         if recorded is None:
             return (None if has_errors(problems) else state), problems
         self._journal_is_damaged = bool(recorded.damage)
@@ -180,7 +191,7 @@ class StateStore:
         base = self.current
         self._lineage = base.lineage if base is not None and base.lineage else new_lineage()
         serial = base.serial if base is not None else 0
-        self.journal = Journal(self.journal_path, self._lineage, serial, operation, base, begins_with)
+        self.journal = Journal(self.journal_path, self._lineage, serial, operation, base, begins_with, self.seal)
         return self.journal, []
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
@@ -191,7 +202,7 @@ class StateStore:
             if has_errors(diagnostics):
                 return state, diagnostics
         before = self.current
-        changed = before is None or not same_content(before, state)
+        changed = before is None or self._is_pending or not same_content(before, state)
         serial = (before.serial if before else 0) + (1 if changed else 0)
         lineage = (before.lineage if before else "") or state.lineage or self._lineage or new_lineage()
         return self.put(evolve(state, serial=serial, lineage=lineage))
@@ -199,22 +210,24 @@ class StateStore:
     def put(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state with exactly the serial and lineage that it has."""
         try:
-            data = write_state(state)
+            text = self._files.text(state)
         except ValueError as bad:  # a value without a JSON form
             return state, [error("state.unwritable", "Failed to save state", f"The state cannot be written: {bad}.")]
         try:
             if self.journal is not None:
                 self.journal.saving(state.lineage, state.serial)
             elif os.path.exists(self.journal_path):
-                mark_saving(self.journal_path, state.lineage, state.serial)
+                mark_saving(self.journal_path, state.lineage, state.serial, self.seal)
             before = self._bytes(self.path)
-            if data != before:
+            if not self._files.says(before, text):
                 self._back_up(before, state)
-                self._replace(data)
+                self._replace(self._files.sealed(text))
+        except Failure as failure:
+            return state, list(failure.diagnostics)
         except OSError as e:
             return state, [_problem("write", e.filename or self.path, e)]
         self.read_path = self.path
-        self.current, self._read = state, True
+        self.current, self._read, self._is_pending = state, True, False
         return state, self._end_journal()
 
     def erase(self) -> list[Diagnostic]:
@@ -222,7 +235,7 @@ class StateStore:
         try:
             before = self._bytes(self.path)
             if before and self.backup_path:
-                replace_file(self.backup_path, before)
+                replace_file(self.backup_path, self._files.backup(before))
             if before:
                 self._replace(b"")
         except OSError as e:
@@ -236,7 +249,7 @@ class StateStore:
             self.journal.close()
             self.journal = None
         else:
-            forget_rescued(self.current)
+            forget_rescued(self.current, self.seal)
         try:
             if os.path.exists(self.journal_path):
                 if self._journal_is_damaged:
@@ -265,14 +278,21 @@ class StateStore:
     def _back_up(self, before: bytes, state: State) -> None:
         if self._backed_up or not before or not self.backup_path:
             return
-        old, diagnostics = read_state(before, self.path)
-        if diagnostics or not same_content(old, state):
-            try:
-                replace_file(self.backup_path, before)
-            except PermissionError:
-                with builtins.open(self.backup_path, "wb") as file:  # where the folder takes no new files
-                    file.write(before)
+        old = self._files.state(before, self.path)
+        if old is None or not same_content(old, state):
+            self._write_backup(self._files.backup(before))
             self._backed_up = True
+        elif self._is_pending and os.path.exists(self.backup_path):  # the one of before must not stay in clear
+            resealed = self._files.resealed(read_whole(self.backup_path))
+            if resealed is not None:
+                self._write_backup(resealed)
+
+    def _write_backup(self, data: bytes) -> None:
+        try:
+            replace_file(self.backup_path, data)
+        except PermissionError:
+            with builtins.open(self.backup_path, "wb") as file:  # where the folder takes no new files
+                file.write(data)
 
     def _replace(self, data: bytes) -> None:
         """Put the bytes in place of the file at once. Where the folder takes no new files, write in place."""
@@ -320,6 +340,7 @@ class LocalBackend:
 
     path: str = DEFAULT_PATH
     workspace_directory: str = DEFAULT_WORKSPACE_DIRECTORY
+    seal: Seal = PLAIN
 
     @property
     def type(self) -> str:
@@ -345,7 +366,7 @@ class LocalBackend:
         """The store of a workspace; `-state`, `-state-out` and `-backup` ("-": none) take precedence."""
         read_path = state or self.state_path(workspace)
         path = state_out or read_path
-        return StateStore(path, read_path, "" if backup == "-" else backup or f"{path}.backup")
+        return StateStore(path, read_path, "" if backup == "-" else backup or f"{path}.backup", self.seal)
 
     def workspaces(self) -> list[str]:
         """The names of all workspaces: the default one first, the others sorted. Raises OSError."""
@@ -375,7 +396,7 @@ def open(settings: Mapping[str, Any], seal: Seal = PLAIN) -> tuple[LocalBackend 
     if problems:
         return None, problems
     path, folder = settings.get("path"), settings.get("workspace_dir")
-    return LocalBackend(path or DEFAULT_PATH, folder or DEFAULT_WORKSPACE_DIRECTORY), []
+    return LocalBackend(path or DEFAULT_PATH, folder or DEFAULT_WORKSPACE_DIRECTORY, seal), []
 
 
 def _setting(detail: str) -> Diagnostic:

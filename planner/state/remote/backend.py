@@ -47,7 +47,7 @@ class RemoteBackend(ABC):
     ) -> Store:
         """The store of a workspace; a file that `-state` names takes its place. Raises ServiceError."""
         if state or state_out:
-            return _file(state, state_out, backup)
+            return _file(self.seal, state, state_out, backup)
         if not self.has_workspaces and workspace != DEFAULT_WORKSPACE:
             raise ServiceError("workspaces not supported")
         return self.remote_store(workspace, "" if backup == "-" else backup)
@@ -83,10 +83,10 @@ class RemoteBackend(ABC):
         self.remove(workspace)
 
 
-def _file(state: str, state_out: str, backup: str) -> Store:
+def _file(seal: Seal, state: str, state_out: str, backup: str) -> Store:
     from planner.state.backends.local import LocalBackend
 
-    return LocalBackend().store(DEFAULT_WORKSPACE, state, state_out, backup)
+    return LocalBackend(seal=seal).store(DEFAULT_WORKSPACE, state, state_out, backup)
 
 
 def _raise(problems: list[Diagnostic]) -> None:

@@ -198,7 +198,7 @@ class RemoteStore:
         if self.journal is not None:
             return self.current, []
         state, problems, adds = self.current, list[Diagnostic](), False
-        recorded, found = read_journal(self.journal_path)
+        recorded, found = read_journal(self.journal_path, self.seal)
         if recorded is None and has_errors(found):
             return None, found
         self._journal_is_damaged = recorded is not None and bool(recorded.damage)
@@ -212,7 +212,7 @@ class RemoteStore:
         if self._leftover is None or adds:
             return state, problems
         where = f"{HEAD} beside {self.place}"
-        recorded, found = journal_in(self._leftover.data, where) if self._leftover.data else (None, [])
+        recorded, found = journal_in(self._leftover.data, where, self.seal) if self._leftover.data else (None, [])
         if recorded is None:
             return (None if has_errors(found) else state), [*problems, *found]
         return self._with_copy(state, recorded, where, [*problems, *found])
@@ -256,7 +256,7 @@ class RemoteStore:
             about = {"place": self.place, "operation": operation, "lock": self._info.id if self._info else ""}
             self._copier = Copier(self.client, path, uuid.uuid4().hex, about)
         self.journal = GuardedJournal(
-            self._fence, self._copier, path, self._lineage, serial, operation, base, begins_with
+            self._fence, self._copier, path, self._lineage, serial, operation, base, begins_with, self.seal
         )
         return self.journal, []
 
@@ -297,9 +297,11 @@ class RemoteStore:
             if self.journal is not None:
                 self.journal.saving(state.lineage, state.serial)
             elif os.path.exists(self.journal_path):
-                mark_saving(self.journal_path, state.lineage, state.serial)
+                mark_saving(self.journal_path, state.lineage, state.serial, self.seal)
             self._back_up(state)
             self._version = patiently(lambda: self._put(sealed), self._stop, longest=120.0 if self.journal else 0.0)
+        except Failure as unreadable:
+            return state, list(unreadable.diagnostics)
         except Newer as newer:
             detail = (
                 f"{newer.text}. The state in {self.place} is not the one that was read, so something else has written "
@@ -341,7 +343,7 @@ class RemoteStore:
             self.journal.close()
             self.journal = None
         else:
-            forget_rescued(self.current)
+            forget_rescued(self.current, self.seal)
         try:
             if leftover is not None:
                 forget(self.client, leftover.id)
@@ -382,7 +384,7 @@ class RemoteStore:
         from planner.state.verify import verify_kept
 
         _, problems = self.read()
-        return verify_kept(self.place, self.current, self.journal_path, problems)
+        return verify_kept(self.place, self.current, self.journal_path, problems, self.seal)
 
     def erase(self) -> list[Diagnostic]:
         """Leave no state."""

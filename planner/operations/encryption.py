@@ -1,0 +1,100 @@
+"""How states and plans of a configuration are encrypted, if they are."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Protocol
+
+from planner.state.seal import PLAIN, Seal
+from planner.support.disk import read_whole
+from planner.vocabulary.diagnostic import Failure
+
+if TYPE_CHECKING:
+    from planner.config.model import Config
+    from planner.config.variables import RawVariables
+    from planner.vocabulary.diagnostic import Diagnostic
+
+VARIABLE = "TF_ENCRYPTION"
+
+
+class Encryption(Protocol):
+    """The seals of one command. Nothing is evaluated before `check`."""
+
+    def check(self) -> list[Diagnostic]:
+        """What there is to say about the configuration of encryption: errors every time, warnings once. The seals may
+        be used when there is no error."""
+
+    @property
+    def state(self) -> Seal:
+        """Of states."""
+
+    @property
+    def plan(self) -> Seal:
+        """Of plan files."""
+
+    def remote_state(self, address: str) -> Seal:
+        """Of the state that the data source `terraform_remote_state` with this address reads. Raises Failure."""
+
+
+class Unencrypted:
+    """Everything is kept in clear."""
+
+    def check(self) -> list[Diagnostic]:
+        return []
+
+    @property
+    def state(self) -> Seal:
+        return PLAIN
+
+    @property
+    def plan(self) -> Seal:
+        return PLAIN
+
+    def remote_state(self, address: str) -> Seal:
+        return PLAIN
+
+
+UNENCRYPTED = Unencrypted()
+
+
+def encryption_of(config: Config | None, given: RawVariables, workspace: str) -> Encryption:
+    """What a root module and TF_ENCRYPTION say. `config` is None where there is no configuration."""
+    text = os.environ.get(VARIABLE, "").strip()
+    if not text and (config is None or config.root.encryption is None):
+        return UNENCRYPTED
+    return _encrypted(config, given, workspace, text)
+
+
+def encryption_of_directory(directory: str, given: RawVariables, workspace: str) -> Encryption:
+    """The same for the root module of a directory, which is only read where it may say something. Raises Failure."""
+    if not _mentions_it(directory):
+        return encryption_of(None, given, workspace)
+    return _of_root(directory, given, workspace)
+
+
+def _of_root(directory: str, given: RawVariables, workspace: str) -> Encryption:
+    from planner.config.load import load_root
+
+    config, problems = load_root(directory, variables=given, workspace=workspace)
+    if config is None:
+        raise Failure(problems)
+    return encryption_of(config, given, workspace)
+
+
+def _mentions_it(directory: str) -> bool:
+    """Whether the word stands in a file of the module."""
+    from planner.config.directory import module_files
+
+    try:
+        files = module_files(directory)
+        return any(
+            b"encryption" in read_whole(os.path.join(directory, name)) for name in (*files.normal, *files.override)
+        )
+    except OSError:
+        return False
+
+
+def _encrypted(config: Config | None, given: RawVariables, workspace: str, text: str) -> Encryption:
+    from planner.operations.encrypted import Encrypted
+
+    return Encrypted(config, given, workspace, text)
