@@ -17,7 +17,7 @@ from planner.policy.facts.relations import PolicyFacts
 from planner.policy.library import own_files
 from planner.policy.modal import VERDICTS, written_name
 from planner.policy.model import KINDS, Finding, Kind, RuleCost, Verdict
-from planner.policy.program import Policies, readers
+from planner.policy.program import Policies, guesses, readers
 from planner.policy.secrets import Curtain
 from planner.policy.settle import needs_settling, settle
 from planner.policy.tame import is_tame
@@ -76,14 +76,17 @@ class _Judge:
 
     def verdict(self, clock: int | None, is_whole: bool) -> Verdict:
         findings: list[Finding] = []
+        guessed = guesses(self.policies.program, self.facts.untold) if self.facts.untold else frozenset[str]()
         for name in VERDICTS:
             certain = self.database[name]
             for row in certain:
-                findings.append(self._certain(name, row))
+                if not guessed or self._holds_without(guessed, name, row):
+                    findings.append(self._certain(name, row))
             if name in self.could:
                 known = {row[:2] for row in certain}
                 for row in sorted_rows(self.database[self.could[name]] - known):
-                    holds = self.cases.decide(name, *row) if self.cases is not None else None
+                    is_guess = any(self._code(rule) in ("", row[0]) for rule in guessed)
+                    holds = self.cases.decide(name, *row) if self.cases is not None and not is_guess else None
                     if holds is not False:
                         findings += self._undecided(name, row, holds is True)
         for row in self.database[self.broken] if self.broken else ():
@@ -93,6 +96,18 @@ class _Judge:
             findings = settle(findings, self.policies, self.overrides, clock, is_whole)
         findings.sort(key=lambda f: (KINDS.index(f.kind), f.code, f.address, f.would, f.message))
         return Verdict(tuple(findings), self._codes(), self._judged(), self.policies.packs.policies, self._costs)
+
+    def _holds_without(self, guessed: frozenset[str], name: str, row: Row) -> bool:
+        """Whether another rule than those that take what is not told for absent gives the verdict."""
+        rules = self.prover.program.rules
+        return any(
+            written_name(rules[number].name) not in guessed for _, number, *_ in self.prover.derivations((name, row))
+        )
+
+    def _code(self, rule: str) -> str:
+        """The code of what a rule says; "" if it is computed."""
+        code = self.rules[rule].head.arguments[0]
+        return str(code.value) if isinstance(code, Constant) else ""
 
     def _untold(self) -> list[Finding]:
         """What policies would say that read relations of which nothing is known here: a denial cannot be ruled out."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from planner.datalog.engine.fact_base import FactBase
@@ -17,7 +17,7 @@ from planner.policy.rewritten import rewritten
 from planner.policy.settings import PolicySettings, read_settings
 from planner.policy.suspicions import suspicions
 from planner.programs.table import Files, files_of, load
-from planner.syntax.rule_syntax import Constant
+from planner.syntax.rule_syntax import Atom, Constant
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 __all__ = ["LOST", "Files", "Policies", "load_policies"]
@@ -66,6 +66,46 @@ class Policies:
 def readers(program: Program, untold: frozenset[str]) -> dict[tuple[str, str], tuple[Rule, str]]:
     """Which verdicts (deny or warn, code) rest on relations that nobody can tell, each with the first rule that does
     and the relation."""
+    rests = _rests(program, untold)
+    found: dict[tuple[str, str], tuple[Rule, str]] = {}
+    for rule in program.rules:
+        if rule.head.predicate in VERDICTS:
+            read = next((rests[atom.predicate] for atom, _ in atoms(rule.body) if atom.predicate in rests), None)
+            if read is not None:
+                code = rule.head.arguments[0]
+                text = str(code.value) if isinstance(code, Constant) else rule.name
+                found.setdefault((rule.head.predicate, text), (rule, read))
+    return found
+
+
+def guesses(program: Program, untold: frozenset[str]) -> frozenset[str]:
+    """The names of the rules for verdicts that take what nobody can tell for absent: they negate it, or count it."""
+    rests = _rests(program, untold)
+    guessed: set[str] = set()
+    changed = True
+    while changed:
+        changed = False
+        for rule in program.rules:
+            head = rule.head.predicate
+            if head not in guessed and head not in VERDICTS and _guesses(rule, rests, guessed):
+                guessed.add(head)
+                changed = True
+    rules = (rule for rule in program.rules if rule.head.predicate in VERDICTS)
+    return frozenset(rule.name for rule in rules if _guesses(rule, rests, guessed))
+
+
+def _guesses(rule: Rule, rests: Mapping[str, str], guessed: set[str]) -> bool:
+    for literal in rule.body:
+        read = {atom.predicate for atom, _ in atoms((literal,))}
+        if not isinstance(literal, Atom) and read & rests.keys():
+            return True
+        if read & guessed:
+            return True
+    return False
+
+
+def _rests(program: Program, untold: frozenset[str]) -> dict[str, str]:
+    """The relations, but for verdicts, that rest on some that nobody can tell, each with one of those."""
     rests: dict[str, str] = {name: name for name in untold}
     changed = True
     while changed:
@@ -77,15 +117,7 @@ def readers(program: Program, untold: frozenset[str]) -> dict[tuple[str, str], t
                 if read is not None:
                     rests[head] = read
                     changed = True
-    found: dict[tuple[str, str], tuple[Rule, str]] = {}
-    for rule in program.rules:
-        if rule.head.predicate in VERDICTS:
-            read = next((rests[atom.predicate] for atom, _ in atoms(rule.body) if atom.predicate in rests), None)
-            if read is not None:
-                code = rule.head.arguments[0]
-                text = str(code.value) if isinstance(code, Constant) else rule.name
-                found.setdefault((rule.head.predicate, text), (rule, read))
-    return found
+    return rests
 
 
 def load_policies(

@@ -250,6 +250,27 @@ def test_negations_cases_and_counts() -> None:
     assert ("deny", C, "alone") in verdicts(known, OWN)
 
 
+# ---------------------------------------------------------------- what no document tells
+
+UNTOLD = """
+deny("state", "", "in a file") :- not backend(_), plan_mode(_).
+deny("kept", A, "can be destroyed") :- change(A, "aws_s3_bucket", _, _, _, _), not kept(A).
+deny("kept", A, "is a bucket") :- change(A, "aws_s3_bucket", "c", _, _, _).
+warn("few", "", "has few") :- plan_mode(_), N = count : { lifecycle(_, _, _) }, N < 1.
+
+/// kept(addr): a lifecycle block keeps it. Example: kept("aws_s3_bucket.b")
+.decl kept(addr: instance)
+kept(A) :- instance_of(A, O), lifecycle(O, "prevent_destroy", "true").
+"""
+
+
+def test_what_is_not_told_is_not_taken_for_absent() -> None:
+    found = verdicts(document({"resources": [bucket("b"), bucket("c")]}), UNTOLD)
+    told = {one for one in found if "does not tell" not in one[2]}
+    assert told == {("deny", C, "is a bucket")}
+    assert {one[0] for one in found - told} == {"broken", "undecided"}
+
+
 # ---------------------------------------------------------------- large plans
 
 
