@@ -30,7 +30,7 @@ them and passes on what the others need.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import combinations, count, islice, product
 from typing import Any, TypeAlias
 
@@ -60,6 +60,7 @@ from planner.syntax.rule_syntax import (
     Aggregate,
     Atom,
     Builtin,
+    Call,
     Comparison,
     Constant,
     Literal,
@@ -512,13 +513,31 @@ class _Body:
             yield from self._paths([*parts, *more], given, rest, begun)
         else:
             assert isinstance(path, Variable)
+            start = self._beginning(path, below)
             if read.predicate in AT_PATHS or read.predicate in ("json_value", "json_part"):
                 exact = [*parts, atom(f"{maybe}_exact", *address, path)]
+                if start is not None:
+                    exact.append(holds("starts_with", path, start))
                 yield from self._paths(exact, given | {path.name}, rest, below)
             at = variable(f"Open{next(self.rewriter.numbers)}")
             opened = [*parts, atom(f"{maybe}_open", *address, at)]
+            if start is not None:
+                opened.append(_agree(at, start))
             begun = {**below, path.name: at, **({inner: at} if inner else {})}
             yield from self._paths(opened, given | {at.name}, rest, begun)
+
+    def _beginning(self, path: Variable, below: dict[str, Term]) -> Term | None:
+        """What a lost path begins with, if it is known: it, or the lost path that it is put together from, is one below
+        another."""
+        seen = {path.name}
+        name = path.name
+        while name not in below:
+            made = next((found for found in map(_made_of(name), self.body) if found is not None), None)
+            if made is None or made in seen:
+                return None
+            seen.add(made)
+            name = made
+        return below[name]
 
     @staticmethod
     def _inner(read: Atom) -> str | None:
@@ -552,6 +571,36 @@ class _Body:
             elif isinstance(literal, Comparison | Test):
                 parts += _compatible(literal, bound, below)
         return _Variant(parts, bound)
+
+
+def _made_of(name: str) -> Callable[[Literal], str | None]:
+    """What a literal says that a text begins with: `P = I ++ ".x"` says I of P."""
+
+    def first(literal: Literal) -> str | None:
+        if not isinstance(literal, Comparison) or literal.operator != "=":
+            return None
+        for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
+            if isinstance(target, Variable) and target.name == name:
+                begin = _first_of(term)
+                if isinstance(begin, Variable) and begin.name != name:
+                    return begin.name
+        return None
+
+    return first
+
+
+def _first_of(term: Term) -> Term:
+    """What a text that is put together begins with."""
+    while isinstance(term, Call) and term.function == "++":
+        term = term.arguments[0]
+    return term
+
+
+def _agree(one: Term, other: Term) -> Comparison:
+    """The literal that says that one of two texts begins with the other."""
+    nothing = constant(0)
+    least = call("substring", one, nothing, call("length", other))
+    return compared(least, "=", call("substring", other, nothing, call("length", one)))
 
 
 def _begins(path: Term, begin: Term) -> Test:

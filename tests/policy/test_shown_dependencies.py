@@ -293,3 +293,15 @@ def test_large_plans_are_read_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
     for relation in sorted(reads.predicates):
         assert set(small.relation(relation)) == set(large.relation(relation)), relation
     assert large.relation("maybe_through")
+
+
+DISKS = """
+deny("disk", A, "is not encrypted") :-
+    part(A, "disk", _, I), P = I ++ ".encrypted", planned(A, P, false).
+"""
+
+
+def test_what_lies_below_an_unknown_list_waits_for_nothing_else() -> None:
+    plan = document({"resources": [bucket("b")]})
+    plan["resource_changes"][0]["change"]["after_unknown"] = {"id": True, "disk": True, "other": True}
+    assert verdicts(plan, DISKS) == {("undecided", B, f"is decided when {B}.disk is known")}
