@@ -35,7 +35,7 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
         if leave is not None:
             _handle_interrupts()
         code = terminal.close(dispatch(argv, terminal))
-        if leave is not None and _is_stopped():
+        if leave is not None and (_is_stopped() or terminal.leaves_much):
             leave(code)  # another interrupt, while Python ends, would end it in its own way
         return code
     except KeyboardInterrupt:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from planner.documents.plan_file import is_plan_file
 from planner.operations.options import OperationOptions
-from planner.policy.judge import judge
+from planner.policy.judge import Said, judge, verdict_of
 from planner.policy.program import Policies
 from planner.policy.shown.document import Document, not_usable, parse
+from planner.policy.shown.excerpt import Excerpt, suggested
 from planner.policy.shown.facts import shown_facts
 from planner.support.collector import collector_paused
 from planner.support.disk import MOST_BYTES, read_given
@@ -29,14 +30,20 @@ def is_document(path: str) -> bool:
 
 
 def judged_document(
-    options: OperationOptions, path: str, kind: str, policies: Policies
+    options: OperationOptions, path: str, kind: str, policies: Policies, processes: int = 0
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     """What policies say about the document in a file, or on standard input; `kind` is what it has to be: a plan or a
-    state."""
+    state. With `processes` a large plan is judged piece by piece where that comes to the same, in at most so many."""
     overrides = dict.fromkeys(options.policy_overrides, options.policy_reason)
     try:
         with collector_paused():
-            document = read_document(path)
+            name, data = _read(path)
+            if processes and kind == "plan" and not _has_configuration(options):
+                found = suggested(data)
+                said = _in_pieces(found, name, policies, processes) if found is not None else None
+                if said is not None:
+                    return verdict_of(policies, said, overrides), []
+            document = parse(data, name)
             if (document.kind == "plan") != (kind == "plan"):
                 raise not_usable(document.name, f"it is a {document.kind}, and -{kind} names a {kind}")
             config = _configuration(options) if document.kind == "plan" else None
@@ -45,25 +52,39 @@ def judged_document(
         return None, failure.diagnostics
 
 
+def _in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> Said | None:
+    from planner.policy.shown.pieces import judged_in_pieces
+
+    return judged_in_pieces(document, name, policies, processes)
+
+
 def read_document(path: str) -> Document:
+    """The document in a file, or on standard input. Raises Failure."""
+    name, data = _read(path)
+    return parse(data, name)
+
+
+def _read(path: str) -> tuple[str, bytes]:
     name = "standard input" if path == STDIN else path
     try:
         data = sys.stdin.buffer.read(MOST_BYTES) if path == STDIN else read_given(path, MOST_BYTES)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise Failure(error("policy.document", "Cannot read the document", f"{name}: {reason}.")) from None
-    return parse(data, name)
+    return name, data
 
 
 def _configuration(options: OperationOptions) -> Config | None:
     """The configuration of the working directory; None when there is none, or none that can be read."""
+    return _loaded(options) if _has_configuration(options) else None
+
+
+def _has_configuration(options: OperationOptions) -> bool:
     endings = (".tf", ".tofu", ".tf.json", ".tofu.json")
     try:
-        if not any(name.endswith(endings) for name in os.listdir(options.directory)):
-            return None
+        return any(name.endswith(endings) for name in os.listdir(options.directory))
     except OSError:
-        return None
-    return _loaded(options)
+        return False
 
 
 def _loaded(options: OperationOptions) -> Config | None:

@@ -31,13 +31,16 @@ if TYPE_CHECKING:
     from planner.walk.hooks import Hooks
 
 
-def check(options: OperationOptions, plan_file: str | None, hooks: Hooks) -> tuple[Verdict | None, list[Diagnostic]]:
+def check(
+    options: OperationOptions, plan_file: str | None, hooks: Hooks, processes: int = 1
+) -> tuple[Verdict | None, list[Diagnostic]]:
     """What policies say about the plan in a file (our own, or what `show -json` prints), or about one made for it.
-    Those that a plan file was made with count as well."""
+    Those that a plan file was made with count as well. A large document is judged in at most so many processes; with 0
+    as a whole, which tells what each rule costs."""
     from planner.operations.judging import is_document
 
     if plan_file is not None and is_document(plan_file):
-        return check_document(options, plan_file, "plan")
+        return check_document(options, plan_file, "plan", processes)
     answer = planned(options, plan_file, hooks)
     if answer.complete is None:
         return None, list(answer.diagnostics)
@@ -48,7 +51,9 @@ def check(options: OperationOptions, plan_file: str | None, hooks: Hooks) -> tup
     return verdict, [*answer.diagnostics, *problems]
 
 
-def check_document(options: OperationOptions, path: str, kind: str) -> tuple[Verdict | None, list[Diagnostic]]:
+def check_document(
+    options: OperationOptions, path: str, kind: str, processes: int = 1
+) -> tuple[Verdict | None, list[Diagnostic]]:
     """What policies say about what `show -json` prints of a plan, or about a state; `kind` says which."""
     from planner.operations.judging import judged_document
 
@@ -61,7 +66,7 @@ def check_document(options: OperationOptions, path: str, kind: str) -> tuple[Ver
     if not policies.files:
         detail = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
         return None, [error("policy.none", "No policies", detail)]
-    verdict, more = judged_document(options, path, kind, policies)
+    verdict, more = judged_document(options, path, kind, policies, processes)
     return verdict, [*problems, *more]
 
 

@@ -26,6 +26,7 @@ from planner.datalog.front.order import join_order
 from planner.datalog.front.paths import member
 from planner.datalog.front.values import encode, sort_key
 from planner.policy.modal import LOST, dependent, links
+from planner.policy.model import ALL_STEPS
 from planner.policy.program import Policies
 from planner.policy.symbols import Case, NeedsDecision, Proposition, Symbol, symbols_in, type_of
 from planner.policy.values import AT_PATHS, REACHED, THROUGH, VALUES, root_of
@@ -53,8 +54,6 @@ MOST_CASES = 200
 """of one verdict, that are looked at"""
 MOST_STEPS = 20_000
 """of evaluation for one verdict"""
-ALL_STEPS = 300_000
-"""for all verdicts of a plan; those that come later stay undecided"""
 MOST_COMPARED = 60
 """rows of a relation that an unknown value is compared with"""
 FEW = 4
@@ -93,6 +92,11 @@ class Cases:
         self.messages: dict[tuple[str, Any, Any], frozenset[str]] = {}
         """of verdicts that hold in all cases: what is said in each of them"""
         self._orders: dict[tuple[int, tuple[str, ...]], tuple[list[Literal], set[str]]] = {}
+
+    @property
+    def taken(self) -> int:
+        """How many steps were taken."""
+        return ALL_STEPS - self.steps
 
     def decide(self, verdict: str, code: Any, address: Any) -> bool | None:
         """Whether the verdict holds in all cases or (False) in none; None when cases differ, or cannot be told."""

@@ -116,13 +116,13 @@ class Interest:
     @cached_property
     def _causes(self) -> list[Condition]:
         read = [(rule, atom) for rule in self.rules for atom in _atoms(rule.body)]
-        return [self._condition(rule, a.arguments[0]) for rule, a in read if a.predicate == "unknown_because"]
+        return [self.condition(rule, a.arguments[0]) for rule, a in read if a.predicate == "unknown_because"]
 
     @cached_property
     def entries(self) -> list[tuple[Condition, Patterns | None]]:
         """For each literal about values: whose, and which paths."""
         return [
-            (self._condition(rule, atom.arguments[0]), self._terms.patterns(body, atom.arguments[1]))
+            (self.condition(rule, atom.arguments[0]), self._terms.patterns(body, atom.arguments[1]))
             for rule in self.rules
             for atom, body in _scoped(rule.body)
             if atom.predicate in READERS
@@ -130,7 +130,7 @@ class Interest:
 
     # -------- whose values
 
-    def _condition(self, rule: Rule, address: Term, bound: Bound = _UNBOUND) -> Condition:
+    def condition(self, rule: Rule, address: Term, bound: Bound = _UNBOUND) -> Condition:
         """What a rule asks of the objects that an address can be, when variables have some of the values in `bound`."""
         if not isinstance(address, Variable):
             return _anything
@@ -178,7 +178,7 @@ class Interest:
                 bound = self._bound(rule, columns)
                 if bound is not None:
                     arguments = rule.head.arguments
-                    ways.append(self._condition(rule, arguments[0], bound) if arguments else _anything)
+                    ways.append(self.condition(rule, arguments[0], bound) if arguments else _anything)
             self._conditions[key] = lambda k: any(way(k) for way in ways)
         return self._conditions[key]
 

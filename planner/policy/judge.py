@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
 
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.program import Program
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Proof, Prover
+from planner.datalog.front.model import Rule
 from planner.datalog.front.values import Row, sorted_rows
 from planner.datalog.tools.stats import rule_statistics
 from planner.model.sources import source_json
@@ -44,7 +48,50 @@ def judge(
     """What the policies say about a plan. `clock` is the time by which waivers are judged, in seconds since 1970 (None:
     now); `is_whole`: the plan leaves nothing out. Raises Failure when a rule computes without bounds, and when somebody
     overrides what he may not."""
-    return _Judge(policies, facts, overrides or {}).verdict(clock, is_whole)
+    judging = Judging(policies, facts)
+    return verdict_of(policies, judging.said(), overrides, clock, is_whole, judging.costs)
+
+
+@frozen(eq=False)
+class Said:
+    """What policies say of a plan, or of a piece of one, before levels, overrides and waivers. `judged`: how many
+    objects each policy that tells looked at. Of a piece: `steps` are those that evaluation by cases took, if there was
+    one (`has_cases`); `has_shapeless`: of some object in it not even the attributes are known; `has_hidden`: some of it
+    is sensitive."""
+
+    findings: list[Finding]
+    judged: dict[str, int]
+    steps: int = 0
+    has_shapeless: bool = False
+    has_cases: bool = False
+    has_hidden: bool = False
+
+
+def verdict_of(
+    policies: Policies,
+    said: Said,
+    overrides: Overrides | None = None,
+    clock: int | None = None,
+    is_whole: bool = True,
+    costs: Callable[[], list[RuleCost]] = list,
+) -> Verdict:
+    """The verdict that comes of what was said. Raises Failure when somebody overrides what he may not."""
+    findings = said.findings
+    if needs_settling(policies, overrides or {}):
+        findings = settle(findings, policies, overrides or {}, clock, is_whole)
+    findings.sort(key=lambda f: (KINDS.index(f.kind), f.code, f.address, f.would, f.message))
+    return Verdict(tuple(findings), _codes(policies), said.judged, policies.packs.policies, costs)
+
+
+def _codes(policies: Policies) -> dict[str, str]:
+    """The codes that stand in the heads of rules, with the first reason given there."""
+    reasons: dict[str, str] = {}
+    for rule in policies.program.rules:
+        if rule.head.predicate in VERDICTS:
+            code = rule.head.arguments[0]
+            if isinstance(code, Constant):
+                reasons.setdefault(str(code.value), re.sub(r"\{(\w+)\}", r"\1", rule.reason))
+    return reasons
 
 
 def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
@@ -57,24 +104,53 @@ def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
 JUDGED = "judged"
 
 
-class _Judge:
-    def __init__(self, policies: Policies, facts: PolicyFacts, overrides: Overrides) -> None:
-        self.policies, self.facts, self.overrides = policies, facts, overrides
+class Judging:
+    """What policies say about a plan, or about a piece of one (see apart.py). Raises Failure when a rule computes
+    without bounds."""
+
+    def __init__(self, policies: Policies, facts: PolicyFacts, is_piece: bool = False) -> None:
+        self.policies, self.facts = policies, facts
         links = facts.relation(THROUGH)
         could = policies.could if links or any(facts.relation(name) for name in MAYBE) else {}
         self.could = could
         self.broken = policies.modal.broken
         want = [*VERDICTS, JUDGED, *([self.broken] if self.broken else []), *could.values()]
-        own = own_files(policies.files)
+        own = own_files(policies.files) if not is_piece else []
         if own and not is_tame(policies.program.rules):
             _try_out(policies.modal_program, facts, want, ", ".join(own))
         self.database: Database = evaluate(policies.modal_program, facts, want)
-        self.prover = Prover(policies.modal_program, self.database)
-        self.curtain = Curtain(self.prover, facts)
-        self.rules = {rule.name: rule for rule in policies.program.rules}
-        self.cases = _cases(policies, self.database, facts.unknown) if could and facts.unknown is not None else None
 
-    def verdict(self, clock: int | None, is_whole: bool) -> Verdict:
+    @cached_property
+    def prover(self) -> Prover:
+        return Prover(self.policies.modal_program, self.database)
+
+    @cached_property
+    def curtain(self) -> Curtain:
+        return Curtain(self.prover, self.facts)
+
+    @cached_property
+    def rules(self) -> dict[str, Rule]:
+        return {rule.name: rule for rule in self.policies.program.rules}
+
+    @cached_property
+    def cases(self) -> Cases | None:
+        unknown = self.facts.unknown
+        return _cases(self.policies, self.database, unknown) if self.could and unknown is not None else None
+
+    def suspects(self) -> set[str]:
+        """The addresses of which something may be found: quick, for nothing is proved."""
+        names = (*VERDICTS, *([self.broken] if self.broken else []), *self.could.values())
+        return {str(row[1]) for name in names for row in self.database[name]}
+
+    def said(self, with_findings: bool = True) -> Said:
+        """What is said, before levels, overrides and waivers."""
+        findings = self._findings() if with_findings else []
+        cases: Cases | None = self.__dict__.get("cases")
+        has_shapeless = any(not path for _, path in self.facts.unknown or ())
+        steps, has_cases = (cases.taken, True) if cases is not None else (0, False)
+        return Said(findings, self._judged(), steps, has_shapeless, has_cases, bool(self.facts.hidden))
+
+    def _findings(self) -> list[Finding]:
         findings: list[Finding] = []
         guessed = guesses(self.policies.program, self.facts.untold) if self.facts.untold else frozenset[str]()
         for name in VERDICTS:
@@ -92,10 +168,7 @@ class _Judge:
         for row in self.database[self.broken] if self.broken else ():
             findings.append(self._certain(self.broken, row))
         findings += self._untold()
-        if needs_settling(self.policies, self.overrides):
-            findings = settle(findings, self.policies, self.overrides, clock, is_whole)
-        findings.sort(key=lambda f: (KINDS.index(f.kind), f.code, f.address, f.would, f.message))
-        return Verdict(tuple(findings), self._codes(), self._judged(), self.policies.packs.policies, self._costs)
+        return findings
 
     def _holds_without(self, guessed: frozenset[str], name: str, row: Row) -> bool:
         """Whether another rule than those that take what is not told for absent gives the verdict."""
@@ -124,7 +197,7 @@ class _Judge:
             )
         return findings
 
-    def _costs(self) -> list[RuleCost]:
+    def costs(self) -> list[RuleCost]:
         seconds: dict[str, float] = {}
         rows: dict[str, int] = {}
         for one in rule_statistics(self.database):
@@ -201,16 +274,6 @@ class _Judge:
                 if best is not None:
                     return best
         return self.facts.owners.span(address)
-
-    def _codes(self) -> dict[str, str]:
-        """The codes that stand in the heads of rules, with the first reason given there."""
-        reasons: dict[str, str] = {}
-        for rule in self.policies.program.rules:
-            if rule.head.predicate in VERDICTS:
-                code = rule.head.arguments[0]
-                if isinstance(code, Constant):
-                    reasons.setdefault(str(code.value), re.sub(r"\{(\w+)\}", r"\1", rule.reason))
-        return reasons
 
 
 def _listed(names: list[str]) -> str:

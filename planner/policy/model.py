@@ -17,6 +17,9 @@ USUAL: tuple[Kind, ...] = ("deny", "undecided", "warn", "overridden")
 REFUSALS: tuple[Kind, ...] = ("deny", "broken")
 """what keeps a plan from being applied"""
 
+ALL_STEPS = 300_000
+"""of evaluation by cases for all verdicts of a plan; those that come later stay undecided"""
+
 
 @frozen(eq=False)
 class Finding:

@@ -7,7 +7,7 @@ that stands there. ("ingress", EACH, "cidr_blocks") are the paths ingress[0].cid
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -49,6 +49,20 @@ class Looked:
     def names(self, held: Iterable[Any]) -> Iterable[Any]:
         """Those of the names that something of which is looked at, at least."""
         return held if self.all or self._each is not None else [name for name in held if name in self.parts]
+
+    def within(self, held: Collection[str]) -> Iterable[tuple[Any, Looked]]:
+        """Those of the names that something of which is looked at, and what."""
+        each = self if self.all else self._each
+        if each is not None:
+            return [(name, self.parts.get(name, each)) for name in held]
+        return [(name, below) for name, below in self.parts.items() if name in held]
+
+    def within_list(self, length: int) -> Iterable[tuple[int, Looked]]:
+        """The same for the numbers of a list's elements."""
+        each = self if self.all else self._each
+        if each is not None:
+            return [(i, self.parts.get(i, each)) for i in range(length)]
+        return [(i, below) for i, below in self.parts.items() if i.__class__ is int and i < length]
 
     def at(self, name: Any) -> Looked | None:
         """What is looked at below a name that this value holds."""

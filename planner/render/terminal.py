@@ -74,6 +74,8 @@ class Terminal:
         """which warnings about deprecated parts of modules are shown: all, local (of local modules) or none"""
         self.owns_process = False
         """whether the command may handle the signals of the process"""
+        self.leaves_much = False
+        """whether the command made so much that taking it apart in the end would be a good part of its time"""
         self.view: Told | None = None
         """where problems that end the command are told, once the command has chosen"""
         self.set_colour(colour)

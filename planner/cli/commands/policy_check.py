@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from planner.policy.model import Verdict
 
 FORMATS = ("table", "json", "sarif", "junit", "markdown")
+MOST_PROCESSES = 8
 USAGE = "[options]"
 HELP = """Judges a plan by policies: one that is made for it, or a saved one.
 Every verdict has a proof: with -why in the table, and always in JSON.
@@ -63,6 +64,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError(f"Unknown format {format}", f"There are {', '.join(FORMATS)}.")
     if arguments["profile"] and format != "table":
         raise UsageError("Conflicting options", "-profile goes with -format=table.")
+    terminal.leaves_much = True
     settings = operation_options(arguments)
     if not settings.judges and not arguments["plan"]:
         raise UsageError("No policies", "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME.")
@@ -72,7 +74,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["state"]:
         verdict, problems = policies.check_document(settings, arguments["state"][0], "state")
     else:
-        verdict, problems = policies.check(settings, arguments["plan"][0] if arguments["plan"] else None, Hooks())
+        plan = arguments["plan"][0] if arguments["plan"] else None
+        verdict, problems = policies.check(settings, plan, Hooks(), _processes(terminal, arguments["profile"]))
     if verdict is None:
         return finish(problems, terminal)
     if format == "table":
@@ -82,6 +85,14 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     else:
         terminal.data(_FORMS[format](verdict))
     return max(finish(problems, terminal), int(verdict.is_denied))
+
+
+def _processes(terminal: Terminal, is_profiled: bool) -> int:
+    from planner.support.forks import processors
+
+    if is_profiled:
+        return 0
+    return processors(MOST_PROCESSES) if terminal.owns_process else 1
 
 
 def _several(
@@ -99,7 +110,7 @@ def _several(
         if kind == "state":
             verdict, problems = policies.check_document(settings, path, kind)
         else:
-            verdict, problems = policies.check(settings, path, Hooks())
+            verdict, problems = policies.check(settings, path, Hooks(), _processes(terminal, False))
         if verdict is not None and format == "table":
             terminal.out(f"{terminal.paint(path, 'bold')}\n{_table(verdict, terminal, proofs)}\n")
         else:

@@ -76,17 +76,38 @@ def _places(text: Value, kind: str) -> _Places | None:
 
 def _read_places(text: str, kind: str) -> _Places | None:
     try:
-        document = read_json(text) if kind == "json" else read_yaml(text)
-        values: list[Row] = []
-        parts: list[Row] = []
-        for path, value, held in _visited(document):
-            if held is not None:
-                parts += [(path, key, part) for key, part, _ in held]
-            elif value is not None:
-                values.append((path, value))
-        return values, parts
+        return _collected(read_json(text) if kind == "json" else read_yaml(text))
     except Unreadable:
         return None
+
+
+def _collected(document: Any) -> _Places:
+    """The values and the elements of a document. Raises Unreadable as `places` does."""
+    kind = type(document)
+    if kind is not dict and kind is not list:
+        return ([] if document is None else [("", document)]), []
+    values: list[Row] = []
+    parts: list[Row] = []
+    waiting: list[tuple[str, Any, int]] = [("", document, 1)]
+    count = length = 0
+    while waiting:
+        path, value, depth = waiting.pop()
+        count += len(value)
+        if count >= MOST_VALUES or (value and depth > DEEPEST):
+            raise Unreadable
+        held = elements(path, value)
+        depth += 1
+        for key, inner, item in held:
+            parts.append((path, key, inner))
+            length += len(inner)
+            kind = type(item)
+            if kind is dict or kind is list:
+                waiting.append((inner, item, depth))
+            elif item is not None:
+                values.append((inner, item))
+        if length > MOST_TEXT:
+            raise Unreadable
+    return values, parts
 
 
 _of_tiny = lru_cache(maxsize=5_000)(_read_places)

@@ -3,19 +3,23 @@ the same relations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, lru_cache
+from typing import Any, TypeAlias
 
 from planner.model.plan import CheckResult, Importing, OutputChange, Plan, ResourceChange
 from planner.policy.facts.relations import Reads
+from planner.policy.interest import Kind
 from planner.policy.paths_read import Looked
 from planner.policy.shown.configuration import ShownConfiguration
 from planner.policy.shown.document import Document, Misshapen, objects, table, text
+from planner.policy.shown.rows import is_nothing
 from planner.programs.actions import actions, does, words
 from planner.state.model import State
 from planner.vocabulary.address import AddressError, parse_module
 
+Matters: TypeAlias = Callable[[Kind], bool]
+"""whether policies can say something of objects of a kind"""
 _MODES = ("managed", "data", "ephemeral")
 _KINDS = {"var": "input_variable"}
 _CREATE_THEN_FORGET = ("create", "forget")
@@ -28,17 +32,28 @@ def _actions() -> dict[tuple[str, ...], str]:
     return {_CREATE_THEN_FORGET: known[("forget", "create")], **known}
 
 
-def plan_of(document: Document, configuration: ShownConfiguration, reads: Reads) -> Plan:
+def plan_of(
+    document: Document,
+    configuration: ShownConfiguration,
+    reads: Reads,
+    seen: set[tuple[str, str]] | None = None,
+    matters: Matters | None = None,
+) -> Plan:
     """The plan that a document shows. Values stay as they are in it: `after` of a change is the triple of the value,
     what is unknown and what is sensitive in it, and `before` the same. Of an excerpt only those attributes are kept
-    that are read. Raises Misshapen, and JsonError for an excerpt that has to be read as a whole."""
+    that are read. Of a piece of an excerpt: `seen` are the objects (address and deposed key) of others, to which those
+    of this one are added; objects that do not matter are left out, unless they have to be looked at for mistakes.
+    Raises Misshapen, and JsonError for an excerpt that has to be read as a whole."""
     root = document.root
-    if document.excerpt is not None:
+    seen = set() if seen is None else seen
+    if document.entries is not None:
+        changes = list(_changes(document.entries, "resource_changes", configuration, seen, matters))
+    elif document.excerpt is not None:
         entries = document.excerpt.changes()
-        changes = [_kept(c, reads) for c in _changes(entries, "resource_changes", configuration)]
+        changes = [_kept(c, reads) for c in _changes(entries, "resource_changes", configuration, seen)]
     else:
-        changes = list(_changes(objects(root, "resource_changes", ""), "resource_changes", configuration))
-    drift = list(_changes(objects(root, "resource_drift", ""), "resource_drift", configuration))
+        changes = list(_changes(objects(root, "resource_changes", ""), "resource_changes", configuration, seen))
+    drift = list(_changes(objects(root, "resource_drift", ""), "resource_drift", configuration, set()))
     return Plan(
         _mode(changes),  # type: ignore[arg-type]
         tuple(changes),
@@ -79,19 +94,29 @@ def _picked(value: Any, looked: Looked) -> Any:
     return {name: value[name] for name in looked.parts if name in value}
 
 
-def _changes(entries: Iterable[Any], list_name: str, configuration: ShownConfiguration) -> Iterator[ResourceChange]:
-    seen: set[tuple[str, str]] = set()
+def _changes(
+    entries: Iterable[Any],
+    list_name: str,
+    configuration: ShownConfiguration,
+    seen: set[tuple[str, str]],
+    matters: Matters | None = None,
+) -> Iterator[ResourceChange]:
     for i, entry in enumerate(entries):
         path = f"{list_name}[{i}]"
         if entry.__class__ is not dict:
             raise Misshapen(path, "an object expected")
-        change = table(entry, "change", path)
-        address = text(entry, "address", path)
+        change, address = entry.get("change"), entry.get("address")
+        if change.__class__ is not dict:
+            change = table(entry, "change", path)
+        if address.__class__ is not str:
+            address = text(entry, "address", path)
         deposed = text(entry, "deposed", path, "") if "deposed" in entry else ""
         if (address, deposed) in seen:
             raise Misshapen(path, f"a second entry for {address}{f' (deposed {deposed})' if deposed else ''}")
         seen.add((address, deposed))
-        yield _change(entry, change, address, deposed, path, configuration)
+        found = _change(entry, change, address, deposed, path, configuration, matters)
+        if found is not None:
+            yield found
 
 
 def _change(
@@ -101,21 +126,31 @@ def _change(
     deposed: str,
     path: str,
     configuration: ShownConfiguration,
-) -> ResourceChange:
+    matters: Matters | None,
+) -> ResourceChange | None:
     get = entry.get
     mode, type_, name = get("mode"), get("type"), get("name")
     if not (mode.__class__ is type_.__class__ is name.__class__ is str):
         mode, type_, name = text(entry, "mode", path), text(entry, "type", path), text(entry, "name", path)
     module = text(entry, "module_address", path, "") if "module_address" in entry else ""
-    _check_address(address, module, mode, type_, name, path)
+    if module or mode != "managed" or address != f"{type_}.{name}":
+        _check_address(address, module, mode, type_, name, path)
     after, after_unknown = change.get("after"), change.get("after_unknown")
     if after is not None and after.__class__ is not dict:
         raise Misshapen(f"{path}.change.after", "an object expected")
-    action = _action(change.get("actions"), f"{path}.change.actions")
+    action = _action(change.get("actions"), path)
     if after is None and not after_unknown and ("after" not in change or does(action, "makes")):
         after_unknown = action != "delete"  # nothing is said of what it will be
     if deposed and does(action, "makes"):
         raise Misshapen(f"{path}.change.actions", "an object that is set aside is deleted or forgotten")
+    reason = text(entry, "action_reason", path, "") if "action_reason" in entry else ""
+    replace_paths = tuple(_paths(change["replace_paths"], path)) if "replace_paths" in change else ()
+    secret, provider = change.get("after_sensitive"), get("provider_name")
+    if provider.__class__ is not str:
+        provider = text(entry, "provider_name", path, "")
+    is_plain = matters is not None and is_nothing(after_unknown) and is_nothing(secret)
+    if is_plain and matters is not None and not matters((mode, type_, action, reason, bool(replace_paths))):
+        return None
     return ResourceChange(
         address,
         (text(entry, "previous_address", path, "") if "previous_address" in entry else "") or address,
@@ -125,12 +160,12 @@ def _change(
         name,
         get("index"),
         deposed,
-        configuration.provider_of(module, mode, type_, name, text(entry, "provider_name", path, "")),
+        configuration.provider_of(module, mode, type_, name, provider),
         action,
-        text(entry, "action_reason", path, "") if "action_reason" in entry else "",
+        reason,
         (change.get("before"), None, change.get("before_sensitive")),
-        (after, after_unknown, change.get("after_sensitive")),
-        replace_paths=tuple(_paths(change["replace_paths"], path)) if "replace_paths" in change else (),
+        (after, after_unknown, secret),
+        replace_paths=replace_paths,
         importing=_importing(change, f"{path}.change") if "importing" in change else None,
         undecided=_words(get("undecided"), f"{path}.undecided") if "undecided" in entry else (),
     )
@@ -138,8 +173,6 @@ def _change(
 
 def _check_address(address: str, module: str, mode: str, type_: str, name: str, path: str) -> None:
     """The address says what the other members say: policies rely on both."""
-    if mode == "managed" and not module and address == f"{type_}.{name}":
-        return
     if mode not in _MODES:
         raise Misshapen(f"{path}.mode", f"one of {', '.join(_MODES)} expected")
     resource = f"{'' if mode == 'managed' else mode + '.'}{type_}.{name}"
@@ -147,24 +180,26 @@ def _check_address(address: str, module: str, mode: str, type_: str, name: str, 
     rest = address[len(begin) :]
     if not address.startswith(begin) or (rest and not (rest[0] == "[" and rest[-1] == "]")):
         raise Misshapen(f"{path}.address", f"{address[:200]!r} is no instance of {begin[:200]!r}")
-    if module:
-        _check_module(module, path)
+    if module and not _is_module(module):
+        raise Misshapen(f"{path}.module_address", f"{module[:200]!r} is no module instance")
 
 
-@cache
-def _check_module(module: str, path: str) -> None:
+@lru_cache(maxsize=10_000)
+def _is_module(module: str) -> bool:
     try:
         parse_module(module)
     except AddressError:
-        raise Misshapen(f"{path}.module_address", f"{module[:200]!r} is no module instance") from None
+        return False
+    return True
 
 
-def _action(given: Any, path: str) -> str:
+def _action(given: Any, path: str, member: str = ".change") -> str:
+    """The action that is given in the entry at a path."""
     if given.__class__ is list and all(word.__class__ is str for word in given):
         action = _actions().get(tuple(given))
         if action is not None:
             return action
-    raise Misshapen(path, f"{str(given)[:100]} is no action that is known")
+    raise Misshapen(f"{path}{member}.actions", f"{str(given)[:100]} is no action that is known")
 
 
 def _words(given: Any, path: str) -> tuple[str, ...]:
@@ -196,7 +231,7 @@ def _importing(change: dict[str, Any], path: str) -> Importing | None:
 def _outputs(entries: dict[str, Any]) -> Iterator[OutputChange]:
     for name in sorted(entries):
         path, entry = f"output_changes.{name}", table(entries, name, "output_changes")
-        action = _action(entry.get("actions"), f"{path}.actions")
+        action = _action(entry.get("actions"), path, "")
         unknown = entry.get("after_unknown")
         if "after" not in entry and not unknown and action != "delete":
             unknown = True
@@ -224,7 +259,8 @@ def _checks(entries: Iterable[dict[str, Any]]) -> Iterator[CheckResult]:
 def _mode(changes: list[ResourceChange]) -> str:
     """What the plan is for, "" where that cannot be told. Only an ordinary plan makes, updates or keeps objects, or
     says why it deletes one."""
-    current = [c for c in changes if not c.deposed and c.mode == "managed"]
+    current = (c for c in changes if not c.deposed and c.mode == "managed")
     if any(c.action not in ("delete", "forget") or c.reason.startswith("delete_because") for c in current):
         return "normal"
-    return "destroy" if any(c.action == "delete" for c in current) else ""
+    has_deletes = any(c.action == "delete" and not c.deposed and c.mode == "managed" for c in changes)
+    return "destroy" if has_deletes else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from attrs import frozen
@@ -86,7 +87,7 @@ class ShownConfiguration:
     def provider_of(self, module: str, mode: str, type_: str, name: str, source: str) -> str:
         """The provider configuration of a resource; the default one of its provider where nothing says more."""
         if not self.blocks:
-            return f'provider["{source}"]'
+            return _default(source)
         object = self.object(module, mode, type_, name)
         entry = self.blocks.get(object)
         key = entry[1].get("provider_config_key") if entry is not None else None
@@ -153,6 +154,11 @@ def _evaluated(expressions: dict[str, Any]) -> tuple[dict[str, Any], dict[str, A
 
 def _dict(value: Any) -> dict[str, Any]:
     return value if value.__class__ is dict else {}
+
+
+@lru_cache(maxsize=1000)
+def _default(source: str) -> str:
+    return f'provider["{source}"]'
 
 
 def _normal(source: str) -> str:

@@ -25,6 +25,8 @@ class Document:
     """the whole text, when `root` has the members of a plan only that most policies ask for (see excerpt.py)"""
     excerpt: Excerpt | None = None
     """then, with the changes of resources, which `root` does not have"""
+    entries: list[Any] | None = None
+    """those of a piece of an excerpt, in the place of all"""
 
     @property
     def whole(self) -> Document:

@@ -25,8 +25,9 @@ _CHANGES, _OUTPUTS = b',"resource_changes":[', b',"output_changes":{'
 _PRIOR, _CONFIGURATION = b',"prior_state":{', b',"configuration":{'
 _BETWEEN = b'},{"address":"'
 _NAMES = (b'"resource_changes"', b'"output_changes"', b'"configuration"', b'"provider_config"')
-_ESCAPED = (b"\\u004", b"\\u005", b"\\u006", b"\\u007")
+_ESCAPE, _LETTERS = b"\\u00", (b"4", b"5", b"6", b"7")
 """how letters begin that are written otherwise, as nobody writes them: names could hide so"""
+_FEW = 1000
 _LAST = frozenset(("timestamp", "errored", "applyable", "complete"))
 _FIRST = frozenset(("format_version", "terraform_version", "variables"))
 
@@ -41,25 +42,55 @@ class Excerpt:
         self._data, self.members, self._begin, self._end, self._rest = data, members, begin, end, rest
         self._is_exact: bool | None = None
 
+    def __len__(self) -> int:
+        """How long the text of the changes is, in bytes."""
+        return self._end - self._begin
+
+    def confirm(self, share: int = 0, shares: int = 1) -> bool:
+        """Whether what was taken for a member is one, as far as names tell: each occurs once outside of the changes. Of
+        several shares of this, each by itself says nothing."""
+        data, before, after = self._data, self._begin - len(_CHANGES), self._end + 1
+        has_outputs = data.startswith(_OUTPUTS, after)
+        parts = [(0, before), (after, len(data))]
+        looks = [(name, part) for part in parts for name in (*_NAMES, _ESCAPE)]
+        once = {(_NAMES[1], after): int(has_outputs), (_NAMES[2], after): 1, (_NAMES[3], after): 1}
+        for name, (begin, end) in looks[share::shares]:
+            if name == _ESCAPE:
+                if _has_escaped_letters(data, begin, end):
+                    return False
+            elif data.count(name, begin, end) != once.get((name, begin), 0):
+                return False
+        return True
+
     def changes(self) -> Iterator[Any]:
         """The changes of resources, one after the other. Raises JsonError when they are not what they looked like: then
-        the document has to be read as a whole.
-
-        A piece ends where an element of the list seems to end. If that was within an element, the piece is no list."""
+        the document has to be read as a whole."""
         from planner.support.fast_json import orjson
 
-        data, at, end = self._data, self._begin, self._end
-        while at < end:
-            found = data.find(_BETWEEN, at + PIECE, end)
-            to = end if found < 0 else found + 1
+        for begin, end in self.bounds(PIECE):
             try:
-                piece = orjson.loads(b"[%b]" % data[at:to])
+                piece: list[Any] = orjson.loads(b"[%b]" % self._data[begin:end])
             except orjson.JSONDecodeError as problem:
-                raise JsonError(problem.msg, at) from None
-            if not piece:  # a comma too many
-                raise JsonError("an element expected", at)
+                raise JsonError(problem.msg, begin) from None
+            if not piece and self._begin < self._end:  # a comma too many
+                raise JsonError("an element expected", begin)
             yield from piece
+
+    def bounds(self, size: int) -> list[tuple[int, int]]:
+        """Where pieces of about this size begin and end, at least one. A piece ends where an element of the list seems
+        to end. If that was within an element, the piece is no list."""
+        data, at, end = self._data, self._begin, self._end
+        found: list[tuple[int, int]] = []
+        while at < end or not found:
+            between = data.find(_BETWEEN, at + size, end)
+            to = end if between < 0 else between + 1
+            found.append((at, to))
             at = to + 1
+        return found
+
+    def only(self, begin: int, end: int) -> Excerpt:
+        """The same with the changes in a piece only."""
+        return Excerpt(self._data, self.members, begin, end, self._rest)
 
     def configuration(self) -> Any:
         """The whole configuration. Raises JsonError."""
@@ -74,41 +105,56 @@ class Excerpt:
             raise JsonError("long numbers", self._begin)
 
 
+def _has_escaped_letters(data: bytes, begin: int, end: int) -> bool:
+    at = data.find(_ESCAPE, begin, end)
+    for _ in range(_FEW):
+        if at < 0:
+            return False
+        if data[at + len(_ESCAPE) : at + len(_ESCAPE) + 1] in _LETTERS:
+            return True
+        at = data.find(_ESCAPE, at + 1, end)
+    return any(data.find(b"%b%b" % (_ESCAPE, letter), begin, end) >= 0 for letter in _LETTERS)
+
+
 def excerpt(data: bytes) -> Excerpt | None:
     """Changes of resources and outputs, the variables, the time, and which providers are configured; None when the
     whole document has to be read."""
+    found = suggested(data)
+    return found if found is not None and found.confirm() else None
+
+
+def suggested(data: bytes) -> Excerpt | None:
+    """The same, but for what `confirm` tells."""
     if len(data) < LEAST or not data.startswith(_BEGIN):
         return None
     try:
-        return _excerpt(data)
+        return _suggested(data)
     except JsonError:
         return None
 
 
-def _excerpt(data: bytes) -> Excerpt | None:
+def _suggested(data: bytes) -> Excerpt | None:
     planned, changes, last = data.find(b',"planned_values":{'), data.find(_CHANGES), data.rfind(b',"timestamp":"')
     if not 0 < planned < changes < last:
         return None
     head, tail = _members(data, 0, planned), _members(data, last, len(data.rstrip()) - 1)
     if not (head.keys() <= _FIRST and tail.keys() <= _LAST):
         return None
-    end = last
-    for name in (_PRIOR, _CONFIGURATION, _OUTPUTS):
-        found = data.find(name, changes, end)
-        end = found if found > 0 else end
-    configuration = data.find(b',"configuration":{"provider_config":{', end)
+    # From behind: there is least to look at. What stands within another member, too, is no list of changes.
+    configuration = data.rfind(b',"configuration":{"provider_config":{', changes, last)
     root_module = data.find(b',"root_module":{', configuration)
-    if end == last or not 0 < configuration < root_module or data[end - 1 : end] != b"]":
+    if not 0 < configuration < root_module:
         return None
-    has_outputs = data.startswith(_OUTPUTS, end)
-    for name, count in zip(_NAMES, (0, int(has_outputs), 1, 1), strict=True):  # names within the changes mean nothing
-        if data.count(name, 0, changes) + data.count(name, end) != count:
-            return None
-    if any(data.find(letter, 0, changes) >= 0 or data.find(letter, end) >= 0 for letter in _ESCAPED):
-        return None
+    prior = data.rfind(_PRIOR, changes, configuration)
+    end = following = prior if prior > 0 else configuration
     middle: dict[str, Any] = {}
-    if has_outputs:
-        middle = _members(data, end, min(at for at in (data.find(_PRIOR, end), configuration) if at > 0))
+    if data[end - 1 : end] == b"}":
+        end = data.rfind(_OUTPUTS, changes, following)
+        if end < 0:
+            return None
+        middle = _members(data, end, following)
+    if data[end - 1 : end] != b"]":
+        return None
     providers = _members(data, configuration + len(_CONFIGURATION) - 1, root_module)
     if not _is_simple(providers.get("provider_config")):
         return None

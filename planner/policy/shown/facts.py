@@ -16,7 +16,7 @@ from planner.policy.facts.owners import ConfiguredOwners, arguments
 from planner.policy.facts.relations import VALUE, PolicyFacts, Reads
 from planner.policy.interest import kind_of
 from planner.policy.paths_read import Looked
-from planner.policy.shown.changes import plan_of
+from planner.policy.shown.changes import Matters, plan_of
 from planner.policy.shown.configuration import ShownConfiguration
 from planner.policy.shown.dependencies import ShownImpact
 from planner.policy.shown.document import Document, Misshapen, not_usable
@@ -78,10 +78,23 @@ def shown_facts(document: Document, reads: Reads, config: Config | None = None) 
         raise not_usable(document.name, "it is nested too deeply") from None
 
 
-def _facts(document: Document, reads: Reads, config: Config | None) -> PolicyFacts:
+def piece_facts(document: Document, reads: Reads, seen: set[tuple[str, str]], matters: Matters) -> PolicyFacts:
+    """The facts of a piece of a plan (an excerpt's); `seen` are the objects of other pieces, to which those of this one
+    are added. Objects of kinds that do not matter may be left out. Raises Misshapen, and JsonError when the document
+    has to be read as a whole."""
+    return _facts(document, reads, None, seen, matters)
+
+
+def _facts(
+    document: Document,
+    reads: Reads,
+    config: Config | None,
+    seen: set[tuple[str, str]] | None = None,
+    matters: Matters | None = None,
+) -> PolicyFacts:
     is_plan = document.kind == "plan"
     configuration = ShownConfiguration(document)
-    plan = plan_of(document, configuration, reads) if is_plan else plan_of_state(document, configuration)
+    plan = plan_of(document, configuration, reads, seen, matters) if is_plan else plan_of_state(document, configuration)
     if config is not None and not (is_plan and _is_of(configuration, config)):
         config = None
     owners = ShownOwners(plan, configuration, config)
@@ -102,9 +115,11 @@ def _facts(document: Document, reads: Reads, config: Config | None) -> PolicyFac
             raise JsonError("the state before is asked for", 0)
         untold -= {"depends"} if not impact.is_exact else OF_REFERENCES
         tellers.append(impact)
-    if not any(does(change.action, "disturbs") for change in plan.changes):
-        untold -= {"blast", "blast_size"}
-    if reads.interest is not None and not any(reads.interest.asks_why_unknown(kind_of(c)) for c in plan.changes):
+    blasts = reads.predicates & {"blast", "blast_size"}
+    if blasts and not any(does(change.action, "disturbs") for change in plan.changes):
+        untold -= blasts
+    asks_why = reads.interest.asks_why_unknown if reads.interest is not None and "unknown_because" in reads else None
+    if asks_why is not None and not any(asks_why(kind_of(c)) for c in plan.changes):
         untold.discard("unknown_because")
     if document.root.get("complete") is True:
         untold.discard("targeted")

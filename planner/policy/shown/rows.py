@@ -39,15 +39,16 @@ class ShownRows(ValueRows):
         values = _table(value, address, "an object")
         unknowns = _table(unknown, address, "an object as what is unknown")
         secrets = _NOTHING if sensitive is True else _table(sensitive, address, "an object as what is sensitive")
-        walk = self.walk_shown
-        names = list(looked.names(values))
-        if unknowns:
-            names += [name for name in looked.names(unknowns) if name not in values and unknowns[name]]
-        for name in names:
-            below = looked.at(name)
-            if below is not None:
-                at = name if mark is not None else None
-                walk(address, name, values.get(name), unknowns.get(name), secrets.get(name), at, below)
+        walk, walk_known = self.walk_shown, self.walk_known
+        for name, below in looked.within(values):
+            unknown, sensitive = unknowns.get(name), secrets.get(name)
+            if mark is None and is_nothing(unknown) and is_nothing(sensitive):
+                walk_known(address, name, values[name], below)
+            else:
+                walk(address, name, values[name], unknown, sensitive, None if mark is None else name, below)
+        for name, below in looked.within(unknowns) if unknowns else ():
+            if name not in values and unknowns[name]:
+                walk(address, name, None, unknowns[name], secrets.get(name), None if mark is None else name, below)
 
     def walk_shown(
         self,
@@ -92,6 +93,30 @@ class ShownRows(ValueRows):
             raise Misshapen(f"{address}.{path}", "a JSON value expected")
         if unknown and unknown.__class__ not in (dict, list):
             raise Misshapen(f"{address}.{path}", "true, false, an object or a list expected as what is unknown")
+
+    def walk_known(self, address: str, path: str, value: Any, looked: Looked) -> None:
+        """The same of a value in which nothing is unknown or sensitive."""
+        cls = value.__class__
+        if cls is str or cls is int:
+            if looked.here:
+                self.values.add((address, path, value))
+        elif cls is bool:
+            if looked.here:
+                self.values.add((address, path, TRUE if value else FALSE))
+        elif cls is dict:
+            if looked.here and self.structure:
+                self.sizes.add((address, path, len(value)))
+                self.parts.update([(address, path, name, member(path, name)) for name in value])
+            for name, below in looked.within(value):
+                self.walk_known(address, member(path, name), value[name], below)
+        elif cls is list:
+            if looked.here and self.structure:
+                self.sizes.add((address, path, len(value)))
+                self.parts.update([(address, path, i, f"{path}[{i}]") for i in range(len(value))])
+            for i, below in looked.within_list(len(value)):
+                self.walk_known(address, f"{path}[{i}]", value[i], below)
+        elif value is not None:
+            self.walk_shown(address, path, value, None, None, None, looked)
 
     def _members(
         self,
@@ -163,6 +188,11 @@ def _has_unknown(unknown: Any) -> bool:
     if unknown.__class__ is list:
         return any(map(_has_unknown, unknown))
     return bool(unknown)
+
+
+def is_nothing(value: Any) -> bool:
+    """Whether nothing is told to be unknown, or sensitive, in any form that there is for it."""
+    return value is None or value is False or ((value.__class__ is dict or value.__class__ is list) and not value)
 
 
 def _table(value: Any, path: str, what: str) -> dict[str, Any]:
