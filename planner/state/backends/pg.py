@@ -269,10 +269,12 @@ class PgClient:
         """A process that holds the lock of the row: PostgreSQL knows no more."""
         rows = self._session.rows(
             "SELECT a.pid, coalesce(host(a.client_addr), ''), coalesce(to_char(a.backend_start AT TIME ZONE 'UTC', "
-            "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), '') FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid, "
-            f"{self._table.quoted} s WHERE s.name = %s AND l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 "
-            "AND (l.classid::bigint << 32) | l.objid::bigint = s.id AND a.pid != pg_backend_pid() LIMIT 1",
+            "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), '') FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
+            "WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND a.pid != pg_backend_pid() "
+            "AND ((l.classid::bigint << 32) | l.objid::bigint) = "
+            f"coalesce((SELECT id FROM {self._table.quoted} WHERE name = %s), %s) LIMIT 1",
             self._name,
+            self._table.creation_lock,
         )
         if not rows:
             return None

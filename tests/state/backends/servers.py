@@ -1,0 +1,213 @@
+"""Real servers for states, started once for a test process on loopback ports of their own; where one cannot be had, its
+tests are skipped and say why.
+
+`SERVERS[type]()` gives a Server, whose `settings` are those of a backend block with a place that nobody used before.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import glob
+import itertools
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import field, frozen
+
+HERE = Path(__file__).parent
+_numbers = itertools.count(1)
+
+
+@frozen
+class Server:
+    """A server that runs. `new` gives the settings of a place of its own; `environment` is for whoever uses it."""
+
+    type: str
+    new: Callable[[str], dict[str, Any]]
+    process: subprocess.Popen[bytes] | None = None
+    environment: Mapping[str, str] = field(factory=dict)
+
+    def settings(self) -> dict[str, Any]:
+        return self.new(f"{os.getpid()}x{next(_numbers)}")
+
+
+def block(server_type: str, settings: Mapping[str, Any]) -> str:
+    """A terraform block with the settings."""
+    lines = "".join(f"    {name} = {json.dumps(value)}\n" for name, value in settings.items())
+    return f'terraform {{\n  backend "{server_type}" {{\n{lines}  }}\n}}\n'
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def started(command: list[str], port: int, seconds: float = 30.0, **more: Any) -> subprocess.Popen[bytes]:
+    """A process that listens on a port; it ends with this one."""
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more
+    )
+    atexit.register(stop, process)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        with socket.socket() as one:
+            one.settimeout(0.2)
+            if one.connect_ex(("127.0.0.1", port)) == 0:
+                return process
+        time.sleep(0.05)
+    stop(process)
+    pytest.skip(f"{command[0]} does not start")
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+# ---------------------------------------------------------------- the servers
+
+
+@functools.cache
+def http() -> Server:
+    port = free_port()
+    process = started([sys.executable, str(HERE / "http_server.py"), str(port)], port)
+
+    def new(name: str) -> dict[str, Any]:
+        url = f"http://127.0.0.1:{port}/{name}"
+        return {"address": url, "lock_address": url, "unlock_address": url}
+
+    return Server("http", new, process)
+
+
+@functools.cache
+def moto() -> tuple[str, subprocess.Popen[bytes]]:
+    """S3, DynamoDB, STS and KMS in one: its URL."""
+    pytest.importorskip("moto.server", reason="moto is not installed")
+    port = free_port()
+    process = started([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], port)
+    return f"http://127.0.0.1:{port}", process
+
+
+@functools.cache
+def s3() -> Server:
+    """With both kinds of lock."""
+    url, process = moto()
+    from planner.clients.aws import Credentials, Service
+    from planner.clients.http import Http
+
+    keys = Credentials("test", "test")
+    Service("s3", "S3", url, "us-east-1", lambda: keys, Http()).ask("CreateBucket", "PUT", "/bucket")
+    Service("dynamodb", "DynamoDB", url, "us-east-1", lambda: keys, Http()).target(
+        "CreateTable",
+        "DynamoDB_20120810",
+        {
+            "TableName": "locks",
+            "KeySchema": [{"AttributeName": "LockID", "KeyType": "HASH"}],
+            "AttributeDefinitions": [{"AttributeName": "LockID", "AttributeType": "S"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        },
+    )
+
+    def new(name: str) -> dict[str, Any]:
+        return {
+            "bucket": "bucket",
+            "key": f"path/{name}.tfstate",
+            "region": "us-east-1",
+            "access_key": "test",
+            "secret_key": "test",
+            "endpoints": dict.fromkeys(("s3", "dynamodb", "sts", "iam"), url),
+            "use_path_style": True,
+            "use_lockfile": True,
+            "dynamodb_table": "locks",
+        }
+
+    return Server("s3", new, process)
+
+
+@functools.cache
+def pg() -> Server:
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    folder, port = tempfile.mkdtemp(prefix="pg-"), free_port()
+    atexit.register(shutil.rmtree, folder, True)
+    process = postgres(folder, port)
+
+    def new(name: str) -> dict[str, Any]:
+        url = f"postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable"
+        return {"conn_str": url, "schema_name": f"s{name}"}
+
+    return Server("pg", new, process)
+
+
+def postgres(folder: str, port: int) -> subprocess.Popen[bytes]:
+    """PostgreSQL with its data in a folder, which may have some already."""
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin")) or [os.path.dirname(shutil.which("initdb") or "")]
+    if not found[-1]:
+        pytest.skip("PostgreSQL is not installed")
+    binaries, user = found[-1], dict[str, Any]()
+    psycopg = pytest.importorskip("psycopg")
+    if os.getuid() == 0:  # it refuses to run as root
+        try:
+            postgres_user = pwd.getpwnam("postgres")
+        except KeyError:
+            pytest.skip("there is no user postgres")
+        os.chown(folder, postgres_user.pw_uid, postgres_user.pw_gid)
+        user = {"user": "postgres", "group": "postgres", "extra_groups": []}
+    data = os.path.join(folder, "data")
+    if not os.path.exists(data):
+        command = [f"{binaries}/initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"]
+        subprocess.run(command, check=True, capture_output=True, cwd="/", **user)  # type: ignore[call-overload]
+    options = ["-p", str(port), "-k", folder, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
+    process = started([f"{binaries}/postgres", "-D", data, *options], port, cwd="/", **user)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:  # it listens before it answers
+        try:
+            psycopg.connect(f"postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable").close()
+        except psycopg.OperationalError:
+            time.sleep(0.05)
+        else:
+            return process
+    pytest.skip("PostgreSQL does not answer")
+
+
+def paused(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGSTOP)
+
+
+def resumed(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGCONT)
+
+
+def answer(url: str, data: bytes | None = None, method: str = "GET") -> bytes:
+    """What a server answers."""
+    request = urllib.request.Request(url, data=data, method=method, headers={"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=10) as response:
+        return bytes(response.read())
+
+
+@functools.cache
+def inmem() -> Server:
+    return Server("inmem", lambda name: {})
+
+
+SERVERS: dict[str, Callable[[], Server]] = {"http": http, "inmem": inmem, "pg": pg, "s3": s3}
