@@ -97,7 +97,7 @@ def locked(
 
     def tell() -> None:
         if hooks is not None:
-            hooks.log(f"Waiting for the state lock{store.lock_holder()}...")
+            hooks.log(f"Acquiring state lock{store.lock_holder()}. This may take a few moments...")
 
     problems = store.lock(operation, options.lock_timeout, tell, STOP)
     if has_errors(problems):

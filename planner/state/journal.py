@@ -184,6 +184,7 @@ class Journal:
         except OSError as problem:
             self._problem = problem
             return
+        hold(self._descriptor)
         if not self._seal.is_plain and not self._begin_sealed():
             return
         begin = {"version": 1, "lineage": self.lineage, "serial": self.serial, "operation": self.operation}
@@ -223,6 +224,31 @@ class Journal:
             os.fsync(self._descriptor)
         except OSError as problem:
             self._problem = self._problem or problem
+
+
+def hold(descriptor: int) -> None:
+    """Show that this journal is being written, as long as the file is open."""
+    import fcntl
+
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_written(path: str) -> bool:
+    """Whether a process is writing this journal."""
+    import fcntl
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def mark_saving(path: str, lineage: str, serial: int, seal: Seal = PLAIN) -> None:

@@ -7,6 +7,7 @@ its text is in parts that are only written at the end, and each is replaced unti
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -20,11 +21,13 @@ from planner.clients.problem import ServiceError
 from planner.state.remote.client import Client
 
 HEAD = "planner.journal"
+TAKEN = "planner.taken"
 PART = 256 << 10
 """bytes"""
 PAUSE = 0.5
 """Seconds between two copies."""
 _MOST_PARTS = 4096
+_MOST_TAKEN = 20
 _CLOSING = 5.0
 """Seconds that the last copy may take when an operation could not be ended well."""
 
@@ -72,12 +75,39 @@ def _part(journal: str, number: int) -> str:
     return f"{HEAD}.{journal}.{number}"
 
 
+def id_of(data: bytes) -> str:
+    """The id of a journal: a digest of its first line, which no two have in common."""
+    return hashlib.sha256(data.partition(b"\n")[0]).hexdigest()[:32]
+
+
+def take_in(client: Client, journal: Copied) -> None:
+    """Say that a state has what this copy says, for the machine that has the journal itself, and remove the copy.
+    Raises ServiceError."""
+    said = [[journal.id, len(journal.data)], *_taken(client)][:_MOST_TAKEN]
+    client.put_beside(TAKEN, json.dumps(said).encode())
+    forget(client, journal.id)
+
+
+def is_taken_in(client: Client, data: bytes) -> bool:
+    """Whether a state has all that the bytes of a journal say, because somebody took in its copy. Raises
+    ServiceError."""
+    return client.has_place_beside and [id_of(data), len(data)] in _taken(client)
+
+
+def _taken(client: Client) -> list[Any]:
+    try:
+        said = json.loads(client.get_beside(TAKEN) or b"[]")
+    except (ValueError, RecursionError):
+        return []
+    return said if isinstance(said, list) else []
+
+
 class Copier:
     """Copies the file of a journal while it grows."""
 
-    def __init__(self, client: Client, path: str, journal: str, about: dict[str, Any]) -> None:
-        self._client, self._path, self.journal = client, path, journal
-        self._about = {"version": 1, "journal": journal, **about}
+    def __init__(self, client: Client, path: str, about: dict[str, Any]) -> None:
+        self._client, self._path, self._about = client, path, about
+        self._journal = ""
         self._grown, self._end = Event(), Event()
         self._thread: Thread | None = None
         self._sent = 0
@@ -101,7 +131,7 @@ class Copier:
         if finished:
             if self._has_head:
                 with suppress(ServiceError):
-                    forget(self._client, self.journal, -(-self._sent // PART) or 1)
+                    forget(self._client, self._journal, -(-self._sent // PART) or 1)
         elif self._thread is not None and not self._thread.is_alive():
             with suppress(ServiceError, OSError):
                 self._copy()
@@ -125,17 +155,19 @@ class Copier:
 
     def _copy(self) -> None:
         """Send what came since the last time. Raises ServiceError, OSError."""
-        if not self._has_head:
-            head = {**self._about, "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-            self._client.put_beside(HEAD, json.dumps(head).encode())
-            self._has_head = True
         descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         try:
+            if not self._has_head:
+                self._journal = id_of(os.pread(descriptor, 1 << 16, 0))
+                began = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+                head = {"version": 1, "journal": self._journal, **self._about, "began": began}
+                self._client.put_beside(HEAD, json.dumps(head).encode())
+                self._has_head = True
             size = os.fstat(descriptor).st_size
             while self._sent < size:
                 number = self._sent // PART
                 data = os.pread(descriptor, PART, number * PART)
-                self._client.put_beside(_part(self.journal, number), data)
+                self._client.put_beside(_part(self._journal, number), data)
                 self._sent = number * PART + len(data)
         finally:
             os.close(descriptor)

@@ -17,12 +17,12 @@ from attrs import evolve
 
 from planner.clients.problem import ServiceError
 from planner.state.file import read_state, same_content, write_state
-from planner.state.journal import DAMAGED, Journal, Recorded, journal_in, mark_saving, read_journal
+from planner.state.journal import DAMAGED, Journal, is_written, journal_in, mark_saving, read_journal
 from planner.state.lock import SLOW, LockInfo, Stop, new_lock_info
 from planner.state.model import InstanceKey, InstanceState, ResourceState, State
-from planner.state.recovery import recovered
+from planner.state.recovery import Recovery, recovered
 from planner.state.remote.client import Client, Held, Newer, Payload
-from planner.state.remote.copy import HEAD, Copied, Copier, copied, forget
+from planner.state.remote.copy import HEAD, Copied, Copier, copied, id_of, is_taken_in, take_in
 from planner.state.remote.fence import Fence, patiently
 from planner.state.rescued import forget_rescued
 from planner.state.seal import PLAIN, Seal
@@ -57,7 +57,9 @@ class RemoteStore:
         self._copier: Copier | None = None
         self._leftover: Copied | None = None
         """the copy of a journal that the state takes in when it is written"""
-        self._journal_is_damaged = False
+        self._finished: list[str] = []
+        """journals that the state takes in when it is written"""
+        self._is_damaged = False
 
     # ------------------------------------------------------------ lock
 
@@ -193,38 +195,54 @@ class RemoteStore:
         return os.path.join(os.path.abspath(data_directory(os.environ)), FOLDER, f"{digest}.{name}")
 
     def _with_journals(self) -> tuple[State | None, list[Diagnostic]]:
-        """With the journal in the working directory, or with its copy in the service: of one journal the file has all,
-        and a copy of another is of another machine."""
+        """With what journals in the working directory say, or the copy of one in the service: of one journal the file
+        has all, and a copy of another is of another machine. What is being written is nobody's business yet."""
         if self.journal is not None:
             return self.current, []
-        state, problems, adds = self.current, list[Diagnostic](), False
-        recorded, found = read_journal(self.journal_path, self.seal)
-        if recorded is None and has_errors(found):
-            return None, found
-        self._journal_is_damaged = recorded is not None and bool(recorded.damage)
-        if recorded is not None:
-            came = recovered(state, recorded, self.journal_path, self.place, self._is_elsewhere())
-            if has_errors(came.problems):
+        state, problems = self.current, list[Diagnostic]()
+        self._leftover, self._finished, self._is_damaged = None, [], False
+        ids = set()
+        for path in self._journals():
+            recorded, found = read_journal(path, self.seal)
+            if recorded is None and has_errors(found):
+                return None, found
+            data = read_whole(path)
+            ids.add(id_of(data))
+            came = recovered(state, recorded, path, self.place, False) if recorded is not None else Recovery(state)
+            if has_errors(came.problems) and not is_taken_in(self.client, data):
                 return None, list(came.problems)
-            state, adds = came.state, came.adds
-            problems += [*found, *came.problems] if adds else []
-        self._leftover = copied(self.client)
-        if self._leftover is None or adds:
+            self._finished.append(path)
+            self._is_damaged |= recorded is not None and bool(recorded.damage)
+            if came.adds:
+                state = came.state
+                problems += [*found, *came.problems]
+        if self._is_at_work():
+            return state, problems
+        copy = copied(self.client)
+        if copy is None:
+            return state, problems
+        self._leftover = copy
+        if copy.id in ids or not copy.data:
             return state, problems
         where = f"{HEAD} beside {self.place}"
-        recorded, found = journal_in(self._leftover.data, where, self.seal) if self._leftover.data else (None, [])
+        recorded, found = journal_in(copy.data, where, self.seal)
         if recorded is None:
             return (None if has_errors(found) else state), [*problems, *found]
-        return self._with_copy(state, recorded, where, [*problems, *found])
+        came = recovered(state, recorded, where, self.place, False)
+        return came.state, [*problems, *found, *came.problems] if came.adds else [*problems, *came.problems]
 
-    def _with_copy(
-        self, state: State | None, recorded: Recorded, where: str, problems: list[Diagnostic]
-    ) -> tuple[State | None, list[Diagnostic]]:
-        came = recovered(state, recorded, where, self.place, self._is_elsewhere())
-        return came.state, [*problems, *came.problems]
+    def _journals(self) -> list[str]:
+        """The journals in the working directory that nobody writes any more."""
+        folder, name = os.path.split(self.journal_path)
+        stem = name.removesuffix(".journal")
+        try:
+            names = sorted(n for n in os.listdir(folder) if n.startswith(f"{stem}.") and n.endswith(".journal"))
+        except OSError:
+            return []
+        return [path for path in (os.path.join(folder, n) for n in names) if not is_written(path)]
 
-    def _is_elsewhere(self) -> bool:
-        """Whether somebody else holds the lock: whoever writes the journal is at work."""
+    def _is_at_work(self) -> bool:
+        """Whether somebody else holds the lock: whoever writes the copy of a journal is at work."""
         if self._info is not None or not self.client.locks:
             return False
         try:
@@ -240,7 +258,7 @@ class RemoteStore:
         state, problems = self.read()
         if has_errors(problems):
             return None, problems
-        if os.path.exists(self.journal_path) or self._leftover is not None:
+        if self._finished or self._leftover is not None:
             _, problems = self.write(state or State())
             if has_errors(problems):
                 return None, problems
@@ -248,13 +266,15 @@ class RemoteStore:
         self._lineage = base.lineage if base is not None and base.lineage else new_lineage()
         serial = base.serial if base is not None else 0
         path = self.journal_path
+        if os.path.exists(path):  # of somebody else, who is at work: there is no lock then, or none is wanted
+            path = f"{path.removesuffix('.journal')}.{os.getpid()}.journal"
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
         except OSError as problem:
             return None, [error("state.journal", "Cannot write the journal", f"{path}: {problem.strerror or problem}.")]
         if self.client.has_place_beside:
             about = {"place": self.place, "operation": operation, "lock": self._info.id if self._info else ""}
-            self._copier = Copier(self.client, path, uuid.uuid4().hex, about)
+            self._copier = Copier(self.client, path, about)
         self.journal = GuardedJournal(
             self._fence, self._copier, path, self._lineage, serial, operation, base, begins_with, self.seal
         )
@@ -296,8 +316,8 @@ class RemoteStore:
                 self._version = kept.version if kept is not None else ""
             if self.journal is not None:
                 self.journal.saving(state.lineage, state.serial)
-            elif os.path.exists(self.journal_path):
-                mark_saving(self.journal_path, state.lineage, state.serial, self.seal)
+            for path in self._finished:
+                mark_saving(path, state.lineage, state.serial, self.seal)
             self._back_up(state)
             self._version = patiently(lambda: self._put(sealed), self._stop, longest=120.0 if self.journal else 0.0)
         except Failure as unreadable:
@@ -336,22 +356,24 @@ class RemoteStore:
         """The service has everything: journals are not needed any more."""
         self.current, self._read = state, True
         leftover, self._leftover = self._leftover, None
+        finished, self._finished = self._finished, []
         if self._copier is not None:
             self._copier.close(finished=True)
             self._copier = None
         if self.journal is not None:
+            finished.append(self.journal.path)
             self.journal.close()
             self.journal = None
         else:
             forget_rescued(self.current, self.seal)
         try:
             if leftover is not None:
-                forget(self.client, leftover.id)
-            if os.path.exists(self.journal_path):
-                if self._journal_is_damaged:
-                    os.replace(self.journal_path, self.journal_path + DAMAGED)
-                else:
-                    os.remove(self.journal_path)
+                take_in(self.client, leftover)
+            for path in finished:
+                if self._is_damaged:
+                    os.replace(path, path + DAMAGED)
+                elif os.path.exists(path):
+                    os.remove(path)
         except ServiceError as problem:
             detail = f"{_where(problem, self.place)} The state has all that it says, so it does no harm."
             return [warning("state.journal_left", "Cannot remove the copy of the journal", detail)]
