@@ -150,12 +150,12 @@ class Cache:
     def keep_result(self, request: Request, result: Result, run: str) -> None:
         """Keep a plan without errors, if it is known what it was made from."""
         self._held.pop(request.unit, None)
-        if result.result not in ("changes", "no-changes") or not result.reads:
+        if result.is_secret or result.result not in ("changes", "no-changes") or not result.reads:
             self.forget(request.unit)
             return
         data = to_json(result)
         reads, facts, text = data.pop("reads"), data.pop("facts"), data.pop("text")
-        for name in ("seconds", "cpu", "memory"):
+        for name in ("seconds", "cpu", "memory", "is_secret"):
             data.pop(name)
         details = {name: data.pop(name) for name in ("changes", "outputs")}
         known = {

@@ -58,9 +58,12 @@ def has_objects(path: str) -> bool:
 
     try:
         with open(path, "rb") as file:
-            state, _ = read_state(file.read(), path)
+            data = file.read()
     except OSError:
         return False
+    if b'"encryption_version"' in data and b'"encrypted_data"' in data:
+        return True  # as far as anybody can tell
+    state, _ = read_state(data, path)
     return state is not None and any(resource.mode == "managed" for resource in state.resources.values())
 
 

@@ -163,6 +163,8 @@ class Result:
     """whether it rests on what plugins said"""
     facts: dict[str, list[list[Any]]] = field(factory=dict)
     reads: Reads = field(factory=list, eq=False)
+    is_secret: bool = False
+    """whether the unit is encrypted, so that nothing is kept in which its values may stand"""
 
 
 @frozen

@@ -157,7 +157,10 @@ class Record:
             plain = {"unit": done.unit, "outcome": done.outcome, "because": done.because, "reused": True}
             self.add("finished", unit=done.unit, outcome=done.outcome, done=plain)
             return
-        if result is not None:
+        if result is not None and result.is_secret:
+            told = tuple({k: v for k, v in d.items() if k != "snippet"} | {"detail": ""} for d in result.diagnostics)
+            result = evolve(result, text="", facts={}, reads=[], diagnostics=told)
+        elif result is not None:
             if result.text:
                 with open(
                     os.path.join(self.path, "logs", f"{safe_name(done.unit)}.txt"), "w", encoding="utf-8"

@@ -104,10 +104,11 @@ def _says_root(name: str, data: bytes) -> bool:
 
 
 def _syntax_says_root(name: str, data: bytes) -> bool:
+    from planner.config.secrecy import is_secret
     from planner.syntax.body import BlockSchema, BodySchema
     from planner.syntax.files import load_text
 
-    body, _, _ = load_text(data, name)
+    body, _, _ = load_text(data, name, keep=not is_secret((data,)))
     if body is None:
         return False
     content, _ = body.partial_content(BodySchema({}, (BlockSchema("terraform"),)))

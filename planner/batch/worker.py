@@ -22,7 +22,9 @@ from planner import DEPTH, DIGITS
 from planner.batch.described import described
 from planner.batch.model import Request, Result, Survey
 from planner.batch.reads import RECORDER, entries
+from planner.config.secrecy import is_secret_directory
 from planner.policy.standing import OWN, own
+from planner.state.seal import PLAIN
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.span import Source
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from planner.operations.loading import Reading
     from planner.operations.options import OperationOptions
     from planner.operations.plan import Made, Planned, Start
+    from planner.state.model import State
 
 _ALONE = threading.RLock()
 HIDDEN = "(sensitive)"
@@ -47,6 +50,7 @@ def run_unit(request: Request) -> Result:
     with _ALONE, _home(request), RECORDER.recording() as paths:
         if os.path.isabs(request.state):
             RECORDER.look(request.state)  # it is read through its lock, which opens it for writing
+        secret = is_secret_directory(".")
         try:
             result = _run(request)
         except Failure as failure:
@@ -63,6 +67,7 @@ def run_unit(request: Request) -> Result:
         cpu=time.process_time() - used,
         memory=_peak(),
         reads=reads,
+        is_secret=secret,
     )
 
 
@@ -194,7 +199,6 @@ def _inputs(request: Request) -> dict[str, Any]:
 def _outputs(unit: str, path: str, pending: bool) -> Any:
     """The root outputs of another unit, as its state has them; unknown as long as they are about to change. Sensitive
     ones come without their mark: variables say themselves whether they are sensitive. Raises Failure."""
-    from planner.state.backends.local import StateStore
     from planner.values.types import DYNAMIC
     from planner.values.value import Unknown
 
@@ -205,7 +209,7 @@ def _outputs(unit: str, path: str, pending: bool) -> Any:
         what = f'in a backend "{kind}", and planner reads states of the backend "local" alone' if kind else "not known"
         detail = f"The state of the unit {unit} is {what}. Give the variable another way, such as a file of variables."
         raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
-    state, problems = StateStore(path).read()
+    state, problems = _state_of(unit, path)
     if has_errors(problems):
         detail = "\n".join(f"{d.summary}: {d.detail}" for d in problems if d.is_error)
         raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
@@ -213,6 +217,29 @@ def _outputs(unit: str, path: str, pending: bool) -> Any:
         detail = f"The unit {unit} has no state yet: apply it first, or together with this one."
         raise Failure(error("batch.no_upstream_state", "Nothing to take outputs from", detail))
     return {name: output.value for name, output in state.outputs.items()}
+
+
+def _state_of(unit: str, path: str) -> tuple[State | None, list[Diagnostic]]:
+    """The state of another unit. One that is encrypted is read as the data source `terraform_remote_state` of the
+    unit's name would be, or else as this unit's own."""
+    from planner.operations.encryption import encryption_of_directory
+    from planner.operations.loading import load_variables
+    from planner.operations.options import Options
+    from planner.state.backends.local import StateStore
+
+    plain = StateStore(path)
+    if not is_secret_directory("."):
+        return plain.read()
+    try:
+        given, _ = load_variables(Options("."))
+        encryption = encryption_of_directory(".", given, os.environ.get("TF_WORKSPACE") or "default")
+        remote, mine = encryption.remote_state(unit), encryption.state
+    except Failure as failure:
+        return None, failure.diagnostics
+    if remote is not PLAIN:
+        return StateStore(path, seal=remote).read()
+    state, problems = plain.read()
+    return (state, problems) if mine is PLAIN or not has_errors(problems) else StateStore(path, seal=mine).read()
 
 
 def _is_new(reading: Reading[OperationOptions]) -> bool:

@@ -127,7 +127,7 @@ def read_overrides(items: Iterable[str], schema: BlockSchema) -> tuple[Overrides
         if not item:
             continue
         if not equals:
-            body, _, found = load_file(item, item, given=True)
+            body, _, found = load_file(item, item, given=True, keep=False)
             problems.extend(found)
             overrides += [] if body is None else [body]
         elif name in schema.attributes:

@@ -6,6 +6,7 @@ import gc
 import os
 import posixpath
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 
 from attrs import evolve
@@ -17,6 +18,7 @@ from planner.config.module import ModuleBuilder
 from planner.config.modules_manifest import DATA_DIRECTORY, Manifest, module_key, read_manifest
 from planner.config.provider_checks import check_provider_configurations
 from planner.config.reading import MALFORMED_TEMPLATE, Problems, expr_of
+from planner.config.secrecy import is_secret
 from planner.config.settings import INCOMPATIBLE
 from planner.config.sources import without_secrets
 from planner.config.static import Given, StaticScope
@@ -147,6 +149,9 @@ class _Loader:
         self.locate = locate
         self.files: dict[str, str] = {}
         self.contents: dict[str, _Read] = {}
+        self._root_files: dict[str, bytes] = {}
+        self._keeps: bool | None = None
+        """whether what files say may stand in the cache; decided with the root module, which comes first"""
 
     def load(self) -> tuple[Config, list[Diagnostic]]:
         problems = Problems()
@@ -196,9 +201,24 @@ class _Loader:
             detail = f"The module directory {where} does not exist or cannot be read."
             problems.error("unreadable_directory", "Failed to read module directory", detail)
             return [], []
+        if self._keeps is None:
+            self._decide(full, (*files.normal, *files.override))
         normal = [self._file(directory, name, False, problems) for name in files.normal]
         override = [self._file(directory, name, True, problems) for name in files.override]
         return [f for f in normal if f is not None], [f for f in override if f is not None]
+
+    def _decide(self, folder: str, names: tuple[str, ...]) -> None:
+        for name in names:
+            with suppress(OSError):
+                self._root_files[name] = read_whole(os.path.join(folder, name))
+        self._keeps = not is_secret(self._root_files.values())
+
+    def _data(self, directory: str, name: str) -> bytes:
+        """Raises OSError."""
+        known = self._root_files.pop(name, None) if directory == "." else None
+        if known is not None:
+            return known
+        return read_whole(os.path.join(located(self.root_dir, directory, self.absolute), name))
 
     def _file(self, directory: str, name: str, override: bool, problems: Problems) -> FileContent | None:
         """What a file declares. A file of a module that is called several times is read once: what is wrong with its
@@ -208,14 +228,14 @@ class _Loader:
         shown = posixpath.normpath(posixpath.join(directory, name))
         if shown not in self.contents:
             try:
-                data = read_whole(os.path.join(located(self.root_dir, directory, self.absolute), name))
+                data = self._data(directory, name)
             except OSError as bad:
                 problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror}.")
                 return None
             digest = self.files[shown] = sha256(data).hexdigest()
             known = _lately_read.get((shown, digest, override))
             if known is None:
-                body, _, diagnostics = load_text(data, shown)
+                body, _, diagnostics = load_text(data, shown, bool(self._keeps))
                 problems.extend(diagnostics)
                 found = Problems()
                 known = (read_file(body, name, override, found) if body is not None else None, found)

@@ -15,6 +15,7 @@ from attrs import evolve, frozen
 
 from planner.config.model import VariableDecl
 from planner.config.reading import Piece, Problems, constant, piece
+from planner.config.secrecy import is_secret_directory
 from planner.config.static import Given, marked
 from planner.support.disk import read_given, read_whole
 from planner.syntax.body import BlockSchema, Body, BodySchema
@@ -97,17 +98,24 @@ def collect_variables(
     the command line; files are found in `directory`; `environment` defaults to the process's."""
     problems = Problems()
     variables: RawVariables = {}
+    keeps: list[bool] = []
+
+    def add_file(filename: str, origin: Origin) -> None:
+        if not keeps:
+            keeps.append(not is_secret_directory(directory or "."))
+        _add_file(directory, filename, origin, variables, problems, keeps[0])
+
     for key, text in sorted((os.environ if environment is None else environment).items()):
         if key.startswith(_PREFIX):
             name = key.removeprefix(_PREFIX)
             variables[name] = RawValue(name, "environment", text)
     for filename in _automatic_files(directory):
-        _add_file(directory, filename, "automatic file", variables, problems)
+        add_file(filename, "automatic file")
     for kind, argument in arguments:
         if kind == "var":
             _add_argument(argument, variables, problems)
         else:
-            _add_file(directory, argument, "named file", variables, problems)
+            add_file(argument, "named file")
     return variables, problems
 
 
@@ -134,7 +142,9 @@ def _add_argument(argument: str, found: RawVariables, problems: Problems) -> Non
         found[name] = RawValue(name, "command line", text)
 
 
-def _add_file(directory: str, filename: str, origin: Origin, found: RawVariables, problems: Problems) -> None:
+def _add_file(
+    directory: str, filename: str, origin: Origin, found: RawVariables, problems: Problems, keep: bool
+) -> None:
     try:
         data = (read_given if origin == "named file" else read_whole)(Path(directory, filename))
     except FileNotFoundError:
@@ -145,7 +155,7 @@ def _add_file(directory: str, filename: str, origin: Origin, found: RawVariables
         detail = f"The file {filename} cannot be read: {getattr(bad, 'strerror', None) or bad}."
         problems.error("unreadable_variables", "Failed to read variables file", detail)
         return
-    body, mine = _values_body(data, filename)
+    body, mine = _values_body(data, filename, keep)
     if body is not None:
         declarations, _ = body.partial_content(_DECLARATIONS)
         for block in declarations.blocks:
@@ -183,13 +193,13 @@ def _json_body(source: Source) -> tuple[Body | None, Problems]:
     return body, Problems(diagnostics)
 
 
-def _values_body(data: bytes, filename: str) -> tuple[Body | None, Problems]:
+def _values_body(data: bytes, filename: str, keep: bool) -> tuple[Body | None, Problems]:
     """The body of a values file: JSON by its name, or by its first character where the name says nothing."""
     from planner.syntax.files import load_text
 
     if not filename.endswith((".json", ".tfvars")) and data.strip().startswith(b"{"):
         return _json_body(Source(filename, data.decode("utf-8", "replace")))
-    body, _, diagnostics = load_text(data, filename)
+    body, _, diagnostics = load_text(data, filename, keep)
     return body, Problems(diagnostics)
 
 

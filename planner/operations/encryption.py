@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Protocol
 
+from planner.config.secrecy import VARIABLE, is_secret_directory
 from planner.state.seal import PLAIN, Seal
-from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Failure
 
 if TYPE_CHECKING:
     from planner.config.model import Config
     from planner.config.variables import RawVariables
     from planner.vocabulary.diagnostic import Diagnostic
-
-VARIABLE = "TF_ENCRYPTION"
 
 
 class Encryption(Protocol):
@@ -67,7 +65,7 @@ def encryption_of(config: Config | None, given: RawVariables, workspace: str) ->
 
 def encryption_of_directory(directory: str, given: RawVariables, workspace: str) -> Encryption:
     """The same for the root module of a directory, which is only read where it may say something. Raises Failure."""
-    if not _mentions_it(directory):
+    if not is_secret_directory(directory):
         return encryption_of(None, given, workspace)
     return _of_root(directory, given, workspace)
 
@@ -79,19 +77,6 @@ def _of_root(directory: str, given: RawVariables, workspace: str) -> Encryption:
     if config is None:
         raise Failure(problems)
     return encryption_of(config, given, workspace)
-
-
-def _mentions_it(directory: str) -> bool:
-    """Whether the word stands in a file of the module."""
-    from planner.config.directory import module_files
-
-    try:
-        files = module_files(directory)
-        return any(
-            b"encryption" in read_whole(os.path.join(directory, name)) for name in (*files.normal, *files.override)
-        )
-    except OSError:
-        return False
 
 
 def _encrypted(config: Config | None, given: RawVariables, workspace: str, text: str) -> Encryption:

@@ -100,7 +100,7 @@ def _migrate_one(old: Store, new: Store, how: Migration) -> bool:
         here, there = _read(old), _read(new)
         if here is None or here.is_empty:
             return False
-        with _compared(here, there, how) as files:
+        with _compared(here, there, how, old.seal.is_plain and new.seal.is_plain) as files:
             question = "Do you want to copy existing state to the new backend?"
             if not how.confirmed(question, _remark(old, new, there, how, files)):
                 return False
@@ -113,14 +113,14 @@ def _migrate_one(old: Store, new: Store, how: Migration) -> bool:
 
 
 @contextmanager
-def _compared(here: State, there: State | None, how: Migration) -> Iterator[tuple[str, str] | None]:
-    """Files with both states while somebody is asked which one it shall be."""
+def _compared(here: State, there: State | None, how: Migration, may_show: bool) -> Iterator[tuple[str, str] | None]:
+    """Files with both states while somebody is asked which one it shall be, unless they are kept encrypted."""
     import os
     import tempfile
 
     from planner.state.file import write_state
 
-    if there is None or there.is_empty or how.force or how.ask is None:
+    if not may_show or there is None or there.is_empty or how.force or how.ask is None:
         yield None
         return
     with tempfile.TemporaryDirectory(prefix="planner-") as folder:

@@ -16,21 +16,21 @@ PARSED = Shelf("syntax", 8192, made_by=("syntax", "config.lark"))
 
 
 def load_file(
-    path: str | os.PathLike[str], display_name: str, given: bool = False
+    path: str | os.PathLike[str], display_name: str, given: bool = False, keep: bool = True
 ) -> tuple[Body | None, Source, list[Diagnostic]]:
     """The body of a file. `display_name` is what diagnostics call it. The body is None when the file cannot be read or
     is not UTF-8, and for JSON that is not well-formed; a native file with mistakes gives what could be read. `given`:
-    somebody named the file himself, so that it may be a pipe."""
+    somebody named the file himself, so that it may be a pipe. `keep`: in the cache, what it says may stand there."""
     try:
         data = (read_given if given else read_whole)(path)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         detail = f"The file {display_name} cannot be read: {reason}."
         return None, Source(display_name, ""), [error("file.unreadable", "File cannot be read", detail)]
-    return load_text(data, display_name)
+    return load_text(data, display_name, keep)
 
 
-def load_text(data: bytes, display_name: str) -> tuple[Body | None, Source, list[Diagnostic]]:
+def load_text(data: bytes, display_name: str, keep: bool = True) -> tuple[Body | None, Source, list[Diagnostic]]:
     """The same for the content of a file, which decides by its name too."""
     try:
         text = data.decode("utf-8")
@@ -51,7 +51,7 @@ def load_text(data: bytes, display_name: str) -> tuple[Body | None, Source, list
         body, diagnostics = _json_body(source)
     else:
         body, diagnostics = _native_body(source)
-    if not diagnostics:
+    if keep and not diagnostics:
         PARSED.keep(name, [body, source])
     return body, source, diagnostics
 
