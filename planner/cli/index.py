@@ -58,6 +58,7 @@ COMMANDS = {
     "rules test": "Run the cases of rule files",
     "show": "Show the state or a saved plan",
     "state": "Look into the state and edit it",
+    "state journal": "Show what operations that were cut off left behind",
     "state list": "List the resource instances in the state",
     "state mv": "Give an object in the state another address",
     "state pull": "Print the state",

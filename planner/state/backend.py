@@ -86,6 +86,12 @@ class Store(Protocol):
     def journal(self) -> Journal | None:
         """The journal of the operation that is under way."""
 
+    def journals(self) -> dict[str, bytes]:
+        """The journals of operations that were cut off, by where they are."""
+
+    def discard_journal(self, place: str) -> list[Diagnostic]:
+        """Let one of them not count any more. Its bytes are kept in a file that says so."""
+
     def begin_journal(
         self, operation: str, begins_with: State | None = None
     ) -> tuple[Journal | None, list[Diagnostic]]:

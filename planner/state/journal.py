@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".journal"
 DAMAGED = ".damaged"
+DISCARDED = ".discarded"
 
 
 @frozen

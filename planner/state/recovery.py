@@ -29,8 +29,8 @@ def recovered(state: State | None, recorded: Recorded, journal: str, place: str,
         detail = (
             f"{journal} was written by an {recorded.operation} that began at {recorded.time} with serial "
             f"{recorded.serial} of the state; {place} has serial {here[1]} now, so something else has "
-            "changed it since. Put the state of that time back and run any command, or move the journal away if "
-            "the state is right without it."
+            "changed it since. `state journal` shows what it says. Put the state of that time back and run any "
+            "command, or use `state journal -discard` if the state is right without it."
         )
         return Recovery(None, (error("state.journal_foreign", "A journal of another state", detail),))
     told = () if is_at_work else tuple(story(journal, recorded))

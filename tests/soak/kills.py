@@ -1,6 +1,9 @@
 """Applies that are killed, and what comes after.
 
-    python tests/soak/kills.py [KILLS [RESOURCES [SEED]]]      500 kills of an apply of 200 resources by default
+    python tests/soak/kills.py [-backend TYPE] [KILLS [RESOURCES [SEED]]]
+
+500 kills of an apply of 200 resources by default; with -backend the state is in a service of that type (s3, pg, ...),
+whose server is started for it, and whose lock is removed by force after each kill.
 
 Each resource's provisioner writes to a ledger what it did. An apply is killed (SIGKILL) at a random moment; after that
 the next plan says what was under way, and the next apply goes on. In the end every resource exists, and whatever stands
@@ -20,6 +23,10 @@ import time
 from collections import Counter
 from pathlib import Path
 from random import Random
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from state.backends.servers import SERVERS, block
 
 CONFIGURATION = """
 resource "terraform_data" "n" {
@@ -79,9 +86,26 @@ def reported(text: str) -> set[int]:
     return found
 
 
-def run(directory: Path, resources: int, kills: int, random: Random) -> tuple[int, list[str]]:
+def unlocked(directory: Path) -> subprocess.CompletedProcess[str]:
+    """A plan, after the lock was removed that a killed apply left behind."""
+    planned = planner(directory, "plan")
+    held = re.search(r"^\s*ID:\s+(\S+)", planned.stderr, re.M)
+    if planned.returncode and held is not None:
+        forced = planner(directory, "force-unlock", "-force", held[1])
+        assert not forced.returncode, forced.stderr
+        planned = planner(directory, "plan", "-lock-timeout=30s")
+    return planned
+
+
+def run(directory: Path, resources: int, kills: int, random: Random, backend: str) -> tuple[int, list[str]]:
     """Kills one apply after the other until it is done or has been killed often enough; how often, and complaints."""
     (directory / "main.tf").write_text(CONFIGURATION % (resources, resources))
+    if backend:
+        server = SERVERS[backend]()
+        os.environ.update(server.environment)
+        (directory / "backend.tf").write_text(block(server.type, server.settings()))
+        begun = planner(directory, "init", "-input=false")
+        assert not begun.returncode, begun.stderr
     ledger = directory / "ledger"
     ledger.touch()
     bad: list[str] = []
@@ -91,19 +115,19 @@ def run(directory: Path, resources: int, kills: int, random: Random) -> tuple[in
         if not apply_and_kill(directory, random, resources):
             break
         killed += 1
-        planned = planner(directory, "plan")
+        planned = unlocked(directory)
         if planned.returncode:
             bad.append(f"plan after a kill: {planned.stderr}")
             break
         under_way.update(reported(planned.stdout + planned.stderr))
-    done = planner(directory, "apply", "-auto-approve")
+    done = planner(directory, "apply", "-auto-approve", "-lock-timeout=30s")
     if done.returncode:
         bad.append(f"the last apply: {done.stderr}")
     if "No changes" not in planner(directory, "plan").stdout:
         bad.append("there are changes left")
-    if list(directory.glob("*.journal")):
+    if [*directory.glob("*.journal"), *directory.glob(".terraform/planner/*.journal")]:
         bad.append("the journal is still there")
-    state = json.loads((directory / "terraform.tfstate").read_text())
+    state = json.loads(planner(directory, "state", "pull").stdout)
     ids = {
         i["index_key"]: i["attributes"]["id"] for r in state["resources"] if r["name"] == "n" for i in r["instances"]
     }
@@ -120,13 +144,16 @@ def run(directory: Path, resources: int, kills: int, random: Random) -> tuple[in
 
 
 def main() -> int:
-    numbers = [int(word) for word in sys.argv[1:]] + [500, 200, 1][len(sys.argv) - 1 :]
+    words, backend = sys.argv[1:], ""
+    if words[:1] == ["-backend"]:
+        backend, words = words[1], words[2:]
+    numbers = [int(word) for word in words] + [500, 200, 1][len(words) :]
     kills, resources, seed = numbers
     random, killed, bad, rounds = Random(seed), 0, 0, 0
     began = time.monotonic()
     while killed < kills:
         with tempfile.TemporaryDirectory() as directory:
-            count, complaints = run(Path(directory), resources, min(10, kills - killed), random)
+            count, complaints = run(Path(directory), resources, min(10, kills - killed), random, backend)
         killed, rounds = killed + count, rounds + 1
         bad += len(complaints)
         for complaint in complaints:

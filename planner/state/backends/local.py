@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.file import read_state, same_content
-from planner.state.journal import DAMAGED, SUFFIX, Journal, mark_saving, read_journal
+from planner.state.journal import DAMAGED, DISCARDED, SUFFIX, Journal, mark_saving, read_journal
 from planner.state.lock import FileLock, LockInfo, Stop, held_by, remove_info
 from planner.state.model import State
 from planner.state.recovery import recovered
@@ -175,6 +175,19 @@ class StateStore:
 
     def _lock_is_elsewhere(self) -> bool:
         return not self.lock_file.held and self.lock_file.is_taken()
+
+    def journals(self) -> dict[str, bytes]:
+        try:
+            return {self.journal_path: read_whole(self.journal_path)}
+        except OSError:
+            return {}
+
+    def discard_journal(self, place: str) -> list[Diagnostic]:
+        try:
+            os.replace(place, place + DISCARDED)
+        except OSError as e:
+            return [_problem("discard the journal of", place, e)]
+        return []
 
     def begin_journal(
         self, operation: str, begins_with: State | None = None

@@ -17,7 +17,7 @@ from attrs import evolve
 
 from planner.clients.problem import ServiceError
 from planner.state.file import read_state, same_content, write_state
-from planner.state.journal import DAMAGED, Journal, is_written, journal_in, mark_saving, read_journal
+from planner.state.journal import DAMAGED, DISCARDED, Journal, is_written, journal_in, mark_saving, read_journal
 from planner.state.lock import SLOW, LockInfo, Stop, new_lock_info
 from planner.state.model import InstanceKey, InstanceState, ResourceState, State
 from planner.state.recovery import Recovery, recovered
@@ -249,6 +249,29 @@ class RemoteStore:
             return self.client.holder() is not None
         except ServiceError:
             return False
+
+    def journals(self) -> dict[str, bytes]:
+        found = {path: read_whole(path) for path in self._journals()}
+        copy = copied(self.client)
+        if copy is not None and copy.id not in map(id_of, found.values()):
+            found[f"{HEAD} beside {self.place}"] = copy.data
+        return found
+
+    def discard_journal(self, place: str) -> list[Diagnostic]:
+        try:
+            copy = copied(self.client)
+            if place in self._journals():
+                os.replace(place, place + DISCARDED)
+                mine = copy is not None and copy.id == id_of(read_whole(place + DISCARDED))
+            else:
+                mine = copy is not None
+            if copy is not None and mine:
+                if not os.path.exists(place + DISCARDED):
+                    replace_file(self._beside(f"{copy.id}{DISCARDED}"), copy.data, mode=0o600)
+                take_in(self.client, copy)
+        except OSError as problem:
+            return [error("state.journal", "Cannot discard the journal", f"{place}: {problem.strerror or problem}.")]
+        return []
 
     def begin_journal(
         self, operation: str, begins_with: State | None = None
