@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from planner.operations.options import OperationOptions
-from planner.operations.policies import check, check_document
+from planner.operations.policies import check
+from planner.operations.policy_documents import check_document
 from planner.policy.model import Finding, Verdict
 from planner.policy.standing import organisation, own
 from planner.vocabulary.diagnostic import Diagnostic, Failure

@@ -127,19 +127,6 @@ def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
 # ---------------------------------------------------------------- reading
 
 
-def is_plan_file(path: str) -> bool:
-    """Whether a file begins like a zip, as plan files do and state files do not, or like an encrypted one: those of
-    states have their serial first."""
-    try:
-        if not os.path.isfile(path):
-            return False  # of a pipe, what is read now would be missing later
-        with open(path, "rb") as file:
-            begins = file.read(64)
-        return begins.startswith(b"PK\x03\x04") or b"".join(begins.split()).startswith(b'{"meta":')
-    except (OSError, ValueError):
-        return False
-
-
 def read_plan(path: str, seal: Seal = PLAIN) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
     """The plan in a file, the files of its configuration, and what is wrong with the file (then no plan)."""
     import zlib

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from planner.documents.plan_file import is_plan_file
+from planner.documents.kind import STDIN
 from planner.operations.options import OperationOptions
 from planner.policy.judge import Said, judge, verdict_of
 from planner.policy.program import Policies
@@ -20,13 +20,6 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 if TYPE_CHECKING:
     from planner.config.model import Config
     from planner.policy.model import Verdict
-
-STDIN = "-"
-
-
-def is_document(path: str) -> bool:
-    """Whether what is to be judged is no plan file of ours: those are archives."""
-    return path == STDIN or (os.path.exists(path) and not is_plan_file(path))
 
 
 def judged_document(

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING
 
 from attrs import evolve
 
+from planner.documents.kind import is_document
 from planner.model.plan import PolicyRecord
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
 from planner.operations.plan import L, Made
 from planner.operations.plan_files import planned
+from planner.operations.policy_documents import check_document, policies_of
 from planner.operations.policy_shapes import MISFITS, misfits_of
 from planner.support.collector import collector_paused
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.diagnostic import Diagnostic, Failure
 from planner.vocabulary.walks import walk_of
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ def check(
     """What policies say about the plan in a file (our own, or what `show -json` prints), or about one made for it.
     Those that a plan file was made with count as well. A large document is judged in at most so many processes; with 0
     as a whole, which tells what each rule costs."""
-    from planner.operations.judging import is_document
-
     if plan_file is not None and is_document(plan_file):
         return check_document(options, plan_file, "plan", processes)
     answer = planned(options, plan_file, hooks)
@@ -49,25 +48,6 @@ def check(
     if wrong:  # when policies are tried out, not when a plan is made: providers change, too
         return None, [*answer.diagnostics, *wrong]
     return verdict, [*answer.diagnostics, *problems]
-
-
-def check_document(
-    options: OperationOptions, path: str, kind: str, processes: int = 1
-) -> tuple[Verdict | None, list[Diagnostic]]:
-    """What policies say about what `show -json` prints of a plan, or about a state; `kind` says which."""
-    from planner.operations.judging import judged_document
-
-    try:
-        policies, problems = policies_of(options, None)
-    except Failure as failure:
-        return None, failure.diagnostics
-    if policies is None:
-        return None, problems
-    if not policies.files:
-        detail = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
-        return None, [error("policy.none", "No policies", detail)]
-    verdict, more = judged_document(options, path, kind, policies, processes)
-    return verdict, [*problems, *more]
 
 
 def judged_plainly(made: Made[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
@@ -144,29 +124,6 @@ def facts_of(made: Made[L], reads: Reads) -> PolicyFacts:
     from planner.policy.facts.build import plan_facts
 
     return plan_facts(made.plan, made.loaded.config, reads, lambda: plan_graph(made), surroundings(made))
-
-
-def policies_of(
-    options: OperationOptions, record: PolicyRecord | None, workspace: str = ""
-) -> tuple[Policies | None, list[Diagnostic]]:
-    """The organisation's policies, those on record and those that the options name, as they count in a workspace (the
-    selected one, if none is named). Raises Failure."""
-    from planner.policy.packs import superseded
-    from planner.policy.program import load_policies
-    from planner.policy.sources import policy_files
-    from planner.state.workspace import current_workspace
-
-    workspace = workspace or current_workspace(options.directory, os.environ)[0]
-    standing = policy_files(options.standing_policies, workspace)
-    named = policy_files(options.policies, workspace)
-    texts = {text for _, text in standing}
-    recorded = superseded(dict(record.files if record is not None else ()), {**dict(named), **dict(standing)})
-    recorded = {name: text for name, text in recorded.items() if text not in texts}
-    # The policy file of an organisation is the one that stands here, if any, and not what a plan file says it was.
-    theirs = {name for name in recorded if name.endswith("policy.toml") and os.path.isabs(name)}
-    recorded = {name: text for name, text in recorded.items() if not standing or name not in theirs}
-    files = {**recorded, **dict(named), **dict(standing)}
-    return load_policies(tuple(files.items()), frozenset(dict(standing)) or frozenset(theirs), workspace)
 
 
 # ---------------------------------------------------------------- pieces

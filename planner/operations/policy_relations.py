@@ -73,7 +73,7 @@ def mentioned(
 ) -> Mentioned | None:
     """The relations of policies in a question that is otherwise asked of `program`; None where it mentions none, or
     cannot be read: who parses it says why. Raises Failure for policies that are wrong."""
-    from planner.operations.policies import policies_of
+    from planner.operations.policy_documents import policies_of
 
     names = _names(text)
     if all(name in program.predicates for name in names):

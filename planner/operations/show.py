@@ -111,7 +111,7 @@ def show(options: OperationOptions, path: str | None) -> tuple[Shown | None, lis
 
 
 def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list[Diagnostic]]:
-    from planner.documents.plan_file import is_plan_file
+    from planner.documents.kind import is_plan_file
     from planner.state.file import read_state
 
     told = Told()

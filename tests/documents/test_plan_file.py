@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.documents.encoding import decode, encode
+from planner.documents.kind import is_plan_file
 from planner.documents.plan_file import (
     RECORDS,
     SUM,
     _sum,
-    is_plan_file,
     plan_bytes,
     read_plan,
     stale,

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, STATE, VARIABLES, operation_options
+from planner.documents.kind import is_document
+from planner.operations.policy_documents import check_document
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
     from planner.operations.options import OperationOptions
     from planner.policy.model import Verdict
+    from planner.vocabulary.diagnostic import Diagnostic
 
 FORMATS = ("table", "json", "sarif", "junit", "markdown")
 MOST_PROCESSES = 8
@@ -54,9 +57,6 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or broken, or on errors."""
-    from planner.operations import policies
-    from planner.walk.hooks import Hooks
-
     if arguments.words:
         raise UsageError("Too many words", "A saved plan is named with -plan=FILE, policies with -policy=DIR.")
     format = "json" if arguments["json"] else arguments["format"]
@@ -72,10 +72,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(named) > 1:
         return _several(settings, named, format, arguments["why"], terminal)
     if arguments["state"]:
-        verdict, problems = policies.check_document(settings, arguments["state"][0], "state")
+        verdict, problems = check_document(settings, arguments["state"][0], "state")
     else:
         plan = arguments["plan"][0] if arguments["plan"] else None
-        verdict, problems = policies.check(settings, plan, Hooks(), _processes(terminal, arguments["profile"]))
+        verdict, problems = _checked(settings, plan, _processes(terminal, arguments["profile"]))
     if verdict is None:
         return finish(problems, terminal)
     if format == "table":
@@ -85,6 +85,19 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     else:
         terminal.data(_FORMS[format](verdict))
     return max(finish(problems, terminal), int(verdict.is_denied))
+
+
+def _checked(settings: OperationOptions, plan: str | None, processes: int) -> tuple[Verdict | None, list[Diagnostic]]:
+    if plan is not None and is_document(plan):
+        return check_document(settings, plan, "plan", processes)
+    return _made(settings, plan)
+
+
+def _made(settings: OperationOptions, plan: str | None) -> tuple[Verdict | None, list[Diagnostic]]:
+    from planner.operations.policies import check
+    from planner.walk.hooks import Hooks
+
+    return check(settings, plan, Hooks())
 
 
 def _processes(terminal: Terminal, is_profiled: bool) -> int:
@@ -99,18 +112,15 @@ def _several(
     settings: OperationOptions, named: list[tuple[str, str]], format: str, proofs: bool, terminal: Terminal
 ) -> int:
     """One verdict after the other, each with the name of its file."""
-    from planner.operations import policies
-    from planner.walk.hooks import Hooks
-
     if format == "markdown":
         raise UsageError("Several documents as markdown", "Judge one at a time, or choose another format.")
     judged: list[tuple[str, str, Verdict | None]] = []
     code = 0
     for kind, path in named:
         if kind == "state":
-            verdict, problems = policies.check_document(settings, path, kind)
+            verdict, problems = check_document(settings, path, kind)
         else:
-            verdict, problems = policies.check(settings, path, Hooks(), _processes(terminal, False))
+            verdict, problems = _checked(settings, path, _processes(terminal, False))
         if verdict is not None and format == "table":
             terminal.out(f"{terminal.paint(path, 'bold')}\n{_table(verdict, terminal, proofs)}\n")
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.config.model import Config, OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 from planner.datalog.front.values import Row
@@ -18,7 +18,6 @@ from planner.policy.interest import kind_of
 from planner.policy.paths_read import Looked
 from planner.policy.shown.changes import Matters, plan_of
 from planner.policy.shown.configuration import ShownConfiguration
-from planner.policy.shown.dependencies import ShownImpact
 from planner.policy.shown.document import Document, Misshapen, not_usable
 from planner.policy.shown.rows import ShownRows
 from planner.policy.shown.state import plan_of_state, read_values
@@ -27,6 +26,9 @@ from planner.support.exact_json import JsonError
 from planner.values.value import Unknown
 from planner.vocabulary.address import join
 from planner.vocabulary.span import Span
+
+if TYPE_CHECKING:
+    from planner.policy.shown.dependencies import ShownImpact
 
 OF_CONFIGURATION = frozenset(
     ("lifecycle", "provisioner", "removed_block", "move_block", "required_provider", "uses_provider")
@@ -110,7 +112,7 @@ def _facts(
         untold -= OF_CONFIGURATION
         tellers.append(Declared(plan, config, owners.configured, reads))
     if is_plan and reads.predicates & OF_REFERENCES:
-        impact = ShownImpact(document, plan, configuration, config)
+        impact = _impact(document, plan, configuration, config)
         if document.excerpt is not None and impact.asks_state:
             raise JsonError("the state before is asked for", 0)
         untold -= {"depends"} if not impact.is_exact else OF_REFERENCES
@@ -139,6 +141,12 @@ def _facts(
         frozenset(untold & reads.predicates),
         {**contents.after.unknown, **contents.elsewhere, **shown.unknown},
     )
+
+
+def _impact(document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> ShownImpact:
+    from planner.policy.shown.dependencies import ShownImpact
+
+    return ShownImpact(document, plan, configuration, config)
 
 
 def _is_of(shown: ShownConfiguration, config: Config) -> bool:

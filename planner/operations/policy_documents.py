@@ -1,0 +1,57 @@
+"""Policies and the documents that they judge: which there are, and what they say of what `show -json` prints. Without
+what making plans needs."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from planner.operations.options import OperationOptions
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+
+if TYPE_CHECKING:
+    from planner.model.plan import PolicyRecord
+    from planner.policy.model import Verdict
+    from planner.policy.program import Policies
+
+
+def check_document(
+    options: OperationOptions, path: str, kind: str, processes: int = 1
+) -> tuple[Verdict | None, list[Diagnostic]]:
+    """What policies say about what `show -json` prints of a plan, or about a state; `kind` says which."""
+    from planner.operations.judging import judged_document
+
+    try:
+        policies, problems = policies_of(options, None)
+    except Failure as failure:
+        return None, failure.diagnostics
+    if policies is None:
+        return None, problems
+    if not policies.files:
+        detail = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
+        return None, [error("policy.none", "No policies", detail)]
+    verdict, more = judged_document(options, path, kind, policies, processes)
+    return verdict, [*problems, *more]
+
+
+def policies_of(
+    options: OperationOptions, record: PolicyRecord | None, workspace: str = ""
+) -> tuple[Policies | None, list[Diagnostic]]:
+    """The organisation's policies, those on record and those that the options name, as they count in a workspace (the
+    selected one, if none is named). Raises Failure."""
+    from planner.policy.packs import superseded
+    from planner.policy.program import load_policies
+    from planner.policy.sources import policy_files
+    from planner.state.workspace import current_workspace
+
+    workspace = workspace or current_workspace(options.directory, os.environ)[0]
+    standing = policy_files(options.standing_policies, workspace)
+    named = policy_files(options.policies, workspace)
+    texts = {text for _, text in standing}
+    recorded = superseded(dict(record.files if record is not None else ()), {**dict(named), **dict(standing)})
+    recorded = {name: text for name, text in recorded.items() if text not in texts}
+    # The policy file of an organisation is the one that stands here, if any, and not what a plan file says it was.
+    theirs = {name for name in recorded if name.endswith("policy.toml") and os.path.isabs(name)}
+    recorded = {name: text for name, text in recorded.items() if not standing or name not in theirs}
+    files = {**recorded, **dict(named), **dict(standing)}
+    return load_policies(tuple(files.items()), frozenset(dict(standing)) or frozenset(theirs), workspace)
