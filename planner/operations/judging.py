@@ -20,17 +20,24 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 if TYPE_CHECKING:
     from planner.config.model import Config
     from planner.policy.model import Verdict
+    from planner.support.ahead import Ahead
 
 
 def judged_document(
-    options: OperationOptions, path: str, kind: str, policies: Policies, processes: int = 0
+    options: OperationOptions,
+    path: str,
+    kind: str,
+    policies: Policies,
+    processes: int = 0,
+    ahead: Ahead | None = None,
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     """What policies say about the document in a file, or on standard input; `kind` is what it has to be: a plan or a
-    state. With `processes` a large plan is judged piece by piece where that comes to the same, in at most so many."""
+    state. With `processes` a large plan is judged piece by piece where that comes to the same, in at most so many.
+    `ahead`: the file is being read."""
     overrides = dict.fromkeys(options.policy_overrides, options.policy_reason)
     try:
         with collector_paused():
-            name, data = _read(path)
+            name, data = _read(path, ahead)
             if processes and kind == "plan" and not _has_configuration(options):
                 found = suggested(data)
                 said = _in_pieces(found, name, policies, processes) if found is not None else None
@@ -57,10 +64,13 @@ def read_document(path: str) -> Document:
     return parse(data, name)
 
 
-def _read(path: str) -> tuple[str, bytes]:
+def _read(path: str, ahead: Ahead | None = None) -> tuple[str, bytes]:
     name = "standard input" if path == STDIN else path
     try:
-        data = sys.stdin.buffer.read(MOST_BYTES) if path == STDIN else read_given(path, MOST_BYTES)
+        if ahead is not None:
+            data = ahead.data()
+        else:
+            data = sys.stdin.buffer.read(MOST_BYTES) if path == STDIN else read_given(path, MOST_BYTES)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise Failure(error("policy.document", "Cannot read the document", f"{name}: {reason}.")) from None

@@ -6,7 +6,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from planner.documents.kind import STDIN
 from planner.operations.options import OperationOptions
+from planner.support.ahead import Ahead
+from planner.support.disk import MOST_BYTES
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 if TYPE_CHECKING:
@@ -19,6 +22,12 @@ def check_document(
     options: OperationOptions, path: str, kind: str, processes: int = 1
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     """What policies say about what `show -json` prints of a plan, or about a state; `kind` says which."""
+    return _judged(options, path, kind, processes, Ahead(path, MOST_BYTES) if path != STDIN else None)
+
+
+def _judged(
+    options: OperationOptions, path: str, kind: str, processes: int, ahead: Ahead | None
+) -> tuple[Verdict | None, list[Diagnostic]]:
     from planner.operations.judging import judged_document
 
     try:
@@ -30,7 +39,7 @@ def check_document(
     if not policies.files:
         detail = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
         return None, [error("policy.none", "No policies", detail)]
-    verdict, more = judged_document(options, path, kind, policies, processes)
+    verdict, more = judged_document(options, path, kind, policies, processes, ahead)
     return verdict, [*problems, *more]
 
 

@@ -19,7 +19,7 @@ from planner.policy.apart import can_be_judged_apart
 from planner.policy.program import Policies, load_policies
 from planner.policy.shown import excerpt, pieces
 from planner.policy.sources import policy_files
-from planner.support import exact_json, forks
+from planner.support import ahead, exact_json, forks
 
 APART = """
 .decl wanted(tag: text)
@@ -337,3 +337,15 @@ def test_what_fails_here_is_raised_and_no_fork_stays() -> None:
         forks.shared_out(work, 3)
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, 0)
+
+
+@pytest.mark.parametrize("least", [0, 1 << 40])
+def test_a_file_that_is_read_ahead(least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "LEAST", least)
+    path = tmp_path / "plan.json"
+    path.write_bytes(b"x" * 100_000)
+    assert ahead.Ahead(str(path), 1 << 20).data() == b"x" * 100_000
+    with pytest.raises(FileNotFoundError):
+        ahead.Ahead(str(tmp_path / "none"), 1 << 20).data()
+    with pytest.raises(ValueError, match="null"):
+        ahead.Ahead("a\0b", 1 << 20).data()
