@@ -17,11 +17,18 @@ from planner.config.model import Expr
 from planner.config.reading import Problems, expr_of, piece, read, traversal_from_text, traversal_node
 from planner.config.static import StaticScope
 from planner.encryption.go_json import members
-from planner.encryption.keys import Keys, Metadata, MetadataError, ProviderError, method_module, provider_module
+from planner.encryption.keys import (
+    Keys,
+    Metadata,
+    MetadataError,
+    ProviderError,
+    decoded,
+    method_module,
+    provider_module,
+)
 from planner.encryption.method import InvalidMethodError
 from planner.encryption.settings import Setting, Settings
 from planner.encryption.target import Ready, Target
-from planner.support.exact_json import JsonError, loads
 from planner.syntax import nodes
 from planner.syntax.body import Attribute, BlockSchema, Body, BodySchema
 from planner.syntax.nodes import GetAttr, Literal, Traversal, Variable, Wrap
@@ -169,7 +176,7 @@ class _SetUp:
             raise Failure(_failed("Unable to build encryption key data", label, bad)) from None
         undecodable = "Unable to decode encrypted metadata (did you change your encryption config?)"
         try:
-            metadata = _decoded(self.given.get(label))
+            metadata = decoded(self.given.get(label))
             provided: tuple[Keys, Metadata] = provider.provide(metadata)
         except MetadataError as bad:
             detail = f"metadata decoder for {label} failed with error: {bad}"
@@ -322,19 +329,6 @@ def _provider_name(attribute: Attribute) -> Name | None:
         found = node if isinstance(node, Traversal) else None
     words = _words(found) if found is not None else None
     return words[1:] if words is not None and words[0] == "key_provider" else None
-
-
-def _decoded(metadata: bytes | None) -> dict[str, Any] | None:
-    """Metadata from an envelope. Raises MetadataError."""
-    if metadata is None:
-        return None
-    try:
-        found = loads(metadata)
-    except JsonError as bad:
-        raise MetadataError(str(bad)) from None
-    if not isinstance(found, dict):
-        raise MetadataError("they are no JSON object")
-    return found
 
 
 def _failed(title: str, label: str, why: Exception) -> Diagnostic:

@@ -93,17 +93,6 @@ def indented(envelope: bytes) -> bytes:
     return _TOKEN.sub(laid_out, envelope) + b"\n"
 
 
-def is_envelope(data: bytes) -> bool:
-    """Whether bytes say that they are an envelope, in whatever shape."""
-    if b'"encryption_version"' not in data:
-        return False
-    try:
-        read_envelope(data)
-    except NotAnEnvelopeError as bad:
-        return bool(bad.reason)
-    return True
-
-
 def _text(value: Any, what: str) -> str:
     if value is None:
         return ""

@@ -17,6 +17,8 @@ from typing import Any, Protocol
 
 from attrs import frozen
 
+from planner.support.exact_json import JsonError, loads
+
 Metadata = Mapping[str, Any]
 
 
@@ -80,6 +82,19 @@ def _module(folder: str, type: str) -> Any:
     if not type.isidentifier() or (name not in sys.modules and find_spec(name) is None):
         return None
     return import_module(name)
+
+
+def decoded(data: bytes | None) -> Metadata | None:
+    """The metadata in an envelope. Raises MetadataError."""
+    if data is None:
+        return None
+    try:
+        found = loads(data)
+    except JsonError as bad:
+        raise MetadataError(str(bad)) from None
+    if not isinstance(found, dict):
+        raise MetadataError("they are no JSON object")
+    return found
 
 
 def text_of(metadata: Metadata, name: str) -> str:

@@ -215,7 +215,7 @@ class StateStore:
             if has_errors(diagnostics):
                 return state, diagnostics
         before = self.current
-        changed = before is None or self._is_pending or not same_content(before, state)
+        changed = before is None or not same_content(before, state)
         serial = (before.serial if before else 0) + (1 if changed else 0)
         lineage = (before.lineage if before else "") or state.lineage or self._lineage or new_lineage()
         return self.put(evolve(state, serial=serial, lineage=lineage))

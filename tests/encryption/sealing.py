@@ -1,0 +1,51 @@
+"""Seals for tests, without a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from planner.encryption.go_json import members
+from planner.encryption.key_providers import pbkdf2
+from planner.encryption.keys import MetadataError, ProviderError, decoded
+from planner.encryption.methods import aes_gcm
+from planner.encryption.target import Ready, Target
+from planner.state.sealed import SealedPlan, SealedState, no_plan, no_state
+from planner.vocabulary.diagnostic import Failure, error
+
+PASSPHRASE = "correct-horse-battery-staple"
+
+
+@frozen
+class Passphrase:
+    """`aes_gcm` with a key from a passphrase."""
+
+    text: str
+    name: str = "key_provider.pbkdf2.k"
+    is_unencrypted: bool = False
+
+    def set_up(self, metadata: Mapping[str, bytes]) -> Ready:
+        provider = pbkdf2.build({"passphrase": self.text, "iterations": 200_000})
+        known = metadata.get(self.name)
+        try:
+            keys, kept = provider.provide(decoded(known))
+        except (MetadataError, ProviderError) as bad:
+            raise Failure(error("config.key_provider", "No key", str(bad))) from None
+        return Ready(aes_gcm.build({"keys": keys}), {self.name: members(kept)})
+
+
+@frozen
+class Unencrypted:
+    is_unencrypted: bool = True
+
+    def set_up(self, metadata: Mapping[str, bytes]) -> Ready:
+        raise AssertionError
+
+
+def state_seal(*candidates: Passphrase | Unencrypted) -> SealedState:
+    return SealedState(Target("state", candidates or (Passphrase(PASSPHRASE),), no_state))
+
+
+def plan_seal(*candidates: Passphrase | Unencrypted) -> SealedPlan:
+    return SealedPlan(Target("plan", candidates or (Passphrase(PASSPHRASE),), no_plan))
