@@ -7,9 +7,10 @@ run where they stand (the command planner.runCase).
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from importlib.metadata import version
-from typing import Any
+from typing import Any, BinaryIO
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
@@ -44,7 +45,38 @@ _waiting: dict[str, asyncio.Task[None]] = {}
 def serve() -> None:
     """Speak to an editor over standard input and output until it says goodbye."""
     # copies: pygls closes what it writes to, and the command flushes its output at the end
-    server.start_io(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
+    output = os.fdopen(os.dup(1), "wb")
+    server.start_io(Bounded(os.fdopen(os.dup(0), "rb"), output), output)  # type: ignore[arg-type]
+
+
+MOST_BYTES = 64 << 20
+"""of one message"""
+_LONGEST_HEADER = 1000
+
+
+class Bounded:
+    """What an editor sends, unless it announces more than anybody can mean: that is answered with an error, and is the
+    end."""
+
+    def __init__(self, stream: BinaryIO, output: BinaryIO) -> None:
+        self._stream, self._output = stream, output
+
+    def readline(self) -> bytes:
+        line = self._stream.readline(_LONGEST_HEADER + 1)
+        return line if len(line) <= _LONGEST_HEADER else self._refused("A header is too long.")
+
+    def read(self, size: int) -> bytes:
+        return self._stream.read(size) if size <= MOST_BYTES else self._refused("The message is too long.")
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def _refused(self, why: str) -> bytes:
+        answer = {"jsonrpc": "2.0", "id": None, "error": {"code": lsp.ErrorCodes.InvalidRequest.value, "message": why}}
+        text = json.dumps(answer).encode()
+        self._output.write(b"Content-Length: %d\r\n\r\n%b" % (len(text), text))
+        self._output.flush()
+        return b""
 
 
 # ---------------------------------------------------------------- texts and places

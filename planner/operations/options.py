@@ -9,6 +9,9 @@ from attrs import field, frozen
 
 from planner.vocabulary.walks import Mode
 
+NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
+"""how to name policies where none are known"""
+
 
 @frozen
 class Limits:

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from planner.documents.kind import STDIN
-from planner.operations.options import OperationOptions
+from planner.operations.options import NAME_POLICIES, OperationOptions
 from planner.support.ahead import Ahead
 from planner.support.disk import MOST_BYTES
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
@@ -37,8 +37,7 @@ def _judged(
     if policies is None:
         return None, problems
     if not policies.files:
-        detail = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
-        return None, [error("policy.none", "No policies", detail)]
+        return None, [error("policy.none", "No policies", NAME_POLICIES)]
     verdict, more = judged_document(options, path, kind, policies, processes, ahead)
     return verdict, [*problems, *more]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
-from planner.policy.installed import LOCK, Locked, allowed, folder_hash, lock_text, place_of, read_lock
+from planner.policy.installed import LOCK, Locked, folder_hash, lock_text, place_of, read_lock
 from planner.policy.manifest import MANIFEST, read_manifest
 from planner.policy.settings import PackUse, read_config
 from planner.policy.standing import SETTINGS
@@ -19,6 +19,7 @@ from planner.support.problem import InstallError
 from planner.support.put_files import beside, copied, locked, remove
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.span import Source
+from planner.vocabulary.version_constraints import allowed
 
 if TYPE_CHECKING:
     from planner.install.packs import PackFetcher

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from planner.operations.options import OperationOptions
+from planner.operations.options import NAME_POLICIES, OperationOptions
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.span import Source, Span
 
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 SPACE = "policy."
 """what may stand in front of the name of a relation of policies"""
-
-
-NAMED = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
 
 
 @frozen(eq=False)
@@ -56,7 +53,7 @@ class Mentioned:
         asked = sorted(name for name, predicate in self.own.items() if predicate.is_open)
         if not asked or self.policies.files:
             return []
-        detail = f"No policies are named, so {' and '.join(asked)} hold of nothing. {NAMED}"
+        detail = f"No policies are named, so {' and '.join(asked)} hold of nothing. {NAME_POLICIES}"
         return [warning("query.no_policies", "No policies", detail)]
 
     def _rows(self, made: Made[Unstored], wanted: dict[str, Predicate]) -> dict[str, list[Row]]:

@@ -17,7 +17,7 @@ from attrs import frozen
 from planner.policy.manifest import MANIFEST
 from planner.support.disk import read_text, read_whole
 from planner.vocabulary.diagnostic import Failure, error
-from planner.vocabulary.version_constraints import Version, parse_constraints
+from planner.vocabulary.version_constraints import allowed
 
 if TYPE_CHECKING:
     from planner.policy.settings import PackUse
@@ -73,14 +73,6 @@ def _init(config: str, verb: str = "init") -> str:
 
 def _failure(use: PackUse, detail: str, summary: str) -> Failure:
     return Failure(error(_CODE, summary, detail, use.span))
-
-
-def allowed(constraint: str, version: str) -> bool:
-    """Whether a version is within a constraint; one that is none is within no constraint."""
-    try:
-        return parse_constraints(constraint).allows(Version(version))
-    except ValueError:
-        return False
 
 
 def read_lock(config: str) -> dict[str, Locked]:

@@ -174,13 +174,28 @@ def gather(files: Files) -> Packs:
             spaces[name] = FileSpace(manifest.name, stem)
     for pack in packs.values():
         for other in pack.manifest.dependencies.values():
-            if other.name not in packs and not problems:
+            found = packs.get(other.name)
+            if found is None and not problems:
                 detail = f"{pack.name} imports from {other.name}, which is not here."
+                if not other.source.startswith(("./", "../")):
+                    detail += (
+                        f" Name it in .planner/policy.toml with the source {other.source}: only what stands there is "
+                        "installed, and locked by its hash."
+                    )
                 problems.append(error("policy.dependency", "Pack that is missing", detail, other.span))
+            elif found is not None and other.version and not _allowed(other.version, found.manifest.version):
+                detail = f"{pack.name} imports from {other.name} {other.version}, and {found.manifest.version} is here."
+                problems.append(error("policy.dependency", "Pack of another version", detail, other.span))
     problems += _codes_of_two(packs.values())
     if problems:
         raise Failure(problems)
     return Packs(packs, rules, spaces)
+
+
+def _allowed(constraint: str, version: str) -> bool:
+    from planner.vocabulary.version_constraints import allowed
+
+    return allowed(constraint, version)
 
 
 def _codes_of_two(packs: Iterable[Pack]) -> Iterator[Diagnostic]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from planner.policy.model import REFUSALS, Finding, Verdict
 from planner.render.proof import proof_text
@@ -17,8 +17,21 @@ _LONGEST = 300
 _LONGEST_PROOF = 4_000
 
 
-def markdown(verdict: Verdict, title: str = "Policies") -> str:
-    """The verdict on at most MOST characters; what is left out is counted."""
+def markdown_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
+    """The verdicts about several documents, each under its name; None: it could not be judged."""
+    every = list(judged)
+    parts = []
+    for name, verdict in every:
+        title = f"Policies: {name}"
+        if verdict is None:
+            parts.append(f"### {_text(title)}\n\n**It could not be judged.**")
+        else:
+            parts.append(markdown(verdict, title, MOST // len(every)))
+    return "\n\n".join(parts)
+
+
+def markdown(verdict: Verdict, title: str = "Policies", most: int = MOST) -> str:
+    """The verdict on at most so many characters; what is left out is counted."""
     lines = [f"### {_text(title)}", "", f"**{_text(counted(verdict))}**", ""]
     if verdict.findings:
         lines += ["| verdict | policy | severity | address | message |", "| --- | --- | --- | --- | --- |"]
@@ -26,7 +39,7 @@ def markdown(verdict: Verdict, title: str = "Policies") -> str:
     left_out = 0
     for finding in verdict.findings:
         row = _row(finding)
-        if size + len(row) > MOST * 2 // 3:
+        if size + len(row) > most * 2 // 3:
             left_out += 1
             continue
         lines.append(row)
@@ -34,7 +47,7 @@ def markdown(verdict: Verdict, title: str = "Policies") -> str:
     if left_out:
         lines += ["", f"{left_out} more: see `planner policy check`."]
     for line in (*map(_text, judged(verdict)), *_proofs(verdict)):
-        if size + len(line) + 2 > MOST:
+        if size + len(line) + 2 > most:
             break
         lines += ["", line]
         size += len(line) + 2

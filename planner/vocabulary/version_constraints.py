@@ -146,3 +146,11 @@ def normal_constraints(text: str) -> str:
         shown = f"{numbers}{extra}" if item.operator == "=" else f"{item.operator} {numbers}{extra}"
         spelled[shown] = (version, version.metadata, _PRIORITY[item.operator] + minor)
     return ", ".join(sorted(spelled, key=lambda shown: spelled[shown]))
+
+
+def allowed(constraint: str, version: str) -> bool:
+    """Whether a version is within a constraint; one that is none is within no constraint."""
+    try:
+        return parse_constraints(constraint).allows(Version(version))
+    except ValueError:
+        return False

@@ -156,6 +156,18 @@ def test_junit_of_several_plans_has_suites_for_each(plans: list[str]) -> None:
     assert counts == {"tests": "5", "failures": "1", "errors": "1", "skipped": "0"}
 
 
-def test_markdown_of_several_plans_is_refused(plans: list[str]) -> None:
-    code, _, problems = run("-format=markdown", *plans)
-    assert code == 1 and "Several documents as markdown" in problems
+def test_several_plans_as_markdown(plans: list[str]) -> None:
+    code, out, _ = run("-format=markdown", *plans)
+    assert code == 1
+    assert [line for line in out.splitlines() if line.startswith("### ")] == [
+        "### Policies: a b.json",
+        "### Policies: ok.json",
+        "### Policies: no.json",
+    ]
+    assert out.count("**It could not be judged.**") == 1 and "| **deny** |" in out
+
+
+def test_what_the_rules_cost_for_several_plans(plans: list[str]) -> None:
+    _, out, _ = run("-profile", *plans[:2])
+    headings = [line for line in out.splitlines() if line.split()[:1] == ["MS"]]
+    assert len(headings) == 2 and out.count("acme.owners/rules.owner") == 2

@@ -244,3 +244,11 @@ def test_numbers_that_are_too_large_to_write() -> None:
         for name in ("round", "format_number", "floor", "ceil", "abs", "time_text", "duration_text"):
             one = FUNCTIONS[name]
             one.function(*[value, 2][: len(one.inputs)])
+
+
+def test_regular_expressions_that_nest_too_deeply_are_none() -> None:
+    from planner.datalog.front.patterns import is_pattern
+
+    assert is_pattern("(" * 1000 + "a" + ")" * 1000)
+    assert not is_pattern("(" * 1001 + "a" + ")" * 1001)
+    assert is_pattern("(a)" * 2000) and is_pattern("\\(" * 2000)

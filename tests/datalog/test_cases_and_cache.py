@@ -75,6 +75,14 @@ def test_mistakes_in_cases(text: str, message: str) -> None:
     assert any(message in shown(d) for d in diagnostics), list(map(shown, diagnostics))
 
 
+def test_words_that_nothing_has() -> None:
+    rules = "/// act(a, kind): what.\n///   kind  create or delete\n.decl act(a: symbol, kind: symbol)\n.input act\n"
+    rules += '/// gone(a): x\n.decl gone(a: symbol)\n.output gone\ngone(A) :- act(A, "delete").\n'
+    cases, problems = load_cases(program(rules), "x.case", '.case "x"\nact("a", "destroy").\n.want none gone.\n')
+    assert [(d.code, d.severity) for d in problems] == [("rules.unknown_word", "warning")] and len(cases) == 1
+    assert 'No row of act has "destroy" as its kind: that is create, delete.' in problems[0].detail
+
+
 def test_rules_and_cases_do_not_mix() -> None:
     loaded, diagnostics = load_program([("x.dl", RULES + '.case "x"\n.want none edge.')])
     assert loaded is None

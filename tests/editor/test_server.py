@@ -240,3 +240,10 @@ def test_a_goodbye_ends_without_an_error() -> None:
     ended = subprocess.run([sys.executable, "-m", "planner", "lsp"], input=data, capture_output=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert b"Error" not in ended.stderr
+
+
+@pytest.mark.parametrize("sent", [b"Content-Length: 100000000000000\r\n\r\n", b"X" * 5000])
+def test_what_no_editor_can_mean_is_answered_with_an_error(sent: bytes) -> None:
+    run = subprocess.run([sys.executable, "-m", "planner", "lsp"], input=sent, capture_output=True, timeout=60)
+    assert b'"error"' in run.stdout and b"is too long" in run.stdout
+    assert not run.stderr

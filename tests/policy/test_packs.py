@@ -319,6 +319,16 @@ def test_links_out_of_a_pack_are_not_followed(tmp_path: Path) -> None:
     assert "leads out of the folder" in caught.value.diagnostics[0].detail
 
 
+def test_dependencies_that_are_missing_or_of_another_version() -> None:
+    base = pack("acme.base", BASE)
+    near = '[dependencies."acme.base"]\nsource = "../acme.base"\nversion = "~> {version}"\n'
+    loaded(*base, *pack("acme.a", "", near.format(version="1.0")))
+    said = refused(*base, *pack("acme.a", "", near.format(version="2.0")))
+    assert said[0].endswith("acme.a imports from acme.base ~> 2.0, and 1.0.0 is here.")
+    far = '[dependencies."acme.base"]\nsource = "git::https://example.com/base.git?ref=v1"\n'
+    assert "with the source git::https://example.com/base.git?ref=v1" in refused(*pack("acme.a", "", far))[0]
+
+
 def test_two_packs_of_one_name_and_two_policies_of_one_code() -> None:
     one, other = pack("acme.a", "", "[policies.x]\n"), pack("acme.b", "", "[policies.x]\n")
     assert "has a policy with the code x, too" in refused(*one, *other)[0]

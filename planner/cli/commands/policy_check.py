@@ -8,6 +8,7 @@ from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, STATE, VARIABLES, operation_options
 from planner.documents.kind import is_document
+from planner.operations.options import NAME_POLICIES
 from planner.operations.policy_documents import check_document
 from planner.render.terminal import Terminal
 
@@ -67,10 +68,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     terminal.leaves_much = True
     settings = operation_options(arguments)
     if not settings.judges and not arguments["plan"]:
-        raise UsageError("No policies", "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME.")
+        raise UsageError("No policies", NAME_POLICIES)
     named = [("plan", path) for path in arguments["plan"]] + [("state", path) for path in arguments["state"]]
     if len(named) > 1:
-        return _several(settings, named, format, arguments["why"], terminal)
+        return _several(settings, named, format, arguments, terminal)
     if arguments["state"]:
         verdict, problems = check_document(settings, arguments["state"][0], "state")
     else:
@@ -109,20 +110,20 @@ def _processes(terminal: Terminal, is_profiled: bool) -> int:
 
 
 def _several(
-    settings: OperationOptions, named: list[tuple[str, str]], format: str, proofs: bool, terminal: Terminal
+    settings: OperationOptions, named: list[tuple[str, str]], format: str, arguments: Arguments, terminal: Terminal
 ) -> int:
     """One verdict after the other, each with the name of its file."""
-    if format == "markdown":
-        raise UsageError("Several documents as markdown", "Judge one at a time, or choose another format.")
     judged: list[tuple[str, str, Verdict | None]] = []
     code = 0
     for kind, path in named:
         if kind == "state":
             verdict, problems = check_document(settings, path, kind)
         else:
-            verdict, problems = _checked(settings, path, _processes(terminal, False))
+            verdict, problems = _checked(settings, path, _processes(terminal, arguments["profile"]))
         if verdict is not None and format == "table":
-            terminal.out(f"{terminal.paint(path, 'bold')}\n{_table(verdict, terminal, proofs)}\n")
+            terminal.out(f"{terminal.paint(path, 'bold')}\n{_table(verdict, terminal, arguments['why'])}\n")
+            if arguments["profile"]:
+                terminal.out(f"{_costs(verdict)}\n")
         else:
             judged.append((kind, path, verdict))
         code = max(code, finish(problems, terminal), int(verdict is None or verdict.is_denied))
@@ -134,12 +135,15 @@ def _several(
 def _report(judged: list[tuple[str, str, Verdict | None]], format: str) -> str:
     """What is told of several documents (kind, path, verdict)."""
     from planner.render.verdicts_junit import junit_of_several
+    from planner.render.verdicts_markdown import markdown_of_several
     from planner.render.verdicts_sarif import sarif_of_several
 
     if format == "junit":
         return junit_of_several((path, verdict) for _, path, verdict in judged)
     if format == "sarif":
         return _document(sarif_of_several((path, verdict) for _, path, verdict in judged))
+    if format == "markdown":
+        return markdown_of_several((path, verdict) for _, path, verdict in judged)
     documents = [{kind: path, **verdict.to_json()} for kind, path, verdict in judged if verdict is not None]
     return _document({"format_version": "1.0", "verdicts": documents})
 

@@ -14,6 +14,7 @@ from planner.datalog.front.link import nearest
 from planner.datalog.front.literals import atoms, inner_variables, names, outer_names, variables
 from planner.datalog.front.model import Predicate, Rule, Stratum
 from planner.datalog.front.strata import components
+from planner.support.patterns import MOST_NESTED, is_too_deep
 from planner.syntax.rule_syntax import (
     MEMBER,
     Aggregate,
@@ -391,6 +392,8 @@ def _constants(rule: Rule, builtin: Entry, arguments: Sequence[Term]) -> Iterato
             continue
         if kind == "pattern":
             detail = "The pattern is not a valid regular expression of RE2 (no back references, no look-around)."
+            if is_too_deep(argument.value):
+                detail = f"More than {MOST_NESTED:,} groups of the pattern stand within each other."
             yield error("rules.pattern", "Invalid pattern", detail, at(rule, argument))
         else:
             detail = f"{builtin.name} takes {_KINDS[kind]} here; {argument} is none."

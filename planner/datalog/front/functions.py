@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from planner.datalog.front.values import Fraction, Number, Truth, Value, is_a_number, number, quotient
+from planner.support.patterns import is_too_deep
 from planner.vocabulary.diagnostic import Failure, error
 
 LONGEST_TEXT = 1_000_000
@@ -109,8 +110,11 @@ def finder(pattern: str) -> Callable[[str], Any] | None:
 
 @lru_cache(maxsize=1000)
 def compiled_pattern(pattern: str) -> Any | None:
-    """A regular expression; None if it is not valid RE2."""
+    """A regular expression; None if it is not valid RE2, or nests too deeply."""
     import re2  # imported late: few programs match
+
+    if is_too_deep(pattern):
+        return None
 
     options = re2.Options()
     options.log_errors = False

@@ -27,6 +27,7 @@ from attrs import frozen
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.datalog.engine.program import Program
+from planner.datalog.front.checks import listed_words
 from planner.datalog.front.link import nearest
 from planner.datalog.front.spaces import bare, qualified
 from planner.datalog.front.types import fits_column
@@ -44,7 +45,7 @@ from planner.syntax.rule_syntax import (
     Statement,
     Want,
 )
-from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.vocabulary.span import Span
 
 
@@ -193,6 +194,11 @@ class _Reader:
                     statement, argument, f"{predicate.name}.{column.name} is a {column.type.name}; {argument} is not."
                 )
                 return None
+            words = listed_words(predicate, column.name) if isinstance(argument.value, str) else []
+            if words and argument.value not in words:
+                detail = f"No row of {predicate.name} has {argument} as its {column.name}: that is {', '.join(words)}."
+                span = statement.within(argument)
+                self.diagnostics.append(warning("rules.unknown_word", "A word that nothing has", detail, span))
             row.append(encode(argument.value))
         return tuple(row)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from planner.language.functions.arguments import text
 from planner.language.functions.protocol import Function, FunctionError, Param, function
+from planner.support.patterns import MOST_NESTED, is_too_deep
 from planner.values.types import DYNAMIC, STRING, ListType, ObjectType, TupleType, Type
 from planner.values.value import List, Null, Unknown, Value
 
@@ -29,6 +30,9 @@ class Pattern:
     def __init__(self, pattern: str) -> None:
         import re2
 
+        if is_too_deep(pattern):
+            reason = f"more than {MOST_NESTED:,} groups stand within each other"
+            raise FunctionError(f"The regular expression is not valid: {reason}.")
         options = re2.Options()
         options.log_errors = False
         options.max_mem = _MEMORY
