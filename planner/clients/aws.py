@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import json
 import re
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -49,7 +50,8 @@ def signed(
     """The headers with those that prove who sends the request. The path of the URL is encoded as it shall be sent."""
     moment = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
     parts = urlsplit(url)
-    payload = hashlib.sha256(body).hexdigest()
+    known = headers.get("x-amz-checksum-sha256")  # of a large body, so it is not worked out twice
+    payload = b64decode(known).hex() if known else hashlib.sha256(body).hexdigest()
     sent = {**headers, "Host": parts.netloc.rpartition("@")[2], "X-Amz-Date": moment}
     if service == "s3":
         sent["X-Amz-Content-Sha256"] = payload

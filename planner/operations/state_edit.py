@@ -86,6 +86,10 @@ def rebuilt(state: State, entries: list[Entry]) -> State:
                 str(address.module), address.mode, address.type, address.name, resource.provider, {}
             )
         resources[key].instances[address.key] = instance
+    for key, resource in resources.items():
+        before = state.resources.get(key)
+        if before == resource:
+            resources[key] = before  # what is the very same need not be compared when it is written
     return evolve(state, resources=resources)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from planner.operations.options import StateOptions
-from planner.operations.state_edit import edit, entries, rebuilt, unknown
+from planner.operations.state_edit import edit, unknown
 from planner.vocabulary.address import AddressError, parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 
@@ -36,17 +36,17 @@ def _mark(options: StateOptions, text: str, tainted: bool, allow_missing: bool) 
         )
 
     def change(state: State) -> tuple[State, list[str], list[Diagnostic]]:
-        everything = list(entries(state))
-        at = next((i for i, (a, _, _) in enumerate(everything) if str(a) == str(address)), None)
-        current = everything[at][2].current if at is not None else None
-        if at is None or current is None:
+        resource = state.resources.get(str(address.resource))
+        instance = resource.instances.get(address.key) if resource is not None else None
+        current = instance.current if instance is not None else None
+        if resource is None or instance is None or current is None:
             problem = unknown(str(address))
             return state, [], [warning("state.missing", problem.summary, problem.detail) if allow_missing else problem]
         if not tainted and not current.tainted:
             return state, [], [error("state.not_tainted", "Not tainted", f"{address} has no mark to take away.")]
-        found, resource, instance = everything[at]
-        everything[at] = (found, resource, evolve(instance, current=evolve(current, tainted=tainted)))
-        return rebuilt(state, everything), [str(address)], []
+        marked = evolve(instance, current=evolve(current, tainted=tainted))
+        changed = evolve(resource, instances={**resource.instances, address.key: marked})
+        return evolve(state, resources={**state.resources, resource.address: changed}), [str(address)], []
 
     _, problems = edit(options, "taint" if tainted else "untaint", change, usual_backup=True)
     return problems

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
+
 from planner.state.model import InstanceKey, ObjectState, OutputState, ResourceState, State
 from planner.state.reader import StateReader
 from planner.state.shape import MalformedError
@@ -114,9 +116,20 @@ def same_content(a: State | None, b: State | None) -> bool:
         return a is b
     if a is b:
         return True
+    first, second = _without_common(a, b), _without_common(b, a)
+    if first.resources.keys() != second.resources.keys():
+        kept = {name for s in (first, second) for name, r in s.resources.items() if r.mode != "ephemeral"}
+        if any(name not in first.resources or name not in second.resources for name in kept):
+            return False
     with collector_paused():
-        first, second = (dumps({**state_document(s), "serial": 0, "lineage": ""}) for s in (a, b))
-    return first == second
+        one, other = (dumps({**state_document(s), "serial": 0, "lineage": ""}) for s in (first, second))
+    return one == other
+
+
+def _without_common(state: State, other: State) -> State:
+    """The state without resources that the other has as the very same objects: they need not be written out."""
+    theirs = other.resources
+    return evolve(state, resources={k: r for k, r in state.resources.items() if theirs.get(k) is not r})
 
 
 def _output(output: OutputState) -> dict[str, Any]:

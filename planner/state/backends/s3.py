@@ -7,7 +7,8 @@ import os
 import re
 import time
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from threading import Thread
 from typing import Any
 from urllib.parse import urlencode
 
@@ -226,8 +227,8 @@ class S3Client:
             if kept is not None and not kept.data:
                 kept = None
             wanted = self._digest()
-            has = _md5(kept.data).hex() if kept is not None else ""
-            if not wanted or wanted == has:
+            has = _md5(kept.data).hex() if kept is not None and wanted else ""
+            if wanted == has:
                 return kept
             if time.monotonic() >= deadline:
                 raise ServiceError(BAD_CHECKSUM + has)
@@ -238,12 +239,14 @@ class S3Client:
             now = self._version()
             if now != before:
                 raise Newer(f"{self.place} has the entity tag {now or 'none'}, not {before or 'none'}")
+        digest = _Later(lambda: _md5(data).hex()) if self._at.table else None
         try:
             version = self._put(self.path, data, self._at.state_tags)
         except ServiceError as problem:
             raise ServiceError(f"failed to upload state: {problem.text}", may_pass=problem.may_pass) from None
         try:
-            self._put_digest(_md5(data).hex())
+            if digest is not None:
+                self._put_digest(digest.result())
         except ServiceError as problem:
             raise ServiceError(f"failed to store state MD5: {problem.text}", may_pass=problem.may_pass) from None
         return version
@@ -285,9 +288,8 @@ class S3Client:
         return digest if re.fullmatch("[0-9a-f]{32}", digest) else ""
 
     def _put_digest(self, digest: str) -> None:
-        if self._at.table:
-            item = {"LockID": {"S": f"{self.lock_path}-md5"}, "Digest": {"S": digest}}
-            self._item("PutItem", {"Item": item})
+        item = {"LockID": {"S": f"{self.lock_path}-md5"}, "Digest": {"S": digest}}
+        self._item("PutItem", {"Item": item})
 
     # ------------------------------------------------------------ locks
 
@@ -415,6 +417,22 @@ class S3Client:
 
     def delete_beside(self, name: str) -> None:
         self._delete(f"{self.path}.{name}")
+
+
+class _Later(Thread):
+    """What is worked out while something is sent: sums of large states take as long."""
+
+    def __init__(self, work: Callable[[], str]) -> None:
+        super().__init__(name="digest", daemon=True)
+        self._work, self._found = work, ""
+        self.start()
+
+    def run(self) -> None:
+        self._found = self._work()
+
+    def result(self) -> str:
+        self.join()
+        return self._found
 
 
 def _key(item: str) -> dict[str, Any]:

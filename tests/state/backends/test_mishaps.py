@@ -144,9 +144,10 @@ class Lossy:
         """One request after the other, each in full; a client sends no other before the answer."""
         with client, socket.create_connection(("127.0.0.1", self.to)) as server:
             server.settimeout(0.5)
+            matched: list[bytes] = []
             while data := client.recv(1 << 20):
                 server.sendall(data)
-                matched = [text for text in self.lost if data.startswith(text)]
+                matched = matched or [text for text in self.lost if data.startswith(text)]
                 try:
                     answer = server.recv(1 << 20)
                 except TimeoutError:
