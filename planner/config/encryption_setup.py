@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from planner.config.encryption_model import EncryptionDecl, NamedBlock, TargetDecl
 from planner.config.encryption_values import keys_in, keys_value, plain, type_name
@@ -293,7 +293,7 @@ class _SetUp:
             place = self.decl.span or attribute.span
             value = self.scope.evaluate(expr, subject, place, problems, known)
         if value is None or problems.has_errors:
-            raise Failure(problems)
+            raise Failure(evolve(problem, values=()) for problem in problems)  # what operands are is secret here
         return unmark_deep(value)[0]
 
     def _known(self, expr: Expr, attribute: Attribute) -> Mapping[str, Value]:

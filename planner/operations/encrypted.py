@@ -27,18 +27,13 @@ class Encrypted:
         self._scope = StaticScope(variables, locals_, given_values(given), directory, workspace=workspace)
         self._text = text
         self._problems: list[Diagnostic] | None = None
-        self._is_told = False
         self._state: Seal = PLAIN
         self._plan: Seal = PLAIN
         self._remote_default: Seal = PLAIN
         self._remotes: dict[str, Seal] = {}
 
     def check(self) -> list[Diagnostic]:
-        problems = self._ready()
-        if self._is_told and not has_errors(problems):
-            return []
-        self._is_told = True
-        return problems
+        return list(self._ready())
 
     def _ready(self) -> list[Diagnostic]:
         if self._problems is None:

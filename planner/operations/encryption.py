@@ -19,8 +19,7 @@ class Encryption(Protocol):
     """The seals of one command. Nothing is evaluated before `check`."""
 
     def check(self) -> list[Diagnostic]:
-        """What there is to say about the configuration of encryption: errors every time, warnings once. The seals may
-        be used when there is no error."""
+        """What there is to say about the configuration of encryption. The seals may be used when there is no error."""
 
     @property
     def state(self) -> Seal:
