@@ -100,6 +100,8 @@ def _survey(request: Request, folder: str) -> Survey:
             made = Survey(request.unit, "", problems=described(failure.diagnostics))
             is_whole = False
         looked_at = dict(paths)
+        if made.problems and is_secret_directory("."):
+            is_whole = False  # what they say is not for the cache
     return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
 
 

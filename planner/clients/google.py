@@ -124,6 +124,12 @@ def _token_in(answer: Any) -> tuple[str, float]:
     return token, time.time() + (float(seconds) if isinstance(seconds, int | float) else 3600.0)
 
 
+def check(account: GoogleAccount) -> None:
+    """Whether credentials that are given are some. Raises ServiceError."""
+    if account.credentials and not account.access_token:
+        _parsed(_contents(account.credentials))
+
+
 def _contents(text: str) -> str:
     """What credentials are: the text, or what is in the file that it names."""
     path = os.path.expanduser(text)

@@ -93,8 +93,14 @@ def _once(single: dict[str, Block], block: Block, problems: Problems) -> None:
     if block.type not in single:
         single[block.type] = block
         return
-    detail = f"Only one {block.type} block is allowed. Another was defined at {single[block.type].header_span}."
+    detail = f"Only one {block.type} block is allowed. Another was defined at {_place(single[block.type])}."
     problems.error("duplicate_block", f"Duplicate {block.type} block", detail, block.header_span)
+
+
+def _place(block: Block) -> str:
+    span = block.header_span
+    start, end = span.start_position, span.end_position
+    return f"{span.filename}:{start.line},{start.column}-{end.column}"
 
 
 def _named(block: Block) -> NamedBlock:
@@ -148,7 +154,7 @@ def _check_names(blocks: list[NamedBlock], kind: str, words: str, span: Span, pr
             if _NAME.fullmatch(text) is None:
                 title = f"The provided {words} {label} is invalid"
                 detail = f"The supplied {words} {label} ({text}) does not match the required form of {_NAME_SHOWN}."
-                problems.error("encryption_name", title, detail, span)
+                problems.error("encryption_name", title, detail)
 
 
 # ---------------------------------------------------------------- one over the other

@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from planner.config.encryption_model import EncryptionDecl, NamedBlock, TargetDecl
-from planner.config.encryption_values import keys_in, keys_value, plain, type_name
+from planner.config.encryption_values import converted, keys_in, keys_value, plain, type_name
 from planner.config.model import Expr
 from planner.config.reading import Problems, expr_of, piece, read, traversal_from_text, traversal_node
 from planner.config.static import StaticScope
@@ -33,7 +33,7 @@ from planner.syntax import nodes
 from planner.syntax.body import Attribute, BlockSchema, Body, BodySchema
 from planner.syntax.nodes import GetAttr, Literal, Traversal, Variable, Wrap
 from planner.syntax.references import variables
-from planner.values.convert import ConversionError, convert
+from planner.values.convert import ConversionError
 from planner.values.value import Value, is_null, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.span import Span
@@ -244,7 +244,7 @@ class _SetUp:
         """The value of an argument in Python's terms; None for null. Raises Failure."""
         value = self._value(attribute, subject)
         try:
-            value = convert(value, setting.type)
+            value = converted(value, setting.type)
             if is_null(value) and not setting.nullable:
                 raise ConversionError("null value is not allowed")
             return plain(value)
@@ -300,6 +300,15 @@ class _SetUp:
         """The key providers that an expression refers to, as an object of objects. Raises Failure."""
         mentioned = [node for node in variables(expr.node) if _is_provider(node)]
         names = [_words(node) for node in mentioned]
+        for node, words in zip(mentioned, names, strict=True):
+            if words is None and isinstance(node, Traversal) and len(node.steps) == 2:
+                title = "Invalid Key Provider expression format"
+                detail = (
+                    "The key_provider symbol must be followed by two more attribute names specifying the type and "
+                    "name of the selected key provider."
+                )
+                where = Span(expr.source, node.start, node.end)
+                raise Failure(error("config.key_provider_format", title, detail, where))
         if not names or None in names:  # one that is no key provider is found to be a dynamic value
             return {}
         found: dict[str, dict[str, Value]] = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.encryption.keys import Key, Keys
 from planner.values.convert import ConversionError, convert
-from planner.values.types import NUMBER, ListType, friendly_name
+from planner.values.types import NUMBER, ListType, Type, friendly_name
 from planner.values.value import UNKNOWN, List, Map, Null, Set, Unknown, Value, is_null, is_wholly_known, type_of
 
 _BYTES = ListType(NUMBER)
@@ -30,6 +30,20 @@ def plain(value: Value) -> Any:
         return value
     if value.__class__ is not int or not -(1 << 63) <= value < 1 << 63:
         raise ConversionError("value must be a whole number")
+    return value
+
+
+def converted(value: Value, wanted: Type) -> Value:
+    """A value as one of a type; a list of numbers is one of bytes. Raises ConversionError."""
+    if isinstance(wanted, ListType) and not isinstance(value, List | Set | tuple | Null | Unknown):
+        raise ConversionError(f"{friendly_name(wanted)} required, but have {type_name(value)}")
+    value = convert(value, wanted)
+    if (
+        wanted == _BYTES
+        and isinstance(value, List)
+        and any(n.__class__ is not int or not 0 <= n <= 255 for n in value.items)
+    ):
+        raise ConversionError("value must be a whole number, between 0 and 255 inclusive")
     return value
 
 
@@ -59,10 +73,7 @@ def keys_in(value: Value) -> Keys | tuple[()] | None:
 def _key(value: Value | None) -> Key | None:
     if value is None or is_null(value):
         return None
-    numbers = plain(convert(value, _BYTES))
-    if any(not isinstance(n, int) or not 0 <= n <= 255 for n in numbers):
-        raise ConversionError("value must be a whole number, between 0 and 255 inclusive")
-    return Key.of(bytes(numbers))
+    return Key.of(bytes(plain(converted(value, _BYTES))))
 
 
 def type_name(value: Value) -> str:

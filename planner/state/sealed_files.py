@@ -58,7 +58,13 @@ class SealedFiles:
         try:
             return self.seal.seal(self.seal.unseal(data).data)
         except Failure:
-            return data  # it is not for us to read, and stood there as it is
+            return self._sealed_if_clear(data)
+
+    def _sealed_if_clear(self, data: bytes) -> bytes:
+        """Bytes that may not be read: a state in clear is encrypted, whatever else it is stays as it is."""
+        from planner.state.sealed import no_state
+
+        return data if no_state(data) or self.seal.is_plain else self.seal.seal(data)
 
     def resealed(self, data: bytes) -> bytes | None:
         """The bytes of a backup as they would be written today; None where they are so, or cannot be read."""

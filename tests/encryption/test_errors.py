@@ -81,7 +81,7 @@ def test_states_that_are_refused(name: str, tmp_path: Path, monkeypatch: pytest.
         ('method "aes_gcm" "m" {\n  keys = 5\n}', "Expected a key_provider compatible value, found number instead"),
         ('method "aes_gcm" "m" {\n  keys = {decryption_key = []}\n}', "Missing encryption_key value"),
         ('method "aes_gcm" "m" {\n  keys = key_provider.pbkdf2\n}', "Unable to use key_provider.pbkdf2 in static"),
-        ('method "aes_gcm" "m" {\n  keys = key_provider.pbkdf2.k\n  aad = [300]\n}', "aad has to be a list of bytes"),
+        ('method "aes_gcm" "m" {\n  keys = key_provider.pbkdf2.k\n  aad = [300]\n}', "between 0 and 255 inclusive"),
         ('method "aes_gcm" "m" {}', 'The argument "keys" is required'),
         ('key_provider "pbkdf2" "k" {\n  passphrase = null\n}', "Unsuitable value: null value is not allowed"),
         ('key_provider "pbkdf2" "k" {\n  passphrase = "sixteen-letters--"\n  iterations = 1.5\n}', "a whole number"),

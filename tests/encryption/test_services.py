@@ -229,7 +229,7 @@ def test_gcp_kms(double: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     claims = json.loads(_padded(said["assertion"].split(".")[1]))
     assert claims["iss"] == "a@b" and claims["scope"] == "https://www.googleapis.com/auth/cloudkms"
     with pytest.raises(ProviderError, match="neither valid json nor a valid file path"):
-        gcp_kms.build({**settings, "credentials": "no-file"}).provide(None)
+        gcp_kms.build({**settings, "credentials": "no-file"})
 
 
 @pytest.mark.parametrize("symmetric", [False, True])

@@ -115,6 +115,11 @@ def build(settings: Given) -> AwsKms:
         raise ProviderError("no key_spec provided")
     if spec not in _SPECS:
         raise ProviderError(f"invalid key_spec {spec}, expected one of [{' '.join(_SPECS)}]")
+    if settings.get("allowed_account_ids") and settings.get("forbidden_account_ids"):
+        raise ProviderError(
+            "conflicting config attributes: only allowed_account_ids or forbidden_account_ids can be specified, not "
+            "both"
+        )
     wrong: list[str] = []
     given = {**settings, "max_retries": settings.get("max_retries") or 5}
     try:

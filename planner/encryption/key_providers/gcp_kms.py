@@ -7,7 +7,7 @@ import os
 
 from attrs import frozen
 
-from planner.clients.google import GoogleAccount, GoogleTokens
+from planner.clients.google import GoogleAccount, GoogleTokens, check
 from planner.clients.http import Http
 from planner.clients.problem import ServiceError
 from planner.encryption.base64 import Base64Error, decode, encode
@@ -82,6 +82,10 @@ def build(settings: Given) -> GcpKms:
         ),
         tuple(settings.get("impersonate_service_account_delegates") or ()),
     )
+    try:
+        check(account)
+    except ServiceError as problem:
+        raise ProviderError(problem.text) from None
     length = settings["key_length"]
     if not settings["kms_encryption_key"]:
         raise ProviderError("kms_key_name must be provided")

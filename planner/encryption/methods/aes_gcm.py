@@ -60,10 +60,7 @@ def build(settings: Given) -> AesGcm:
                 f"AES-GCM requires the key length to be one of: {lengths}, received "
                 f"{key.length if key is not None else 0} bytes in the {kind} key"
             )
-    aad = settings.get("aad", ())
-    if any(not 0 <= byte <= 255 for byte in aad):
-        raise InvalidMethodError("aad has to be a list of bytes, numbers from 0 to 255")
-    return AesGcm(keys, bytes(aad))
+    return AesGcm(keys, bytes(settings.get("aad", ())))
 
 
 def _is_good(kind: str, key: Key | None) -> bool:
