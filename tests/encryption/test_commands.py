@@ -120,6 +120,19 @@ def test_states_and_plans_that_are_named(work: Path, planner: Planner, monkeypat
         assert ran.code == 1 and "encrypted" in ran.err and "canary" not in ran.out + ran.err
 
 
+def test_a_state_in_clear_that_is_written_over(work: Path, planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its backup is encrypted, too, though the state itself must not be read."""
+    monkeypatch.delenv("TF_ENCRYPTION")
+    assert planner("apply", "-state=old.tfstate", "-backup=-", "-auto-approve").code == 0
+    assert b"a-canary" in (work / "old.tfstate").read_bytes()
+    monkeypatch.setenv("TF_ENCRYPTION", ENCRYPTION)
+    assert planner("plan", "-state=old.tfstate").code == 1
+    assert planner("apply", "-state-out=old.tfstate", "-auto-approve").code == 0
+    for name in ("old.tfstate", "old.tfstate.backup"):
+        data = (work / name).read_bytes()
+        assert b"a-canary" not in data and json.loads(data)["encryption_version"] == "v0"
+
+
 def test_a_plan_in_clear_is_not_applied(work: Path, planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TF_ENCRYPTION")
     assert planner("plan", "-out=p").code == 0
