@@ -216,7 +216,7 @@ def _key(request: Request) -> str:
         request.var_files,
         request.inputs,
         request.state,
-        request.upstream,
+        [[one.unit, one.state, one.pending] for one in request.upstream],
         request.pending_states,
         request.environment,
         request.rules,

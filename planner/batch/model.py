@@ -108,8 +108,20 @@ class Survey:
 
 
 @frozen
+class Upstream:
+    """A unit whose outputs another takes: its state as `planner.state.identity` names it, whether that is about to
+    change, and its folder and workspace, which say where else than in a file it is."""
+
+    unit: str
+    state: str
+    pending: bool
+    directory: str = ""
+    workspace: str = ""
+
+
+@frozen
 class Request:
-    """One unit's work. `upstream` are (unit, state, pending) of the units whose outputs it takes; `pending_states` are
+    """One unit's work. `upstream` are the units whose outputs it takes; `pending_states` are
     (state, unit) that are about to change; `facts` the relations that are wanted of its plan."""
 
     unit: str
@@ -121,7 +133,7 @@ class Request:
     inputs: tuple[tuple[str, str], ...] = ()
     state: str = ""
     """the state that the unit writes"""
-    upstream: tuple[tuple[str, str, bool], ...] = ()
+    upstream: tuple[Upstream, ...] = ()
     pending_states: tuple[tuple[str, str], ...] = ()
     foreign_states: tuple[str, ...] = ()
     """states of other units, of which the unit sees the outputs alone"""

@@ -14,7 +14,7 @@ from planner.batch.analyse import Analysis
 from planner.batch.batch import Batch, BatchOptions
 from planner.batch.decide import Decision
 from planner.batch.executors import FEW
-from planner.batch.model import BAD, Done, Request, Result
+from planner.batch.model import BAD, Done, Request, Result, Upstream
 from planner.batch.record import Record
 from planner.batch.schedule import HARMLESS, Listener, Schedule
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
@@ -149,6 +149,13 @@ class Run:
         self.batch.peak = max(self.batch.peak, schedule.peak)
         return self.done
 
+    def _upstream(self, unit: str, pending: bool) -> Upstream:
+        """A unit whose outputs another takes."""
+        fleet = self.analysis.fleet
+        described = fleet.units[unit]
+        folder = f"{fleet.root}/{described.folder}"
+        return Upstream(unit, self.analysis.state_of.get(unit, ""), pending, folder, described.workspace)
+
     def _request(self, unit: str, command: str, decision: Decision, keep_plan: bool) -> Request:
         analysis, options = self.analysis, self.batch.options
         described = analysis.fleet.units[unit]
@@ -165,7 +172,7 @@ class Run:
             described.var_files,
             tuple((given.variable, given.text) for given in inputs) if inputs else (),
             states.get(unit, ""),
-            tuple((other, states.get(other, ""), other in pending) for other in taken) if taken else (),
+            tuple(self._upstream(other, other in pending) for other in taken) if taken else (),
             tuple(sorted([(states[other], f"unit.{other}") for other in pending if states.get(other)])),
             tuple(sorted(before)),
             self.batch.environment,

@@ -20,11 +20,12 @@ from attrs import evolve
 
 from planner import DEPTH, DIGITS
 from planner.batch.described import described
-from planner.batch.model import Request, Result, Survey
+from planner.batch.model import Request, Result, Survey, Upstream
 from planner.batch.reads import RECORDER, entries
 from planner.config.secrecy import is_secret_directory
 from planner.policy.standing import OWN, own
-from planner.state.seal import PLAIN
+from planner.state.seal import PLAIN, Seal
+from planner.support.files_read import service_reads
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.span import Source
 
@@ -51,6 +52,7 @@ def run_unit(request: Request) -> Result:
         if os.path.isabs(request.state):
             RECORDER.look(request.state)  # it is read through its lock, which opens it for writing
         secret = is_secret_directory(".")
+        before = service_reads()
         try:
             result = _run(request)
         except Failure as failure:
@@ -68,6 +70,7 @@ def run_unit(request: Request) -> Result:
         memory=_peak(),
         reads=reads,
         is_secret=secret,
+        asks_plugins=result.asks_plugins or service_reads() > before,
     )
 
 
@@ -186,7 +189,7 @@ def _inputs(request: Request) -> dict[str, Any]:
     from planner.syntax.parse import parse_expression
 
     only_checked = request.command == "validate"
-    units = {name: _outputs(name, state, pending or only_checked) for name, state, pending in request.upstream}
+    units = {one.unit: _outputs(one, one.pending or only_checked) for one in request.upstream}
     inputs: dict[str, Any] = {}
     for entries_, scope in ((request.variables, MappingScope({})), (request.inputs, MappingScope({"unit": units}))):
         for name, text in entries_:
@@ -198,7 +201,7 @@ def _inputs(request: Request) -> dict[str, Any]:
     return inputs
 
 
-def _outputs(unit: str, path: str, pending: bool) -> Any:
+def _outputs(upstream: Upstream, pending: bool) -> Any:
     """The root outputs of another unit, as its state has them; unknown as long as they are about to change. Sensitive
     ones come without their mark: variables say themselves whether they are sensitive. Raises Failure."""
     from planner.values.types import DYNAMIC
@@ -206,12 +209,11 @@ def _outputs(unit: str, path: str, pending: bool) -> Any:
 
     if pending:
         return Unknown(DYNAMIC)
-    if not os.path.isabs(path):
-        kind = path.partition(":")[0]
-        what = f'in a backend "{kind}", and planner reads states of the backend "local" alone' if kind else "not known"
-        detail = f"The state of the unit {unit} is {what}. Give the variable another way, such as a file of variables."
+    unit = upstream.unit
+    if not upstream.state:
+        detail = f"Where the state of the unit {unit} is, is not known. Give the variable another way, such as a file."
         raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
-    state, problems = _state_of(unit, path)
+    state, problems = _state_of(upstream)
     if has_errors(problems):
         detail = "\n".join(f"{d.summary}: {d.detail}" for d in problems if d.is_error)
         raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
@@ -221,27 +223,58 @@ def _outputs(unit: str, path: str, pending: bool) -> Any:
     return {name: output.value for name, output in state.outputs.items()}
 
 
-def _state_of(unit: str, path: str) -> tuple[State | None, list[Diagnostic]]:
+def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
     """The state of another unit. One that is encrypted is read as the data source `terraform_remote_state` of the
     unit's name would be, or else as this unit's own."""
     from planner.operations.encryption import encryption_of_directory
     from planner.operations.loading import load_variables
     from planner.operations.options import Options
-    from planner.state.backends.local import StateStore
 
-    plain = StateStore(path)
     if not is_secret_directory("."):
-        return plain.read()
+        return _state_with(upstream, PLAIN)
     try:
         given, _ = load_variables(Options("."))
         encryption = encryption_of_directory(".", given, os.environ.get("TF_WORKSPACE") or "default")
-        remote, mine = encryption.remote_state(unit), encryption.state
+        remote, mine = encryption.remote_state(upstream.unit), encryption.state
     except Failure as failure:
         return None, failure.diagnostics
     if remote is not PLAIN:
-        return StateStore(path, seal=remote).read()
-    state, problems = plain.read()
-    return (state, problems) if mine is PLAIN or not has_errors(problems) else StateStore(path, seal=mine).read()
+        return _state_with(upstream, remote)
+    state, problems = _state_with(upstream, PLAIN)
+    return (state, problems) if mine is PLAIN or not has_errors(problems) else _state_with(upstream, mine)
+
+
+def _state_with(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
+    """The state in its file, or in the service that `init` has set up for the unit."""
+    if os.path.isabs(upstream.state):
+        return _state_in_file(upstream.state, seal)
+    return _state_in_service(upstream, seal)
+
+
+def _state_in_file(path: str, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
+    from planner.state.backends.local import StateStore
+
+    return StateStore(path, seal=seal).read()
+
+
+def _state_in_service(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
+    from planner.operations.backends import data_folder
+    from planner.state.backend import open_backend
+    from planner.state.pointer import read_pointer
+    from planner.state.workspace import current_workspace
+
+    pointer, problems = read_pointer(data_folder(upstream.directory))
+    if pointer is None:
+        detail = f"The unit {upstream.unit} is not set up yet, so nobody knows where its state is: run init there."
+        return None, problems or [error("batch.remote_outputs", "The backend is not set up", detail)]
+    backend, problems = open_backend(pointer.type, pointer.settings, seal)
+    if backend is None:
+        return None, problems
+    workspace = upstream.workspace or current_workspace(upstream.directory, {})[0]
+    try:
+        return backend.store(workspace).read()
+    except OSError as problem:
+        return None, [error("batch.remote_outputs", "Error loading state", str(problem.strerror or problem))]
 
 
 def _is_new(reading: Reading[OperationOptions]) -> bool:

@@ -1,8 +1,10 @@
-"""Which files the functions of a configuration have read."""
+"""Which files the functions of a configuration have read, and how often services were asked for states: what they say
+is no file that could be compared."""
 
 from __future__ import annotations
 
 _READ: dict[str, None] = {}
+_SERVICES = [0]
 
 
 def note_file_read(path: str) -> None:
@@ -13,6 +15,16 @@ def note_file_read(path: str) -> None:
 def files_read() -> tuple[str, ...]:
     """The files by the names that the operating system was given, sorted."""
     return tuple(sorted(_READ))
+
+
+def note_service_read() -> None:
+    """A state was read from a service."""
+    _SERVICES[0] += 1
+
+
+def service_reads() -> int:
+    """How many states this process has read from services."""
+    return _SERVICES[0]
 
 
 def forget_files_read() -> None:

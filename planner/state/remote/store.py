@@ -28,6 +28,7 @@ from planner.state.rescued import forget_rescued
 from planner.state.seal import PLAIN, Seal
 from planner.state.workspace import data_directory
 from planner.support.disk import read_whole, replace_file
+from planner.support.files_read import note_service_read
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 if TYPE_CHECKING:
@@ -160,6 +161,7 @@ class RemoteStore:
     def read(self) -> tuple[State | None, list[Diagnostic]]:
         """The state, with what the journal of an operation that was cut off adds to it; None when there is none yet, or
         an error."""
+        note_service_read()
         try:
             kept = self.client.get()
             problems = self._take_in(kept)
