@@ -336,10 +336,13 @@ def _migration(how: BackendInit, source: str, target: str) -> Migration:
 
 def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnostic]:
     """See to it that the selected workspace exists in the backend."""
+    from planner.state.backend import DEFAULT_WORKSPACE
     from planner.state.workspace import select_workspace
 
     if not backend.has_workspaces:
-        return []
+        if workspace == DEFAULT_WORKSPACE:
+            return []
+        return select_workspace(how.options.directory, os.environ, DEFAULT_WORKSPACE)
     try:
         names = backend.workspaces()
     except OSError as problem:

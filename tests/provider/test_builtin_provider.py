@@ -177,7 +177,7 @@ def test_missing_and_broken_states(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "where"),
     [
-        ({"backend": "s3"}, "backend"),
+        ({"backend": "nimbus"}, "backend"),
         ({"config": {"path": ""}}, "config"),
         ({"config": {"odd": "x"}}, "config"),
         ({"config": {"path": ("a",)}}, "config"),

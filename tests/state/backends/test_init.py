@@ -1,0 +1,235 @@
+"""`init` with backends in services: what has to be set up, what moves where, and who is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import Ran
+from state.backends.servers import SERVERS, block
+
+Run = Callable[..., Ran]
+MAIN = 'resource "terraform_data" "a" { input = "%s" }\n'
+
+
+class Directory:
+    """A working directory, with what is said there."""
+
+    def __init__(self, path: Path, run: Run) -> None:
+        self.path, self.run = path, run
+        self.write("one")
+
+    def write(self, value: str) -> None:
+        (self.path / "main.tf").write_text(MAIN % value, "utf-8")
+
+    def backend(self, kind: str, settings: dict[str, Any] | None = None) -> None:
+        text = block(kind, settings or {}) if kind else ""
+        (self.path / "backend.tf").write_text(text, "utf-8")
+
+    def good(self, *words: str, answer: str = "") -> str:
+        ran = self.run(*words, stdin=answer, terminal=bool(answer))
+        assert ran.code == 0, ran.out + ran.err
+        return ran.out + ran.err
+
+    def bad(self, *words: str, answer: str = "") -> str:
+        ran = self.run(*words, stdin=answer, terminal=bool(answer))
+        assert ran.code == 1, ran.out + ran.err
+        return " ".join((ran.out + ran.err).split())
+
+    def state(self) -> dict[str, Any]:
+        text = self.good("state", "pull")
+        return dict(json.loads(text)) if text.strip() else {}
+
+    def value(self) -> str:
+        resources = self.state().get("resources") or []
+        return str(resources[0]["instances"][0]["attributes"]["input"]["value"]) if resources else ""
+
+    @property
+    def record(self) -> dict[str, Any]:
+        return dict(json.loads((self.path / ".terraform/terraform.tfstate").read_text()))
+
+
+@pytest.fixture
+def here(tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch) -> Directory:
+    monkeypatch.chdir(tmp_path)
+    return Directory(tmp_path, planner)
+
+
+def test_other_commands_want_init(here: Directory) -> None:
+    here.backend("http", SERVERS["http"]().settings())
+    text = here.bad("plan")
+    assert 'Backend initialization required, please run "planner init"' in text
+    assert 'Reason: Initial configuration of the requested backend "http"' in text
+    here.good("init", "-input=false")
+    here.backend("http", SERVERS["http"]().settings())
+    text = here.bad("plan")
+    assert "Backend initialization required: please run" in text
+    assert "Reason: Backend configuration block has changed" in text
+    here.backend("pg", SERVERS["pg"]().settings())
+    assert 'Reason: Backend type changed from "http" to "pg"' in here.bad("plan")
+    here.backend("")
+    assert 'Reason: Unsetting the previously set backend "http"' in here.bad("plan")
+
+
+def test_the_first_backend_gets_the_local_state(here: Directory) -> None:
+    here.good("apply", "-auto-approve")
+    before = here.state()
+    here.backend("http", SERVERS["http"]().settings())
+    text = here.bad("init", "-input=false")
+    assert "Can't ask approval for state migration when interactive input is disabled." in text
+    assert "Do you want to copy existing state to the new backend?" in here.good("init", answer="maybe\nyes\n")
+    assert here.state() == before  # with its serial and lineage
+    assert (here.path / "terraform.tfstate").read_bytes() == b""
+    assert json.loads((here.path / "terraform.tfstate.backup").read_text()) == before
+
+
+def test_answering_no_loses_nothing(here: Directory) -> None:
+    """OpenTofu empties the local state all the same."""
+    here.good("apply", "-auto-approve")
+    before = (here.path / "terraform.tfstate").read_bytes()
+    here.backend("http", SERVERS["http"]().settings())
+    here.good("init", answer="no\n")
+    assert here.state() == {} and (here.path / "terraform.tfstate").read_bytes() == before
+
+
+def test_a_changed_backend_wants_a_word(here: Directory) -> None:
+    here.backend("http", SERVERS["http"]().settings())
+    here.good("init", "-input=false")
+    here.good("apply", "-auto-approve")
+    before = here.state()
+    here.backend("pg", SERVERS["pg"]().settings())
+    text = here.bad("init", "-input=false")
+    assert "Backend configuration changed" in text and 'use "planner init -migrate-state".' in text
+    assert "choose one" in " ".join(here.run("init", "-migrate-state", "-reconfigure").err.split())
+    assert 'type changed from "http" to "pg"' in here.good("init", "-migrate-state", "-force-copy")
+    assert here.state() == before
+    here.backend("")
+    here.good("init", "-force-copy")
+    assert here.state() == before and here.value() == "one"
+    assert "backend" not in here.record
+
+
+def test_reconfigure_leaves_states_where_they_are(here: Directory) -> None:
+    here.backend("http", SERVERS["http"]().settings())
+    here.good("init", "-input=false")
+    here.good("apply", "-auto-approve")
+    here.backend("http", SERVERS["http"]().settings())
+    here.good("init", "-reconfigure")
+    assert here.state() == {}
+
+
+def test_two_states_that_differ(here: Directory) -> None:
+    """Both can be looked at before one takes the place of the other."""
+    one, other = SERVERS["http"]().settings(), SERVERS["pg"]().settings()
+    for kind, settings, value in (("pg", other, "theirs"), ("http", one, "mine")):
+        here.write(value)
+        here.backend(kind, settings)
+        here.good("init", "-reconfigure")
+        here.good("apply", "-auto-approve")
+    serial = here.state()["serial"]
+    here.backend("pg", other)
+    text = here.good("init", "-migrate-state", answer="no\n")
+    assert "1-http.tfstate" in text and "2-pg.tfstate" in text
+    assert here.value() == "theirs"
+    here.backend("http", one)
+    here.good("init", "-reconfigure")
+    here.backend("pg", other)
+    here.good("init", "-migrate-state", answer="yes\n")
+    assert here.value() == "mine" and here.state()["serial"] == serial + 1
+
+
+def test_many_workspaces(here: Directory) -> None:
+    here.backend("pg", SERVERS["pg"]().settings())
+    here.good("init", "-input=false")
+    for name in ("default", "blue", "green"):
+        here.good("workspace", "select", "-or-create", name)
+        here.write(name)
+        here.good("apply", "-auto-approve")
+    here.backend("s3", SERVERS["s3"]().settings())
+    assert "Migration aborted by user." in here.bad("init", "-migrate-state", answer="no\n")
+    assert 'Do you want to migrate all workspaces to "s3"?' in here.good("init", "-migrate-state", answer="yes\n")
+    for name in ("default", "blue", "green"):
+        here.good("workspace", "select", name)
+        assert here.value() == name
+    here.good("workspace", "select", "blue")
+    here.backend("http", SERVERS["http"]().settings())
+    text = here.good("init", "-migrate-state", answer="yes\n")
+    assert 'Destination state "http" doesn\'t support workspaces.' in text
+    assert here.value() == "blue"
+    assert "workspaces not supported" in here.bad("workspace", "new", "x")
+    assert "workspaces not supported" in here.bad("workspace", "list")
+
+
+def test_a_workspace_that_is_gone(here: Directory) -> None:
+    settings = SERVERS["pg"]().settings()
+    here.backend("pg", settings)
+    here.good("init", "-input=false")
+    for name in ("blue", "green"):
+        here.good("workspace", "new", name)
+    (here.path / ".terraform/environment").write_text("lost")
+    text = here.bad("init", "-input=false")
+    assert 'Currently selected workspace "lost" does not exist' in text
+    assert "Failed to select workspace" in here.bad("init", answer="x\n")
+    here.good("init", answer="2\n")
+    assert here.good("workspace", "show").strip() == "blue"
+
+
+def test_partial_configuration(here: Directory, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = SERVERS["http"]().settings()
+    address = settings.pop("address")
+    here.backend("http", settings)
+    assert '"address": required field is not set' in here.bad("init", "-input=false")
+    here.good("init", f"-backend-config=address={address}")
+    config = here.record["backend"]["config"]
+    assert config["address"] == address and config["retry_max"] is None
+    here.good("plan")
+    here.good("init", f"-backend-config=address={address}")
+    (here.path / "more.tfbackend").write_text(f'address = "{address}2"\nheaders = {{ X-A = "b" }}\n', "utf-8")
+    here.good("init", "-reconfigure", "-backend-config=more.tfbackend")
+    assert here.record["backend"]["config"]["headers"] == {"X-A": "b"}
+    assert "is no setting of this backend" in here.bad("init", "-backend-config=addres=x")
+    (here.path / ".terraform/terraform.tfstate").unlink()
+    here.good("init", answer=f"{address}\n")
+    assert here.record["backend"]["config"]["address"] == address
+    (here.path / ".terraform/terraform.tfstate").unlink()
+    monkeypatch.setenv("TF_HTTP_ADDRESS", address)
+    here.good("init", "-input=false")
+    assert here.record["backend"]["config"]["address"] is None  # what the environment says is not written down
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('backend "etcd" {}', 'The "etcd" backend is not supported in OpenTofu v1.3 or later.'),
+        ('backend "azure" {}', 'The "azure" backend name has been removed, please use "azurerm".'),
+        ('backend "nimbus" {}', 'There is no backend type named "nimbus".'),
+        ('backend "http" { adress = "x" }', "adress"),
+        ('backend "http" { address = ["x"] }', 'Inappropriate value for attribute "address"'),
+        ('backend "http" { address = "ftp://x" }', "address must be HTTP or HTTPS"),
+        ('backend "http" { address = terraform_data.a.id }', "static"),
+        ('backend "http" { address = sensitive("http://x") }', "Backend config contains sensitive values"),
+        ('backend "s3" {}', 'The "bucket" attribute value must not be empty.'),
+        ('backend "s3" {\n bucket = "b"\n key = "/k"\n region = "eu-west-1"\n }', "must not start or end with"),
+        (
+            'backend "s3" {\n bucket = "b"\n key = "k"\n assume_role = { role_arn = "a", duration = "1s" }\n }',
+            "Duration must be between 15m0s and 12h0m0s, had 1s",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(here: Directory, text: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    (here.path / "backend.tf").write_text(f"terraform {{\n  {text}\n}}\n", "utf-8")
+    assert said in here.bad("init", "-input=false")
+    assert not (here.path / ".terraform/terraform.tfstate").exists()
+
+
+def test_without_locks(here: Directory) -> None:
+    settings = SERVERS["http"]().settings()
+    here.backend("http", {"address": settings["address"]})
+    here.good("init", "-input=false")
+    here.good("apply", "-auto-approve")
+    assert "Locking disabled" in here.bad("force-unlock", "-force", "x")
