@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from planner.operations.backends import BackendInit, current_backend, init_backend
 from planner.operations.encryption import Encryption, encryption_of
 from planner.operations.get import get
@@ -111,8 +113,16 @@ def _stored(reading: Reading[StateOptions], config: Config, encryption: Encrypti
     if backend is None or has_errors(told):
         return None
     state, problems = store_of(begun.options, backend, begun.workspace).read()
-    told += problems
+    told += [_refreshing(problem) for problem in problems]
     return state
+
+
+def _refreshing(problem: Diagnostic) -> Diagnostic:
+    """What a service does not let us read, in the words that `init` has for it."""
+    before, mark, text = problem.summary.partition("error loading state: ")
+    if before or not mark:
+        return problem
+    return evolve(problem, summary="Error refreshing state", detail=f"{text}\n\n{problem.detail}")
 
 
 def _sources(state: State | None) -> set[str]:

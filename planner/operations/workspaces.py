@@ -29,16 +29,19 @@ def workspace_name(options: StateOptions) -> tuple[str, list[Diagnostic]]:
     return name, problems
 
 
-def workspaces(options: StateOptions) -> tuple[list[str], str, list[Diagnostic]]:
-    """All workspaces, and which one is selected."""
+def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str], str, list[Diagnostic]]:
+    """All workspaces, and which one is selected. `creates`: another one is about to be made."""
     current, problems = workspace_name(options)
     backend, found = _backend(options)
     problems = [*problems, *found]
     if backend is None:
         return [], current, problems
     if not backend.has_workspaces:
-        detail = f'The backend "{backend.type}" keeps one state only.'
-        return [], current, [*problems, error("workspace.unsupported", "workspaces not supported", detail)]
+        summary, verb = "Error loading workspaces", "Listing workspaces failed"
+        if creates:
+            summary, verb = "Error getting existing workspaces", "Failed listing workspaces"
+        detail = f'{verb}: workspaces not supported\n\nThe backend "{backend.type}" keeps one state only.'
+        return [], current, [*problems, error("workspace.unsupported", summary, detail)]
     try:
         return backend.workspaces(), current, problems
     except OSError as problem:
@@ -47,7 +50,7 @@ def workspaces(options: StateOptions) -> tuple[list[str], str, list[Diagnostic]]
 
 def workspace_new(options: StateOptions, name: str) -> list[Diagnostic]:
     """Create a workspace and select it; with `state_path` it begins with a copy of that state."""
-    names, _, problems = _changeable(options, name)
+    names, _, problems = _changeable(options, name, creates=True)
     if has_errors(problems):
         return problems
     if name in names:
@@ -130,7 +133,9 @@ def managed_objects(state: State) -> list[str]:
     return found
 
 
-def _changeable(options: StateOptions, name: str, selects: bool = True) -> tuple[list[str], str, list[Diagnostic]]:
+def _changeable(
+    options: StateOptions, name: str, selects: bool = True, creates: bool = False
+) -> tuple[list[str], str, list[Diagnostic]]:
     """The workspaces and the selected one, when the name is allowed and the selection is ours to change."""
     from planner.state.workspace import current_workspace, valid_workspace_name
 
@@ -143,7 +148,7 @@ def _changeable(options: StateOptions, name: str, selects: bool = True) -> tuple
         return [], "", [error("workspace.name", "Invalid workspace name", detail)]
     if has_errors(problems):
         return [], "", problems
-    return workspaces(options)
+    return workspaces(options, creates)
 
 
 def _create(options: StateOptions, name: str) -> list[Diagnostic]:

@@ -31,13 +31,20 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     def confirm(holder: LockInfo) -> bool:
         if arguments["force"]:
             return True
-        remark = "Whoever still holds it would no longer be protected. Only 'yes' will be accepted to confirm."
+        remark = (
+            "planner will remove the lock on the remote state.\nThis will allow local planner commands to modify this "
+            "state, even though it\nmay still be in use. Only 'yes' will be accepted to confirm."
+        )
         remark = f"{holder.describe()}\n\n{remark}"
-        return ask("Do you really want to remove the lock?", remark, terminal, may_ask(arguments)) == "yes"
+        return ask("Do you really want to force-unlock?", remark, terminal, may_ask(arguments)) == "yes"
 
     unlocked, diagnostics = force_unlock(settings, arguments.words[0], confirm)
     if unlocked:
-        view.say("The state has been successfully unlocked.")
+        view.say(
+            "planner state has been successfully unlocked!\n\n"
+            "The state has been unlocked, and planner commands should now be able to\n"
+            "obtain a new lock on the remote state."
+        )
     elif not diagnostics:
         view.say("force-unlock cancelled.")
     return max(view.finish(diagnostics), int(not unlocked))

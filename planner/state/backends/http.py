@@ -80,7 +80,13 @@ class HttpClient(NothingBeside):
     def lock_path(self) -> str:
         return ""
 
-    def _ask(self, method: str, url: str, body: bytes = b"") -> Answer:
+    def _ask(self, what: str, method: str, url: str, body: bytes = b"") -> Answer:
+        try:
+            return self._asked(method, url, body)
+        except ServiceError as problem:
+            raise ServiceError(f"Failed to {what}: {problem.text}", may_pass=problem.may_pass) from None
+
+    def _asked(self, method: str, url: str, body: bytes) -> Answer:
         headers = dict(self._to.headers)
         if body:
             digest = b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode("ascii")
@@ -92,10 +98,7 @@ class HttpClient(NothingBeside):
         return answer
 
     def get(self) -> Payload | None:
-        try:
-            answer = self._ask("GET", self._to.address)
-        except ServiceError as problem:
-            raise ServiceError(f"Failed to get state: {problem.text}", may_pass=problem.may_pass) from None
+        answer = self._ask("get state", "GET", self._to.address)
         if answer.status in (204, 404) or (answer.status == 200 and not answer.body):
             return None
         meaning = {
@@ -117,23 +120,20 @@ class HttpClient(NothingBeside):
             parts = urlsplit(url)
             query = urlencode(sorted([*parse_qsl(parts.query, keep_blank_values=True), ("ID", self._lock.id)]))
             url = parts._replace(query=query).geturl()
-        try:
-            answer = self._ask(self._to.update_method, url, data)
-        except ServiceError as problem:
-            raise ServiceError(f"Failed to upload state: {problem.text}", may_pass=problem.may_pass) from None
+        answer = self._ask("upload state", self._to.update_method, url, data)
         if answer.status not in (200, 201, 204):
             raise ServiceError(f"HTTP error: {answer.status}")
         return _digest(data)
 
     def delete(self) -> None:
-        answer = self._ask("DELETE", self._to.address)
+        answer = self._ask("delete state", "DELETE", self._to.address)
         if answer.status != 200:
             raise ServiceError(f"HTTP error: {answer.status}")
 
     def lock(self, info: LockInfo) -> LockInfo:
         if not self._to.lock_address:
             return info
-        answer = self._ask(self._to.lock_method, self._to.lock_address, info.to_json())
+        answer = self._ask("lock", self._to.lock_method, self._to.lock_address, info.to_json())
         if answer.status == 200:
             self._lock = info
             return info
@@ -155,7 +155,7 @@ class HttpClient(NothingBeside):
         info, self._lock = self._lock, None
         if self._to.unlock_address:
             body = _only_id(lock_id) if info is None or info.id != lock_id else info.to_json()
-            answer = self._ask(self._to.unlock_method, self._to.unlock_address, body)
+            answer = self._ask("unlock", self._to.unlock_method, self._to.unlock_address, body)
             if answer.status != 200:
                 raise ServiceError(f"Unexpected HTTP response code {answer.status}")
 

@@ -34,6 +34,8 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 if TYPE_CHECKING:
     from planner.state.verify import Checked
 
+READ = "state.remote_read"
+"""code of what a service does not let us read"""
 FOLDER = "planner"
 """in the data directory: journals and what else belongs to states that are elsewhere"""
 _LONGEST_PAUSE = 16.0
@@ -127,10 +129,7 @@ class RemoteStore:
         return self._info is not None
 
     def lock_holder(self) -> str:
-        try:
-            info = self.client.holder()
-        except ServiceError:
-            return ""
+        info = self._holder()
         if info is None:
             return ""
         return f" that {info.who or 'somebody'} has since {info.created or 'some time'} for {info.operation}"
@@ -139,18 +138,23 @@ class RemoteStore:
         """Who holds the lock, as far as anybody knows: the service compares ids when it is removed."""
         if not self.client.locks:
             return None, [error("state.no_locks", "Locking disabled", "Locking is disabled for this backend.")]
-        try:
-            info = self.client.holder()
-        except ServiceError:
-            info = None
-        return info or LockInfo(lock_id, "", "", "", "", "", self.client.lock_path), []
+        return self._holder() or LockInfo(lock_id, "", "", "", "", "", self.client.lock_path), []
 
     def force_unlock(self, lock_id: str) -> list[Diagnostic]:
         try:
             self.client.force_unlock(lock_id)
         except ServiceError as problem:
-            return [error("state.force_unlock", f"Failed to unlock state: {problem.text}", "")]
+            holder = self._holder()
+            detail = holder.describe() if holder is not None else ""
+            return [error("state.force_unlock", f"Failed to unlock state: {problem.text}", detail)]
         return []
+
+    def _holder(self) -> LockInfo | None:
+        """Who holds the lock, as far as anybody can be asked."""
+        try:
+            return self.client.holder()
+        except ServiceError:
+            return None
 
     @property
     def place(self) -> str:
@@ -169,7 +173,7 @@ class RemoteStore:
                 return None, problems
             state, found = self._with_journals()
         except ServiceError as problem:
-            return None, [error("state.remote_read", "Error loading state", _where(problem, self.place))]
+            return None, [error(READ, f"error loading state: {problem.text}", f"It is in {self.place}.")]
         except Failure as refused:
             return None, list(refused.diagnostics)
         return state, [*problems, *found]
@@ -247,10 +251,7 @@ class RemoteStore:
         """Whether somebody else holds the lock: whoever writes the copy of a journal is at work."""
         if self._info is not None or not self.client.locks:
             return False
-        try:
-            return self.client.holder() is not None
-        except ServiceError:
-            return False
+        return self._holder() is not None
 
     def journals(self) -> dict[str, bytes]:
         found = {path: read_whole(path) for path in self._journals()}
