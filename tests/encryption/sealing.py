@@ -9,12 +9,31 @@ from attrs import frozen
 from planner.encryption.go_json import members
 from planner.encryption.key_providers import pbkdf2
 from planner.encryption.keys import MetadataError, ProviderError, decoded
+from planner.encryption.method import InvalidMethodError
 from planner.encryption.methods import aes_gcm
 from planner.encryption.target import Ready, Target
 from planner.state.sealed import SealedPlan, SealedState, no_plan, no_state
 from planner.vocabulary.diagnostic import Failure, error
 
 PASSPHRASE = "correct-horse-battery-staple"
+ENCRYPTION = """
+key_provider "pbkdf2" "k" {
+  passphrase = "correct-horse-battery-staple"
+  iterations = 200000
+}
+method "aes_gcm" "m" {
+  keys = key_provider.pbkdf2.k
+}
+state {
+  method   = method.aes_gcm.m
+  enforced = true
+}
+plan {
+  method   = method.aes_gcm.m
+  enforced = true
+}
+"""
+"""what TF_ENCRYPTION may say"""
 
 
 @frozen
@@ -30,9 +49,9 @@ class Passphrase:
         known = metadata.get(self.name)
         try:
             keys, kept = provider.provide(decoded(known))
-        except (MetadataError, ProviderError) as bad:
+            return Ready(aes_gcm.build({"keys": keys}), {self.name: members(kept)})
+        except (MetadataError, ProviderError, InvalidMethodError) as bad:
             raise Failure(error("config.key_provider", "No key", str(bad))) from None
-        return Ready(aes_gcm.build({"keys": keys}), {self.name: members(kept)})
 
 
 @frozen

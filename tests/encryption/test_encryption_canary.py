@@ -14,25 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from encryption.sealing import ENCRYPTION
 
 CANARY = "CaNaRy-7f3a91-of-the-mine"
-ENCRYPTION = """
-key_provider "pbkdf2" "k" {
-  passphrase = "correct-horse-battery-staple"
-  iterations = 200000
-}
-method "aes_gcm" "m" {
-  keys = key_provider.pbkdf2.k
-}
-state {
-  method   = method.aes_gcm.m
-  enforced = true
-}
-plan {
-  method   = method.aes_gcm.m
-  enforced = true
-}
-"""
 MAIN = """
 variable "hidden" {
   type      = string

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from encryption.test_canary import ENCRYPTION
+from encryption.sealing import ENCRYPTION
 from state.backends.servers import block, http  # type: ignore[import-not-found]
 
 SAMPLES = Path(__file__).parent / "samples"
