@@ -58,7 +58,8 @@ class Answer:
 @frozen
 class Tls:
     """How a server is known, and we to it: `authorities` (PEM, or a file of them) besides or instead of the system's,
-    `certificate` and `key` (PEM texts, or files). `verify`: whether the server has to prove who it is."""
+    `certificate` and `key` (PEM texts, or files). `verify`: whether the server has to prove who it is; `server_name`:
+    under which name, by default that of its address."""
 
     authorities: str = ""
     certificate: str = ""
@@ -198,16 +199,19 @@ class Http:
         parts = urlsplit(proxy)
         through = self._direct(parts.scheme, parts.hostname or "", parts.port or _default_port(parts.scheme), timeout)
         if scheme == "https":
-            through = http.client.HTTPSConnection(
-                parts.hostname or "", parts.port or 80, timeout=timeout, context=self.context()
-            )
+            through = self._encrypted(parts.hostname or "", parts.port or 80, timeout)
             through.set_tunnel(host, port, _proxy_headers(proxy))
         return through, True
 
     def _direct(self, scheme: str, host: str, port: int, timeout: float) -> http.client.HTTPConnection:
         if scheme == "https":
-            return http.client.HTTPSConnection(host, port, timeout=timeout, context=self.context())
+            return self._encrypted(host, port, timeout)
         return http.client.HTTPConnection(host, port, timeout=timeout)
+
+    def _encrypted(self, host: str, port: int, timeout: float) -> http.client.HTTPSConnection:
+        if self.tls.server_name:
+            return _Named(self.tls.server_name, host, port, timeout=timeout, context=self.context())
+        return http.client.HTTPSConnection(host, port, timeout=timeout, context=self.context())
 
     def context(self) -> ssl.SSLContext:
         """How connections are encrypted. Raises ServiceError for certificates that are none."""
@@ -221,6 +225,18 @@ class Http:
         if not proxy or _is_excepted(host, self.proxies.get("no", "")):
             return ""
         return proxy if "://" in proxy else f"http://{proxy}"
+
+
+class _Named(http.client.HTTPSConnection):
+    """A connection to a server that proves to be somebody else than its address says."""
+
+    def __init__(self, name: str, host: str, port: int, *, timeout: float, context: ssl.SSLContext) -> None:
+        super().__init__(host, port, timeout=timeout, context=context)
+        self._name, self._tls = name, context
+
+    def connect(self) -> None:
+        http.client.HTTPConnection.connect(self)
+        self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._name)
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:

@@ -499,7 +499,9 @@ def _where(problem: ServiceError, place: str) -> str:
 
 def _not_locked(problem: ServiceError) -> Diagnostic:
     info = problem.info if isinstance(problem, Held) else None
-    message = f"{problem.text}\n{info.describe()}\n" if info is not None else problem.text
+    message = problem.text
+    if info is not None:  # some services say nothing else
+        message = "\n".join(filter(None, (problem.text, f"{info.describe()}\n")))
     detail = (
         f"Error message: {message}\n\nplanner acquires a state lock to protect the state from being written\n"
         "by multiple users at the same time. Please resolve the issue above and try\n"

@@ -7,6 +7,7 @@ tests are skipped and say why.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import glob
 import itertools
@@ -190,6 +191,38 @@ def postgres(folder: str, port: int) -> subprocess.Popen[bytes]:
     pytest.skip("PostgreSQL does not answer")
 
 
+@functools.cache
+def consul() -> Server:
+    folder, port = tempfile.mkdtemp(prefix="consul-"), free_port()
+    atexit.register(shutil.rmtree, folder, True)
+    process = consul_agent(folder, port)
+
+    def new(name: str) -> dict[str, Any]:
+        return {"address": f"127.0.0.1:{port}", "path": f"tf/{name}"}
+
+    return Server("consul", new, process)
+
+
+def consul_agent(folder: str, port: int) -> subprocess.Popen[bytes]:
+    """A server of Consul with its data in a folder, which may have some already."""
+    binary = os.environ.get("CONSUL_BINARY") or shutil.which("consul")
+    if not binary:
+        pytest.skip("Consul is not installed: name its program with the variable CONSUL_BINARY")
+    command = [binary, "agent", "-server", "-bootstrap-expect=1", "-bind=127.0.0.1", "-client=127.0.0.1"]
+    command += [f"-data-dir={folder}", f"-http-port={port}", "-dns-port=-1", "-grpc-port=-1", "-log-level=err"]
+    command += [f"-{name}-port={free_port()}" for name in ("server", "serf-lan", "serf-wan")]
+    quick = {"performance": {"raft_multiplier": 1}, "connect": {"enabled": False}}
+    process = started([*command, "-hcl", json.dumps(quick)], port)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:  # it answers before it leads
+        with contextlib.suppress(OSError):
+            if len(answer(f"http://127.0.0.1:{port}/v1/status/leader")) > 4:
+                answer(f"http://127.0.0.1:{port}/v1/kv/ready", b"x", "PUT")
+                return process
+        time.sleep(0.1)
+    pytest.skip("Consul has no leader")
+
+
 def paused(process: subprocess.Popen[bytes]) -> None:
     process.send_signal(signal.SIGSTOP)
 
@@ -210,4 +243,4 @@ def inmem() -> Server:
     return Server("inmem", lambda name: {})
 
 
-SERVERS: dict[str, Callable[[], Server]] = {"http": http, "inmem": inmem, "pg": pg, "s3": s3}
+SERVERS: dict[str, Callable[[], Server]] = {"consul": consul, "http": http, "inmem": inmem, "pg": pg, "s3": s3}

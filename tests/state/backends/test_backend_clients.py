@@ -18,8 +18,8 @@ LARGEST = {"kubernetes": 500_000}
 """bytes of random text that a service takes, where that is little"""
 KNOWS_NO_LOCKS = frozenset(("http",))
 """where nobody can be asked whether a lock is held"""
-SESSIONS = frozenset(("pg", "consul"))
-"""where a lock is a session's, and its id nobody's choice"""
+SESSIONS = frozenset(("pg",))
+"""where a lock is a connection's, and says nothing of its holder"""
 
 
 @pytest.fixture(params=sorted(SERVERS))

@@ -44,7 +44,7 @@ def names(place: Place) -> list[str]:
     return [r["name"] for r in json.loads(place.good(OURS, "state", "pull"))["resources"]]
 
 
-@pytest.mark.parametrize("kind", ["s3"])
+@pytest.mark.parametrize("kind", ["consul", "s3"])
 def test_a_lock_that_is_taken_away_stops_what_comes_next(kind: str, tmp_path: Path) -> None:
     place = placed(kind, tmp_path)
     process = chain(place, 5)
@@ -56,14 +56,14 @@ def test_a_lock_that_is_taken_away_stops_what_comes_next(kind: str, tmp_path: Pa
     log = (place.folder / "log").read_text()
     assert "The state lock was lost" in log and "is gone" in log
     assert not (place.folder / "made").exists()  # b was not begun
-    text = place.good(OURS, "plan")
+    text = place.good(OURS, "plan", "-lock-timeout=30s")
     assert "An interrupted operation was recovered" in text and "1 to add" in text
     place.good(OURS, "apply", "-auto-approve")
     assert names(place) == ["a", "b"]
     assert (place.folder / "made").read_text() == "b\n"
 
 
-@pytest.mark.parametrize("kind", ["s3", "pg"])
+@pytest.mark.parametrize("kind", ["consul", "pg", "s3"])
 def test_a_newer_state_is_not_replaced(kind: str, tmp_path: Path) -> None:
     place = placed(kind, tmp_path)
     process = chain(place, 2)
@@ -84,7 +84,7 @@ def test_a_newer_state_is_not_replaced(kind: str, tmp_path: Path) -> None:
     assert names(place) == ["a", "b"]
 
 
-@pytest.mark.parametrize("kind", ["http", "s3"])
+@pytest.mark.parametrize("kind", ["consul", "http", "s3"])
 def test_a_server_that_hangs_for_a_while(kind: str, tmp_path: Path) -> None:
     place = placed(kind, tmp_path)
     process = chain(place, 2)

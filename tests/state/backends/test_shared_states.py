@@ -22,8 +22,8 @@ OURS = [sys.executable, "-m", "planner"]
 SHARED = sorted(set(SERVERS) - {"inmem"})
 NO_INFO = frozenset(("pg",))
 """where a lock says nothing of its holder"""
-GOES_AWAY = frozenset(("pg", "consul"))
-"""where the lock of a killed process goes away by itself"""
+GOES_AWAY = frozenset(("pg",))
+"""where the lock of a killed process goes away by itself, and at once"""
 
 MAIN = """
 resource "terraform_data" "a" { input = "%s" }
@@ -139,8 +139,9 @@ def contending(place: Place, one: list[str], other: list[str]) -> None:
             assert "OperationTypeApply" in text
         found = re.search(r"^\s*ID:\s+(\S+)", text, re.M)
         assert found is not None, text
-        code, text = place.run(other, "force-unlock", "-force", "12345678-1234-1234-1234-123456789012")
-        assert (code == 0) == (kind in NO_INFO), text
+        if not (kind == "consul" and other != OURS):  # which compares nothing there and takes the lock away
+            code, text = place.run(other, "force-unlock", "-force", "12345678-1234-1234-1234-123456789012")
+            assert (code == 0) == (kind in NO_INFO), text
         place.good(other, "apply", "-auto-approve", "-lock=false", "-target=terraform_data.a")
     finally:
         killed(process)
@@ -151,6 +152,8 @@ def contending(place: Place, one: list[str], other: list[str]) -> None:
         code, text = place.run(other, "force-unlock", found[1], answer="no\n")
         assert code == 1 and "force-unlock cancelled" in text
         place.good(other, "force-unlock", "-force", found[1])
+        if kind == "consul" and other != OURS:  # which does not wait while Consul gives the lock to nobody
+            time.sleep(6)
     place.write("1")
     place.good(other, "apply", "-auto-approve", "-lock-timeout=30s")
     if one == OURS != other:  # which knows nothing of journals: that of ours is of another state now
