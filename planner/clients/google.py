@@ -15,9 +15,20 @@ from urllib.parse import urlencode
 
 from attrs import frozen
 
-from planner.clients.http import NONE, Http
+from planner.clients.http import NONE, Answer, Http
 from planner.clients.problem import ServiceError
 
+KINDS = frozenset(
+    (
+        "service_account",
+        "authorized_user",
+        "external_account",
+        "external_account_authorized_user",
+        "impersonated_service_account",
+        "gdch_service_account",
+    )
+)
+"""of credentials that files can hold"""
 EARLY = 300.0
 """Seconds before a token expires at which a new one is asked for."""
 _MACHINE = "/computeMetadata/v1/instance/service-accounts/default/token"
@@ -72,12 +83,13 @@ class GoogleTokens:
             return account.access_token, float("inf")
         text = account.credentials
         if text:
-            return self._with(_parsed(_contents(text)), scopes)
-        path = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS") or os.path.expanduser(
-            "~/.config/gcloud/application_default_credentials.json"
-        )
+            return self._with(parsed(contents_of(text)), scopes)
+        named = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS", "")
+        if named and not os.path.exists(named):
+            raise ServiceError(f"open {named}: no such file or directory")
+        path = named or os.path.expanduser("~/.config/gcloud/application_default_credentials.json")
         if os.path.exists(path):
-            return self._with(_parsed(_contents(path)), scopes)
+            return self._with(parsed(contents_of(path)), scopes)
         return self._of_machine()
 
     def _with(self, known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, float]:
@@ -127,22 +139,26 @@ def _token_in(answer: Any) -> tuple[str, float]:
 def check(account: GoogleAccount) -> None:
     """Whether credentials that are given are some. Raises ServiceError."""
     if account.credentials and not account.access_token:
-        _parsed(_contents(account.credentials))
+        parsed(contents_of(account.credentials))
 
 
-def _contents(text: str) -> str:
-    """What credentials are: the text, or what is in the file that it names."""
+def contents_of(text: str, what: str = "credentials") -> str:
+    """The text, or what is in the file that it names. Raises ServiceError."""
     path = os.path.expanduser(text)
     if "\n" not in text and len(text) < 4096 and os.path.exists(path):
         try:
             with open(path, encoding="utf-8") as file:
                 return file.read(1 << 20)
-        except (OSError, UnicodeDecodeError) as problem:
-            raise ServiceError(f"Error loading credentials: {problem}") from None
+        except OSError as problem:
+            why = (problem.strerror or str(problem)).lower()
+            raise ServiceError(f"Error loading {what}: read {path}: {why}") from None
+        except UnicodeDecodeError as bad:
+            raise ServiceError(f"Error loading {what}: {path}: {bad}") from None
     return text
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def parsed(text: str) -> dict[str, Any]:
+    """Credentials as files hold them. Raises ServiceError."""
     try:
         known = json.loads(text)
     except (ValueError, RecursionError):
@@ -150,6 +166,25 @@ def _parsed(text: str) -> dict[str, Any]:
     if not isinstance(known, dict):
         raise ServiceError("the string provided in credentials is neither valid json nor a valid file path")
     return known
+
+
+def error_text(answer: Answer) -> str:
+    """What an answer says that is an error, in the words of Google's library for Go."""
+    try:
+        said = json.loads(answer.body)
+        found = said["error"]
+        message, items = str(found.get("message") or ""), list(found.get("errors") or ())
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        message, items = "", []
+    if not message and not items:
+        return f"googleapi: got HTTP response code {answer.status} with body: {answer.text[:2000].rstrip()}"
+    text = f"googleapi: Error {answer.status}: {message}"
+    several = [(str(i.get("reason", "")), str(i.get("message", ""))) for i in items if isinstance(i, dict)]
+    if not several:
+        return text.strip()
+    if len(several) == 1 and several[0][1] == message:
+        return f"{text}, {several[0][0]}"
+    return text + "\nMore details:\n" + "".join(f"Reason: {why}, Message: {what}\n" for why, what in several)
 
 
 def _assertion(known: dict[str, Any], scopes: Sequence[str]) -> str:

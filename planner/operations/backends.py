@@ -346,8 +346,8 @@ def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnost
     try:
         names = backend.workspaces()
     except OSError as problem:
-        detail = f"Failed to get existing workspaces: {problem.strerror or problem}"
-        return [error("backend.workspaces", "Failed to get existing workspaces", detail)]
+        text = f"Failed to get existing workspaces: {problem.strerror or problem}"
+        return [error("backend.workspaces", text, "")]
     if workspace in names:
         return backend.prepare(workspace, how.options.lock)
     if len(names) == 1:

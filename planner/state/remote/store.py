@@ -144,7 +144,7 @@ class RemoteStore:
         try:
             self.client.force_unlock(lock_id)
         except ServiceError as problem:
-            holder = self._holder()
+            holder = problem.info if isinstance(problem, Held) else self._holder()
             detail = holder.describe() if holder is not None else ""
             return [error("state.force_unlock", f"Failed to unlock state: {problem.text}", detail)]
         return []

