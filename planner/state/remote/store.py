@@ -11,19 +11,19 @@ import os
 import time
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
 from planner.clients.problem import ServiceError
 from planner.state.file import read_state, same_content, write_state
-from planner.state.journal import DAMAGED, DISCARDED, Journal, is_written, journal_in, mark_saving, read_journal
+from planner.state.journal import Journal
 from planner.state.lock import SLOW, LockInfo, Stop, new_lock_info
-from planner.state.model import InstanceKey, InstanceState, ResourceState, State
-from planner.state.recovery import Recovery, recovered
+from planner.state.model import State
 from planner.state.remote.client import Client, Held, Newer, Payload
-from planner.state.remote.copy import HEAD, Copied, Copier, copied, id_of, is_taken_in, take_in
+from planner.state.remote.copy import Copier
 from planner.state.remote.fence import Fence, patiently
+from planner.state.remote.journals import GuardedJournal, Leftovers
 from planner.state.rescued import forget_rescued
 from planner.state.seal import PLAIN, Seal
 from planner.state.workspace import data_directory
@@ -58,11 +58,7 @@ class RemoteStore:
         self._fence: Fence | None = None
         self._stop: Stop | None = None
         self._copier: Copier | None = None
-        self._leftover: Copied | None = None
-        """the copy of a journal that the state takes in when it is written"""
-        self._finished: list[str] = []
-        """journals that the state takes in when it is written"""
-        self._is_damaged = False
+        self._left = Leftovers(client, self.journal_path, seal)
 
     # ------------------------------------------------------------ lock
 
@@ -171,7 +167,9 @@ class RemoteStore:
             problems = self._take_in(kept)
             if has_errors(problems):
                 return None, problems
-            state, found = self._with_journals()
+            state, found = self.current, list[Diagnostic]()
+            if self.journal is None:
+                state, found = self._left.taken_in(state, self._is_at_work)
         except ServiceError as problem:
             return None, [error(READ, f"error loading state: {problem.text}", f"It is in {self.place}.")]
         except Failure as refused:
@@ -200,53 +198,6 @@ class RemoteStore:
         digest = hashlib.sha256(self.client.place.encode()).hexdigest()[:20]
         return os.path.join(os.path.abspath(data_directory(os.environ)), FOLDER, f"{digest}.{name}")
 
-    def _with_journals(self) -> tuple[State | None, list[Diagnostic]]:
-        """With what journals in the working directory say, or the copy of one in the service: of one journal the file
-        has all, and a copy of another is of another machine. What is being written is nobody's business yet."""
-        if self.journal is not None:
-            return self.current, []
-        state, problems = self.current, list[Diagnostic]()
-        self._leftover, self._finished, self._is_damaged = None, [], False
-        ids = set()
-        for path in self._journals():
-            recorded, found = read_journal(path, self.seal)
-            if recorded is None and has_errors(found):
-                return None, found
-            data = read_whole(path)
-            ids.add(id_of(data))
-            came = recovered(state, recorded, path, self.place, False) if recorded is not None else Recovery(state)
-            if has_errors(came.problems) and not is_taken_in(self.client, data):
-                return None, list(came.problems)
-            self._finished.append(path)
-            self._is_damaged |= recorded is not None and bool(recorded.damage)
-            if came.adds:
-                state = came.state
-                problems += [*found, *came.problems]
-        if self._is_at_work():
-            return state, problems
-        copy = copied(self.client)
-        if copy is None:
-            return state, problems
-        self._leftover = copy
-        if copy.id in ids or not copy.data:
-            return state, problems
-        where = f"{HEAD} beside {self.place}"
-        recorded, found = journal_in(copy.data, where, self.seal)
-        if recorded is None:
-            return (None if has_errors(found) else state), [*problems, *found]
-        came = recovered(state, recorded, where, self.place, False)
-        return came.state, [*problems, *found, *came.problems] if came.adds else [*problems, *came.problems]
-
-    def _journals(self) -> list[str]:
-        """The journals in the working directory that nobody writes any more."""
-        folder, name = os.path.split(self.journal_path)
-        stem = name.removesuffix(".journal")
-        try:
-            names = sorted(n for n in os.listdir(folder) if n.startswith(f"{stem}.") and n.endswith(".journal"))
-        except OSError:
-            return []
-        return [path for path in (os.path.join(folder, n) for n in names) if not is_written(path)]
-
     def _is_at_work(self) -> bool:
         """Whether somebody else holds the lock: whoever writes the copy of a journal is at work."""
         if self._info is not None or not self.client.locks:
@@ -254,24 +205,11 @@ class RemoteStore:
         return self._holder() is not None
 
     def journals(self) -> dict[str, bytes]:
-        found = {path: read_whole(path) for path in self._journals()}
-        copy = copied(self.client)
-        if copy is not None and copy.id not in map(id_of, found.values()):
-            found[f"{HEAD} beside {self.place}"] = copy.data
-        return found
+        return self._left.found()
 
     def discard_journal(self, place: str) -> list[Diagnostic]:
         try:
-            copy = copied(self.client)
-            if place in self._journals():
-                os.replace(place, place + DISCARDED)
-                mine = copy is not None and copy.id == id_of(read_whole(place + DISCARDED))
-            else:
-                mine = copy is not None
-            if copy is not None and mine:
-                if not os.path.exists(place + DISCARDED):
-                    replace_file(self._beside(f"{copy.id}{DISCARDED}"), copy.data, mode=0o600)
-                take_in(self.client, copy)
+            self._left.discard(place)
         except OSError as problem:
             return [error("state.journal", "Cannot discard the journal", f"{place}: {problem.strerror or problem}.")]
         return []
@@ -284,7 +222,7 @@ class RemoteStore:
         state, problems = self.read()
         if has_errors(problems):
             return None, problems
-        if self._finished or self._leftover is not None:
+        if self._left:
             _, problems = self.write(state or State())
             if has_errors(problems):
                 return None, problems
@@ -342,8 +280,7 @@ class RemoteStore:
                 self._version = kept.version if kept is not None else ""
             if self.journal is not None:
                 self.journal.saving(state.lineage, state.serial)
-            for path in self._finished:
-                mark_saving(path, state.lineage, state.serial, self.seal)
+            self._left.mark_saving(state)
             self._back_up(state)
             self._version = patiently(lambda: self._put(sealed), self._stop, longest=120.0 if self.journal else 0.0)
         except Failure as unreadable:
@@ -381,25 +318,20 @@ class RemoteStore:
     def _end_journal(self, state: State) -> list[Diagnostic]:
         """The service has everything: journals are not needed any more."""
         self.current, self._read = state, True
-        leftover, self._leftover = self._leftover, None
-        finished, self._finished = self._finished, []
         if self._copier is not None:
             self._copier.close(finished=True)
             self._copier = None
+        finished = ""
         if self.journal is not None:
-            finished.append(self.journal.path)
+            finished = self.journal.path
             self.journal.close()
             self.journal = None
         else:
             forget_rescued(self.current, self.seal)
         try:
-            if leftover is not None:
-                take_in(self.client, leftover)
-            for path in finished:
-                if self._is_damaged:
-                    os.replace(path, path + DAMAGED)
-                elif os.path.exists(path):
-                    os.remove(path)
+            self._left.forget()
+            if finished and os.path.exists(finished):
+                os.remove(finished)
         except ServiceError as problem:
             detail = f"{_where(problem, self.place)} The state has all that it says, so it does no harm."
             return [warning("state.journal_left", "Cannot remove the copy of the journal", detail)]
@@ -458,33 +390,6 @@ class RemoteStore:
         finally:
             problems = [*problems, *self.unlock()]
         return problems
-
-
-class GuardedJournal(Journal):
-    """A journal that begins nothing once the lock is lost, and that is copied while it grows."""
-
-    def __init__(self, fence: Fence | None, copier: Copier | None, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._fence, self._copier = fence, copier
-
-    def start(self, address: str, deposed: str, action: str, durable: bool) -> int:
-        if self._fence is not None:
-            self._fence.check()
-        number = super().start(address, deposed, action, durable)
-        self._tell()
-        return number
-
-    def end(self, number: int, durable: bool) -> None:
-        super().end(number, durable)
-        self._tell()
-
-    def instance(self, resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> None:
-        super().instance(resource, key, instance)
-        self._tell()
-
-    def _tell(self) -> None:
-        if self._copier is not None:
-            self._copier.grown()
 
 
 def new_lineage() -> str:
