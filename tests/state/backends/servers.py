@@ -258,6 +258,30 @@ def answer(url: str, data: bytes | None = None, method: str = "GET") -> bytes:
 
 
 @functools.cache
+def kubernetes() -> Server:
+    """A double."""
+    folder, port = Path(tempfile.mkdtemp(prefix="kube-")), free_port()
+    atexit.register(shutil.rmtree, folder, True)
+    process = started([sys.executable, str(HERE / "kube_server.py"), str(port)], port)
+    (folder / "config").write_text(kube_config(f"http://127.0.0.1:{port}"), "utf-8")
+    return Server("kubernetes", lambda name: {"secret_suffix": name, "config_path": str(folder / "config")}, process)
+
+
+def kube_config(url: str, user: Mapping[str, Any] | None = None, **cluster: Any) -> str:
+    """A file that names one cluster and one user."""
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+            "clusters": [{"name": "k", "cluster": {"server": url, **cluster}}],
+            "users": [{"name": "u", "user": dict(user or {})}],
+        }
+    )
+
+
+@functools.cache
 def inmem() -> Server:
     return Server("inmem", lambda name: {})
 
@@ -267,6 +291,7 @@ SERVERS: dict[str, Callable[[], Server]] = {
     "gcs": gcs,
     "http": http,
     "inmem": inmem,
+    "kubernetes": kubernetes,
     "pg": pg,
     "s3": s3,
 }

@@ -84,7 +84,7 @@ def test_a_newer_state_is_not_replaced(kind: str, tmp_path: Path) -> None:
     assert names(place) == ["a", "b"]
 
 
-@pytest.mark.parametrize("kind", ["consul", "http", "s3"])
+@pytest.mark.parametrize("kind", ["consul", "http", "kubernetes", "s3"])
 def test_a_server_that_hangs_for_a_while(kind: str, tmp_path: Path) -> None:
     place = placed(kind, tmp_path)
     process = chain(place, 2)
