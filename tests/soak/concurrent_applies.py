@@ -62,7 +62,7 @@ def concurrent_applies(directory: Path, patient: int, impatient: int) -> tuple[i
             continue
         flat = " ".join(out.split())
         clear = re.search(
-            r"Operation: +OperationTypeApply Who: +\S+@\S+ Version: +\S+ Created: +\d{4}-\d\d-\d\dT", flat
+            r"Operation: +OperationTypeApply Who: +\S+@\S+ Version: +\S+ Created: +\d{4}-\d\d-\d\d ", flat
         )
         if number < patient or "Error acquiring the state lock" not in flat or not clear or "Traceback" in out:
             bad.append(f"apply {number} ended with {process.returncode}:\n{out}")
