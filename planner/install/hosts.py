@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from planner.clients.cli_config import CliConfig
+from planner.clients.host_tokens import HostTokens
+from planner.clients.problem import ServiceError
 from planner.install.web import Web, host_of, resolve, status_text
-from planner.provider.cli_config import CliConfig
-from planner.provider.cli_files import home
 from planner.support.problem import InstallError
 
 PROVIDERS, MODULES = "providers.v1", "modules.v1"
 _DISCOVERY = "/.well-known/terraform.json"
 _LARGEST = 1 << 20
-_HELPER_TIMEOUT = 60.0
 
 
 class Hosts:
     """Asks each host once."""
 
     def __init__(self, config: CliConfig, web: Web, environ: Mapping[str, str]) -> None:
-        self.config, self.web, self.environ = config, web, environ
+        self.config, self.web = config, web
         self._services: dict[str, tuple[str, Mapping[str, Any]]] = {}
-        self._helped: dict[str, str] = {}
+        self._tokens = HostTokens(config, environ)
 
     def service(self, host: str, name: str) -> str:
         """The base URL of a service, ending in a slash. Raises InstallError; not_found: the host has no such thing."""
@@ -63,49 +61,11 @@ class Hosts:
 
     def credentials(self, host: str) -> dict[str, str]:
         """The headers that tell a host who asks."""
-        token = self.config.tokens.get(host) or self._from_helper(host)
+        try:
+            token = self._tokens.token(host)
+        except ServiceError as problem:
+            raise InstallError(problem.text) from None
         return {"Authorization": f"Bearer {token}"} if token else {}
 
     def credentials_for(self, url: str) -> dict[str, str]:
         return self.credentials(host_of(url).lower())
-
-    def _from_helper(self, host: str) -> str:
-        if not self.config.helper:
-            return ""
-        if host not in self._helped:
-            self._helped[host] = _ask(self._program(), self.config.helper[1:], host)
-        return self._helped[host]
-
-    def _program(self) -> str:
-        name = f"terraform-credentials-{self.config.helper[0]}"
-        folders = [home(self.environ) / ".terraform.d" / "plugins"]
-        if self.environ.get("XDG_DATA_HOME"):
-            folders.append(home(self.environ).joinpath(self.environ["XDG_DATA_HOME"], "opentofu", "plugins"))
-        for folder in folders:
-            for candidate in sorted(folder.glob(f"{name}*")) if folder.is_dir() else []:
-                if (
-                    candidate.is_file()
-                    and (candidate.name == name or candidate.name[len(name)] in "_.")
-                    and os.access(candidate, os.X_OK)
-                ):
-                    return str(candidate)
-        return ""  # as if it were not configured
-
-
-def _ask(program: str, arguments: tuple[str, ...], host: str) -> str:
-    import json
-
-    if not program:
-        return ""
-    try:
-        done = subprocess.run(
-            [program, *arguments, "get", host], capture_output=True, timeout=_HELPER_TIMEOUT, check=False
-        )
-        if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip()
-            raise InstallError(f"the credentials helper {program} failed: {said or f'exit code {done.returncode}'}")
-        answer = json.loads(done.stdout or b"{}")
-    except (OSError, ValueError, subprocess.TimeoutExpired) as problem:
-        raise InstallError(f"the credentials helper {program} cannot be used: {problem}") from None
-    token = answer.get("token") if isinstance(answer, dict) else None
-    return token if isinstance(token, str) else ""

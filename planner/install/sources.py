@@ -9,11 +9,11 @@ from urllib.parse import quote, urlsplit
 
 from attrs import evolve
 
+from planner.clients.cli_config import Method
 from planner.install.answers import list_in, object_in, texts_in
 from planner.install.hosts import PROVIDERS, Hosts
 from planner.install.package import Package, RegistryClaims
 from planner.install.web import Answer, Web, resolve, status_text
-from planner.provider.cli_config import Method
 from planner.provider.locate import packages_in
 from planner.provider.version_sets import readable
 from planner.support.problem import InstallError

@@ -50,8 +50,8 @@ def init(
     """Set up the backend, install modules, select and install providers. Running it again is harmless. `ask` answers
     questions about states that have to move (None: they are not to be asked); `progress` is told about downloads (what,
     bytes done, bytes in all); `read` is the configuration, if somebody has just read it."""
+    from planner.clients.cli_config import cache_warnings
     from planner.operations.module_copy import copy_module, has_configuration
-    from planner.provider.cli_config import cache_warnings
 
     say = hooks.log if hooks is not None else (lambda text: None)
     told = Told()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from planner.clients.cli_config import CliConfig, Method, load_cli_config
 from planner.config.sources import SourceError, parse_provider_source
 from planner.install.hosts import Hosts
 from planner.install.placing import Placer, Progress
@@ -20,7 +21,6 @@ from planner.install.providers import Installer, display, incomplete_warning
 from planner.install.sources import MirrorDirectory, NetworkMirror, Registry, Source, all_of, usual
 from planner.install.web import Web
 from planner.operations.providers_needed import needed_providers, provider_constraints
-from planner.provider.cli_config import CliConfig, Method, load_cli_config
 from planner.provider.locate import own_platform, usual_directories
 from planner.provider.lock_file import (
     Lock,

@@ -83,7 +83,7 @@ def override_warnings(config: Config) -> list[Diagnostic]:
 
 
 def _override_warnings() -> list[Diagnostic]:
-    from planner.provider.cli_config import load_cli_config
+    from planner.clients.cli_config import load_cli_config
 
     try:
         overrides = load_cli_config(os.environ).overrides
@@ -107,7 +107,7 @@ def selection_problems(config: Config, directory: str) -> list[Diagnostic]:
 
 
 def _unselected(config: Config, directory: str, addresses: set[str]) -> list[Diagnostic]:
-    from planner.provider.cli_config import load_cli_config
+    from planner.clients.cli_config import load_cli_config
     from planner.provider.lock_file import read_locks
     from planner.provider.selections import unmanaged, unselected
 

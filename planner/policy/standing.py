@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from planner.provider.cli_config import CliConfig
+    from planner.clients.cli_config import CliConfig
 
 OWN = os.path.join(".planner", "policies")
 SETTINGS = (os.path.join(".planner", "policy.toml"), os.path.join(".planner", "waivers.toml"))
@@ -23,7 +23,7 @@ FLEET = os.path.join(".planner", "batch-policies")
 
 def organisation(kind: Literal["policies", "batch_policies"], environ: Mapping[str, str]) -> tuple[str, ...]:
     """The policies of the organisation, with absolute paths. Raises Failure when the settings cannot be read."""
-    from planner.provider.cli_files import setting_files
+    from planner.clients.cli_files import setting_files
 
     standing: tuple[str, ...] = ()
     if setting_files(environ):
@@ -33,7 +33,7 @@ def organisation(kind: Literal["policies", "batch_policies"], environ: Mapping[s
 
 
 def _settings(environ: Mapping[str, str]) -> CliConfig:
-    from planner.provider.cli_config import load_cli_config
+    from planner.clients.cli_config import load_cli_config
 
     return load_cli_config(environ)
 

@@ -21,8 +21,8 @@ from tempfile import mkdtemp
 
 from attrs import field, frozen
 
-from planner.provider.cli_config import CliConfig, Mirror, load_cli_config
-from planner.provider.cli_files import home
+from planner.clients.cli_config import CliConfig, Mirror, load_cli_config
+from planner.clients.cli_files import home
 from planner.provider.lock_file import Lock, read_locks
 from planner.support.store import Shelf, folder_path
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error

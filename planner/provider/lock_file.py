@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from planner.provider.settings_syntax import SettingsError, read_settings
+from planner.clients.settings_syntax import SettingsError, read_settings
 from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.provider_address import DEFAULT_HOST, is_builtin, provider_source

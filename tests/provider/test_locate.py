@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.provider.cli_config import Mirror, load_cli_config
+from planner.clients.cli_config import Mirror, load_cli_config
+from planner.clients.settings_syntax import SettingsError, read_settings
 from planner.provider.locate import Locator, own_platform, packages_in
-from planner.provider.settings_syntax import SettingsError, read_settings
 from planner.vocabulary.diagnostic import Failure
 
 ADDRESS = "example.com/acme/box"
