@@ -1,5 +1,5 @@
-"""Who asks services of Azure: tokens for a secret, a token of somebody else's, an identity of the machine, or of the
-command line program `az`. Certificates, and what else there is, go to azure-identity (extra `azurerm`)."""
+"""Tokens for services of Azure: for a certificate, a secret, a token of somebody else's, an identity of the machine, or
+of the command line program `az`."""
 
 from __future__ import annotations
 
@@ -7,96 +7,33 @@ import json
 import os
 import subprocess
 import time
-from base64 import b64decode
-from collections.abc import Mapping
-from importlib import import_module
+import uuid
+from base64 import urlsafe_b64encode
 from threading import Lock
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from attrs import frozen
-
+from planner.clients.azure_settings import CLOUDS, AzureAccount, both, certificate_of, client_id, method_of
 from planner.clients.http import NONE, Http
 from planner.clients.problem import ServiceError
 
 EARLY = 300.0
 """Seconds before a token expires at which a new one is asked for."""
-_LOGINS = {
-    "public": "https://login.microsoftonline.com",
-    "usgovernment": "https://login.microsoftonline.us",
-    "china": "https://login.chinacloudapi.cn",
-}
 _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-_VARIABLES = {
-    "client_id": ("ARM_CLIENT_ID",),
-    "client_id_file_path": ("ARM_CLIENT_ID_FILE_PATH",),
-    "client_secret": ("ARM_CLIENT_SECRET",),
-    "client_secret_file_path": ("ARM_CLIENT_SECRET_FILE_PATH",),
-    "client_certificate": ("ARM_CLIENT_CERTIFICATE",),
-    "client_certificate_password": ("ARM_CLIENT_CERTIFICATE_PASSWORD",),
-    "client_certificate_path": ("ARM_CLIENT_CERTIFICATE_PATH",),
-    "oidc_token": ("ARM_OIDC_TOKEN",),
-    "oidc_token_file_path": ("ARM_OIDC_TOKEN_FILE_PATH",),
-    "oidc_request_url": ("ARM_OIDC_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_URL"),
-    "oidc_request_token": ("ARM_OIDC_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
-    "tenant_id": ("ARM_TENANT_ID",),
-    "environment": ("ARM_ENVIRONMENT",),
-    "metadata_host": ("ARM_METADATA_HOST",),
-    "subscription_id": ("ARM_SUBSCRIPTION_ID",),
-    "msi_endpoint": ("ARM_MSI_ENDPOINT", "MSI_ENDPOINT"),
+_AUDIENCES = {
+    "https://login.chinacloudapi.cn": "api://AzureADTokenExchangeChina",
+    "https://login.microsoftonline.us": "api://AzureADTokenExchangeUSGov",
 }
-_FLAGS = {
-    "use_oidc": "ARM_USE_OIDC",
-    "use_msi": "ARM_USE_MSI",
-    "use_aks_workload_identity": "ARM_USE_AKS_WORKLOAD_IDENTITY",
-    "use_cli": "ARM_USE_CLI",
-}
-
-
-@frozen(repr=False)
-class AzureAccount:
-    """What settings and the environment say about who asks, by the names of the settings."""
-
-    said: Mapping[str, Any]
-
-    def text(self, name: str) -> str:
-        found = self.said.get(name)
-        return found if isinstance(found, str) else ""
-
-    def flag(self, name: str, otherwise: bool = False) -> bool:
-        found = self.said.get(name)
-        return found if isinstance(found, bool) else otherwise
-
-    def secret(self, name: str, file: str) -> str:
-        """A text, or what is in the file that another setting names. Raises ServiceError."""
-        if self.text(name) or not self.text(file):
-            return self.text(name)
-        try:
-            with open(self.text(file), encoding="utf-8") as opened:
-                return opened.read(1 << 20).strip()
-        except (OSError, UnicodeDecodeError) as problem:
-            raise ServiceError(f"{file}: {problem}") from None
-
-
-def account_of(settings: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> AzureAccount:
-    """The settings with what the environment says for those that are not given."""
-    said = {name: value for name, value in settings.items() if value not in (None, "")}
-    for name, variables in _VARIABLES.items():
-        found = next((value for v in variables if (value := environment.get(v))), None)
-        if name not in said and found:
-            said[name] = found
-    for name, variable in _FLAGS.items():
-        if name not in said and environment.get(variable):
-            said[name] = environment[variable].lower() in ("1", "t", "true")
-    return AzureAccount(said)
 
 
 class AzureTokens:
-    """Tokens for a scope such as `https://vault.azure.net/.default`, new ones before they expire. Raises
-    ServiceError."""
+    """Tokens for a scope such as `https://vault.azure.net/.default`, new ones before they expire. `login`: where one
+    logs in, by default as the setting `environment` says. Raises ServiceError."""
 
-    def __init__(self, account: AzureAccount, scope: str, http: Http) -> None:
+    def __init__(self, account: AzureAccount, scope: str, http: Http, login: str = "") -> None:
         self._account, self._scope, self._http = account, scope, http
+        cloud = CLOUDS.get(account.text("environment"))
+        self._host = login or (cloud.login if cloud is not None else "")
         self._token, self._expires = "", 0.0
         self._lock = Lock()
 
@@ -108,30 +45,39 @@ class AzureTokens:
 
     def _fresh(self) -> tuple[str, float]:
         account = self._account
-        secret = account.secret("client_secret", "client_secret_file_path")
-        if secret:
-            return self._login({"client_secret": secret})
-        if account.text("client_certificate") or account.text("client_certificate_path"):
-            return self._with_library()
-        if account.flag("use_oidc"):
-            return self._login({"client_assertion_type": _ASSERTION, "client_assertion": self._foreign()})
-        if account.flag("use_aks_workload_identity"):
-            token = AzureAccount({"file": os.environ.get("AZURE_FEDERATED_TOKEN_FILE", "")}).secret("token", "file")
-            return self._login({"client_assertion_type": _ASSERTION, "client_assertion": token})
-        if account.flag("use_msi"):
+        method, reasons = method_of(account)
+        if method == "certificate":
+            return self._login("certificate")
+        if method == "secret":
+            secret = both(account, "client_secret", "client_secret_file_path", "client secret")
+            return self._login("", client_secret=secret)
+        if method == "pipelines":
+            return self._login(self._of_pipeline())
+        if method == "oidc":
+            return self._login(self._foreign())
+        if method == "machine":
             return self._of_machine()
-        if account.flag("use_cli", True):
-            return _of_program(self._scope.removesuffix("/.default"), account.text("tenant_id"))
-        raise ServiceError("no valid authentication method for Azure was found")
+        if method == "workload":
+            path = os.environ.get("AZURE_FEDERATED_TOKEN_FILE", "")
+            return self._login(both(AzureAccount({"path": path}), "token", "path", "token"))
+        if method == "program":
+            return _of_program(self._scope.removesuffix("/.default"), account)
+        raise ServiceError("\n".join(f"{summary}: {detail}" for summary, detail in reasons))
 
-    def _login(self, fields: dict[str, str]) -> tuple[str, float]:
+    def _login(self, assertion: str, **fields: str) -> tuple[str, float]:
+        """A token from where one logs in. `assertion`: a token of somebody else's, or `certificate`."""
         account = self._account
-        client = account.secret("client_id", "client_id_file_path") or os.environ.get("AZURE_CLIENT_ID", "")
-        tenant = account.text("tenant_id") or os.environ.get("AZURE_TENANT_ID", "")
-        host = os.environ.get("AZURE_AUTHORITY_HOST") or _LOGINS.get(account.text("environment") or "public", "")
-        if not client or not tenant or not host:
-            raise ServiceError("client_id, tenant_id and a known environment are needed to log in")
+        is_workload = method_of(account)[0] == "workload"
+        client = os.environ.get("AZURE_CLIENT_ID", "") if is_workload else ""
+        tenant = os.environ.get("AZURE_TENANT_ID", "") if is_workload else ""
+        client, tenant = client or client_id(account), tenant or account.text("tenant_id")
+        host = os.environ.get("AZURE_AUTHORITY_HOST") or self._host
+        if not tenant or not host:
+            raise ServiceError("tenant_id and a known environment are needed to log in")
         url = f"{host.rstrip('/')}/{quote(tenant, safe='')}/oauth2/v2.0/token"
+        if assertion:
+            proof = _of_certificate(account, client, url) if assertion == "certificate" else assertion
+            fields = {"client_assertion_type": _ASSERTION, "client_assertion": proof}
         body = {"grant_type": "client_credentials", "client_id": client, "scope": self._scope, **fields}
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         answer = self._http.ask("POST", url, headers, urlencode(body).encode())
@@ -142,76 +88,116 @@ class AzureTokens:
     def _foreign(self) -> str:
         """The token of somebody else's that is exchanged."""
         account = self._account
-        token = account.secret("oidc_token", "oidc_token_file_path")
-        url = account.text("oidc_request_url")
-        if token or not url:
+        token = both(account, "oidc_token", "oidc_token_file_path", "token", is_needed=False)
+        if token:
             return token
-        url += f"{'&' if '?' in url else '?'}audience={quote('api://AzureADTokenExchange', safe='')}"
-        headers = {"Authorization": f"Bearer {account.text('oidc_request_token')}", "Accept": "application/json"}
-        answer = self._http.ask("GET", url, headers)
-        found = answer.json() if answer.status < 300 else None
-        if not isinstance(found, dict) or not isinstance(found.get("value"), str):
-            raise ServiceError(f"no token from oidc_request_url: status code {answer.status}")
-        return str(found["value"])
+        url = account.text("oidc_request_url")
+        if "audience=" not in url:
+            audience = _AUDIENCES.get(self._host, "api://AzureADTokenExchange")
+            url += f"{'&' if '?' in url else '?'}audience={quote(audience, safe='')}"
+        answer = self._http.ask(
+            "GET",
+            url,
+            {
+                "Authorization": f"Bearer {account.text('oidc_request_token')}",
+                "Accept": "application/json; api-version=2.0",
+                "Content-Type": "application/json",
+            },
+        )
+        if answer.status >= 300:
+            raise ServiceError(f"non-2xx response: status code {answer.status}, body: {answer.text[:1000]}")
+        return _member(answer.json(), "value")
+
+    def _of_pipeline(self) -> str:
+        account, url = self._account, os.environ.get("SYSTEM_OIDCREQUESTURI", "")
+        connection = quote(account.text("ado_service_connection_id"), safe="")
+        answer = self._http.ask(
+            "POST",
+            f"{url}{'&' if '?' in url else '?'}api-version=7.1&serviceConnectionId={connection}",
+            {
+                "Authorization": f"Bearer {account.text('oidc_request_token')}",
+                "Content-Type": "application/json",
+                "X-TFS-FedAuthRedirect": "Suppress",
+            },
+        )
+        if answer.status >= 300:
+            raise ServiceError(f"Azure DevOps: status code {answer.status}: {answer.text[:1000]}")
+        return _member(answer.json(), "oidcToken")
 
     def _of_machine(self) -> tuple[str, float]:
-        account = self._account
-        endpoint = account.text("msi_endpoint") or "http://169.254.169.254/metadata/identity/oauth2/token"
-        query = {"api-version": "2018-02-01", "resource": self._scope.removesuffix("/.default")}
-        client = account.secret("client_id", "client_id_file_path")
-        if client:
-            query["client_id"] = client
-        answer = self._http.ask(
-            "GET", f"{endpoint}?{urlencode(query)}", {"Metadata": "true"}, retries=NONE, timeout=10.0
-        )
+        """From the service of the machine, or of the platform that an application runs on."""
+        endpoint, secret = os.environ.get("IDENTITY_ENDPOINT", ""), os.environ.get("IDENTITY_HEADER", "")
+        headers, version = {"Metadata": "true"}, "2018-02-01"
+        if endpoint and secret:
+            headers, version = {"X-IDENTITY-HEADER": secret}, "2019-08-01"
+        else:
+            endpoint = self._account.text("msi_endpoint") or "http://169.254.169.254/metadata/identity/oauth2/token"
+        query = {"api-version": version, "resource": self._scope.removesuffix("/.default")}
+        if self._account.text("client_id"):
+            query["client_id"] = self._account.text("client_id")
+        answer = self._http.ask("GET", f"{endpoint}?{urlencode(query)}", headers, retries=NONE, timeout=10.0)
         if answer.status >= 300:
             raise ServiceError(f"managed identity: status code {answer.status}: {answer.text[:1000]}")
         return _token_in(answer.json())
 
-    def _with_library(self) -> tuple[str, float]:
-        account = self._account
-        try:
-            identity: Any = import_module("azure.identity")
-        except ImportError:
-            detail = "certificates for Azure need the package azure-identity: install planner[azurerm]"
-            raise ServiceError(detail) from None
-        text, path = account.text("client_certificate"), account.text("client_certificate_path")
-        try:
-            given = {"certificate_data": b64decode(text)} if text else {"certificate_path": path}
-            credential = identity.CertificateCredential(
-                account.text("tenant_id"),
-                account.secret("client_id", "client_id_file_path"),
-                password=account.text("client_certificate_password") or None,
-                **given,
-            )
-            token = credential.get_token(self._scope)
-        except Exception as problem:  # whatever the library raises
-            raise ServiceError(f"azure-identity: {problem}") from None
-        return str(token.token), float(token.expires_on)
+
+def _of_certificate(account: AzureAccount, client: str, audience: str) -> str:
+    """What proves that somebody has the key of a certificate (RFC 7523)."""
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.hashes import SHA1, SHA256
+
+    key, certificate = certificate_of(account)
+    now = int(time.time())
+    head = {"alg": "RS256", "typ": "JWT", "x5t": _base64(certificate.fingerprint(SHA1()))}
+    said = {"aud": audience, "iss": client, "sub": client, "jti": str(uuid.uuid4()), "nbf": now - 60, "exp": now + 600}
+    text = ".".join(_base64(json.dumps(part, separators=(",", ":")).encode()) for part in (head, said))
+    return f"{text}.{_base64(key.sign(text.encode(), PKCS1v15(), SHA256()))}"
+
+
+def _base64(data: bytes) -> str:
+    return urlsafe_b64encode(data).decode("ascii").rstrip("=")
+
+
+def _member(answer: Any, name: str) -> str:
+    found = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(found, str):
+        raise ServiceError(f"the answer has no {name}")
+    return found
 
 
 def _token_in(answer: Any) -> tuple[str, float]:
-    token = answer.get("access_token") if isinstance(answer, dict) else None
-    if not isinstance(token, str):
-        raise ServiceError("the answer has no access token")
+    token = _member(answer, "access_token")
     try:
+        if answer.get("expires_on") and not answer.get("expires_in"):
+            return token, float(answer["expires_on"])
         seconds = float(answer.get("expires_in") or 3600)
     except (TypeError, ValueError):
         seconds = 3600.0
     return token, time.time() + seconds
 
 
-def _of_program(resource: str, tenant: str) -> tuple[str, float]:
-    command = ["az", "account", "get-access-token", "--output", "json", "--resource", resource]
-    command += ["--tenant", tenant] if tenant else []
+def asked_program(*words: str) -> Any:
+    """What the program `az` answers. Raises ServiceError."""
     try:
-        run = subprocess.run(command, capture_output=True, timeout=60, check=False)
+        run = subprocess.run(["az", *words, "-o", "json"], capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise ServiceError(f"Azure CLI: {getattr(problem, 'strerror', None) or problem}") from None
     if run.returncode:
         raise ServiceError(f"Azure CLI: {run.stderr.decode('utf-8', 'replace').strip()[:1000]}")
     try:
-        said = json.loads(run.stdout)
+        return json.loads(run.stdout)
+    except (ValueError, RecursionError):
+        raise ServiceError("Azure CLI: its answer is no valid JSON") from None
+
+
+def _of_program(resource: str, account: AzureAccount) -> tuple[str, float]:
+    words = ["account", "get-access-token", "--resource", resource]
+    if account.text("subscription_id"):
+        words += ["--subscription", account.text("subscription_id")]
+    elif account.text("tenant_id"):
+        words += ["--tenant", account.text("tenant_id")]
+    said = asked_program(*words)
+    try:
         return str(said["accessToken"]), float(said.get("expires_on") or time.time() + 3000)
     except (ValueError, KeyError, TypeError):
         raise ServiceError("Azure CLI: its answer has no token") from None

@@ -40,6 +40,8 @@ class Answer:
     status: int
     headers: dict[str, str]
     body: bytes
+    reason: str = ""
+    """what the status line says besides"""
 
     @property
     def text(self) -> str:
@@ -180,7 +182,7 @@ class Http:
         else:
             with self._lock:
                 self._idle.setdefault(key, []).append(connection)
-        return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, data)
+        return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, data, response.reason)
 
     def _connection(
         self, key: tuple[str, str, int], proxy: str, timeout: float

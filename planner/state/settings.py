@@ -189,7 +189,7 @@ class Reading:
             return default
         if word in _TRUE or word in _FALSE:
             return word in _TRUE
-        self.wrong(f'"{name}": {variables[0]} says "{word}", which is neither true nor false')
+        self.wrong(f'error setting default for "{name}": a bool is required', self._said(word, variables))
         return default
 
     def number(self, name: str, *variables: str, default: int = 0) -> int:
@@ -202,8 +202,13 @@ class Reading:
         try:
             return int(word)
         except ValueError:
-            self.wrong(f'"{name}": {variables[0]} says "{word}", which is no whole number')
+            self.wrong(f'error setting default for "{name}": a number is required', self._said(word, variables))
             return default
+
+    def _said(self, word: str, variables: tuple[str, ...]) -> str:
+        """Where a word comes from that is wrong."""
+        name = next((v for v in variables if self.environment.get(v)), "")
+        return f'The variable {name} says "{word}".'
 
     def wrong(self, text: str, detail: str = "") -> None:
         self.problems.append(error("state.backend_setting", text, detail))

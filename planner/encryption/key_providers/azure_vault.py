@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from attrs import frozen
 
-from planner.clients.azure import AzureTokens, account_of
+from planner.clients.azure import AzureTokens
+from planner.clients.azure_settings import account_of
 from planner.clients.http import Http
 from planner.clients.problem import ServiceError
 from planner.encryption.base64 import encode

