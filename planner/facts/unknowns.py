@@ -4,8 +4,8 @@ rules/plan/unknown_causes.dl."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from planner.config.model import Config, ResourceDecl
 from planner.config.references import Ref, parse_reference
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.model.plan import ResourceChange
@@ -16,6 +16,9 @@ from planner.values.value import is_wholly_known
 from planner.vocabulary.address import format_resource, join, parse_module
 from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.span import Span
+
+if TYPE_CHECKING:
+    from planner.config.model import Config, ResourceDecl
 
 
 class UnknownFacts:

@@ -11,9 +11,8 @@ All derivations count, not only the one that a proof shows; of several ways to s
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from planner.config.model import OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 from planner.datalog.engine.terms import Assignment, value_of
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.render import Absence, AggregateValue, Condition, rendered
@@ -40,6 +39,9 @@ from planner.syntax.rule_syntax import (
     Wildcard,
 )
 from planner.vocabulary.span import Span
+
+if TYPE_CHECKING:
+    from planner.config.model import OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 
 MASK = "(sensitive value)"
 
@@ -239,6 +241,8 @@ def lines(span: Span) -> list[tuple[str, int]]:
 
 def secret_spans(decl: ResourceDecl | OutputDecl | VariableDecl | ProviderDecl, root: str) -> list[Span]:
     """The text that gives a declared thing its secret value."""
+    from planner.config.model import OutputDecl, VariableDecl
+
     if isinstance(decl, OutputDecl):
         return [decl.span, decl.value.span]
     if isinstance(decl, VariableDecl):

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, TypeAlias, TypeVar
@@ -143,8 +142,8 @@ class File:
             detail = f"A key has more than {DEEPEST} names."
             raise Failure(error(code, f"Nested too deeply for {what}", detail, span))
         try:
-            self.data = tomllib.loads(text, parse_float=_number)
-        except (tomllib.TOMLDecodeError, ValueError, RecursionError) as problem:
+            self.data = _loads(text)
+        except (ValueError, RecursionError) as problem:
             raise Failure(_syntax(problem, source, what, code)) from None
 
     @property
@@ -181,6 +180,12 @@ def kind_of(value: Any) -> str:
     if isinstance(value, list):
         return "a list"
     return "a table" if isinstance(value, dict) else "a time"
+
+
+def _loads(text: str) -> dict[str, Any]:
+    import tomllib
+
+    return tomllib.loads(text, parse_float=_number)
 
 
 def _number(text: str) -> Decimal:
@@ -270,7 +275,7 @@ class _Places:
             assert match is not None
             self.at = match.end()
             word = match[0]
-            keys.append(next(iter(tomllib.loads(f"{word} = 0"))) if word[0] in "\"'" else word)
+            keys.append(next(iter(_loads(f"{word} = 0"))) if word[0] in "\"'" else word)
             self._skip(_BLANK)
             if not self.text.startswith(".", self.at):
                 return keys

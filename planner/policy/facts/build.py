@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from planner.config.model import Config
 from planner.datalog.front.values import Row
 from planner.model.plan import Plan
 from planner.policy.facts.changes import Changes, Dependencies
@@ -18,6 +17,7 @@ from planner.policy.impact import Impact
 from planner.policy.values import ValueRows
 
 if TYPE_CHECKING:
+    from planner.config.model import Config
     from planner.model.graph import Graph
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from planner.config.model import Config, ModuleConfig, ResourceDecl
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.datalog.front.values import FALSE, TRUE, Row
@@ -15,6 +15,9 @@ from planner.policy.facts.relations import Reads
 from planner.policy.interest import kind_of
 from planner.programs.rule_programs import relevance_program
 from planner.vocabulary.address import join
+
+if TYPE_CHECKING:
+    from planner.config.model import Config, ModuleConfig, ResourceDecl
 
 
 class Declared:

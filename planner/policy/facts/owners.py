@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from planner.config.model import Config, ModuleConfig, OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 from planner.datalog.front.values import Row
 from planner.facts.from_state import module_path
 from planner.model.plan import Plan, ResourceChange
@@ -16,6 +15,9 @@ from planner.syntax.body import BlockSchema, BodySchema
 from planner.vocabulary.address import AddressError, format_resource, join
 from planner.vocabulary.provider_address import ProviderConfiguration, parse_provider_configuration
 from planner.vocabulary.span import Span
+
+if TYPE_CHECKING:
+    from planner.config.model import Config, ModuleConfig, OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 
 Declaration: TypeAlias = "ResourceDecl | OutputDecl | VariableDecl | ProviderDecl"
 
@@ -87,6 +89,8 @@ class ConfiguredOwners:
 
     def given(self, address: str) -> frozenset[str]:
         """The arguments and nested blocks that the block of a resource instance sets."""
+        from planner.config.model import ResourceDecl
+
         change = self.changes.get(address)
         decl = self.declaration(change) if change is not None else self.about(address)
         if not isinstance(decl, ResourceDecl):
@@ -98,6 +102,8 @@ class ConfiguredOwners:
 
     def span(self, address: str, path: str = "") -> Span | None:
         """Where an address is declared; the argument that a path begins with, where there is one."""
+        from planner.config.model import ProviderDecl, ResourceDecl
+
         decl = self.about(address)
         if decl is None:
             module = self.module(address) if address else None

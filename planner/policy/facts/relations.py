@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import field, frozen
 
-from planner.config.model import OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.front.values import Row
 from planner.model.plan import ResourceChange
@@ -15,6 +14,9 @@ from planner.policy.interest import OUTPUT, Interest, kind_of
 from planner.policy.paths_read import EVERYTHING, Looked
 from planner.values.value import Unknown
 from planner.vocabulary.span import Span
+
+if TYPE_CHECKING:
+    from planner.config.model import OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 
 VALUE = "value"
 """the path of the value of an output or variable"""

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from planner.config.model import CheckRule, Config, ModuleConfig, ResourceDecl
 from planner.config.references import Ref, parse_reference
 from planner.datalog.front.values import Row
 from planner.facts.mentions import in_expr, in_rules, of_call, of_output, of_resource
@@ -26,6 +25,9 @@ from planner.syntax.native_body import NativeBody
 from planner.syntax.nodes import Call, Traversal, Variable
 from planner.syntax.references import references
 from planner.vocabulary.address import join
+
+if TYPE_CHECKING:
+    from planner.config.model import CheckRule, Config, ModuleConfig, ResourceDecl
 
 Node: TypeAlias = tuple[str, str, str]
 """kind, module and name. The kinds: resource, var, local, output, expand (what says which instances a module has),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from planner.config.model import Config, OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 from planner.datalog.front.values import Row
 from planner.model.plan import OutputChange, Plan, ResourceChange
 from planner.policy.facts.build import told
@@ -28,6 +27,7 @@ from planner.vocabulary.address import join
 from planner.vocabulary.span import Span
 
 if TYPE_CHECKING:
+    from planner.config.model import Config, OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
     from planner.policy.shown.dependencies import ShownImpact
 
 OF_CONFIGURATION = frozenset(
