@@ -340,9 +340,10 @@ def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnost
     from planner.state.workspace import select_workspace
 
     if not backend.has_workspaces:
-        if workspace == DEFAULT_WORKSPACE:
-            return []
-        return select_workspace(how.options.directory, os.environ, DEFAULT_WORKSPACE)
+        problems = []
+        if workspace != DEFAULT_WORKSPACE:
+            problems = select_workspace(how.options.directory, os.environ, DEFAULT_WORKSPACE)
+        return problems + backend.prepare(DEFAULT_WORKSPACE, how.options.lock)
     try:
         names = backend.workspaces()
     except OSError as problem:
@@ -350,6 +351,12 @@ def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnost
         return [error("backend.workspaces", text, "")]
     if workspace in names:
         return backend.prepare(workspace, how.options.lock)
+    if not names:
+        detail = (
+            'Use the "planner workspace" command to create and select a new workspace. If the backend already contains '
+            "existing workspaces, you may need to update the backend configuration."
+        )
+        return [error("backend.workspace", "No existing workspaces.", detail)]
     if len(names) == 1:
         return select_workspace(how.options.directory, os.environ, names[0]) + backend.prepare(
             names[0], how.options.lock

@@ -126,7 +126,7 @@ class RemoteStore:
 
     def lock_holder(self) -> str:
         info = self._holder()
-        if info is None:
+        if info is None or not info.operation:
             return ""
         return f" that {info.who or 'somebody'} has since {info.created or 'some time'} for {info.operation}"
 

@@ -48,9 +48,19 @@ class Server:
 
 
 def block(server_type: str, settings: Mapping[str, Any]) -> str:
-    """A terraform block with the settings."""
-    lines = "".join(f"    {name} = {json.dumps(value)}\n" for name, value in settings.items())
-    return f'terraform {{\n  backend "{server_type}" {{\n{lines}  }}\n}}\n'
+    """A terraform block with the settings; `workspaces` is a block in it."""
+    lines = "".join(
+        f"    {name}{'' if name == 'workspaces' else ' ='} {_written(value)}\n" for name, value in settings.items()
+    )
+    header = server_type if server_type == "cloud" else f'backend "{server_type}"'
+    return f"terraform {{\n  {header} {{\n{lines}  }}\n}}\n"
+
+
+def _written(value: Any) -> str:
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    lines = "".join(f"      {json.dumps(k) if ' ' in k else k} = {_written(v)}\n" for k, v in value.items())
+    return f"{{\n{lines}    }}"
 
 
 def free_port() -> int:
@@ -318,6 +328,29 @@ def kube_config(url: str, user: Mapping[str, Any] | None = None, **cluster: Any)
 
 
 @functools.cache
+def tfe() -> tuple[str, subprocess.Popen[bytes], dict[str, str]]:
+    """A double of Terraform Enterprise: its URL, and the environment in which it is the host `tfe.test`."""
+    folder, port = Path(tempfile.mkdtemp(prefix="tfe-")), free_port()
+    atexit.register(shutil.rmtree, folder, True)
+    process = started([sys.executable, str(HERE / "tfe_server.py"), str(port)], port)
+    url = f"http://127.0.0.1:{port}/api/v2/"
+    services = "".join(f'    "{name}" = "{url}"\n' for name in ("tfe.v2", "tfe.v2.1", "state.v2"))
+    text = f'host "tfe.test" {{\n  services = {{\n{services}  }}\n}}\n'
+    (folder / "rc").write_text(text + 'credentials "tfe.test" {\n  token = "secret"\n}\n', "utf-8")
+    return url, process, {"TF_CLI_CONFIG_FILE": str(folder / "rc")}
+
+
+@functools.cache
+def remote() -> Server:
+    _, process, environment = tfe()
+
+    def new(name: str) -> dict[str, Any]:
+        return {"hostname": "tfe.test", "organization": "org", "workspaces": {"name": f"w{name}"}}
+
+    return Server("remote", new, process, environment)
+
+
+@functools.cache
 def inmem() -> Server:
     return Server("inmem", lambda name: {})
 
@@ -330,5 +363,6 @@ SERVERS: dict[str, Callable[[], Server]] = {
     "inmem": inmem,
     "kubernetes": kubernetes,
     "pg": pg,
+    "remote": remote,
     "s3": s3,
 }

@@ -1,0 +1,215 @@
+"""What states need of Terraform Enterprise: an organization `org` with workspaces, projects, versions of states.
+
+    python tfe_server.py PORT
+
+The token is `secret`. Workspaces whose names end in `-there` run their plans on the server. Those that end in `-old`
+want states at once. `login` finds an OAuth server at /oauth, which gives the token for the code `code`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+PORT = int(sys.argv[1])
+LOCK = threading.RLock()
+WORKSPACES: dict[str, dict[str, Any]] = {}
+PROJECTS: dict[str, str] = {}
+VERSIONS: dict[str, dict[str, Any]] = {}
+CHALLENGES: list[str] = []
+PAGE = 2
+"""workspaces on a page"""
+
+
+def shown(workspace: dict[str, Any]) -> dict[str, Any]:
+    names = ("name", "locked", "locked-reason", "execution-mode", "terraform-version", "tag-names")
+    attributes = {name: workspace[name] for name in names}
+    return {"data": {"id": workspace["id"], "type": "workspaces", "attributes": attributes}}
+
+
+def version(name: str) -> dict[str, Any]:
+    kept = VERSIONS[name]
+    url = f"http://127.0.0.1:{PORT}/objects/{name}"
+    attributes = {"serial": kept["serial"], "status": "finalized", "hosted-state-download-url": url}
+    if kept["data"] is None:
+        attributes |= {"hosted-state-upload-url": url, "hosted-json-state-upload-url": f"{url}.json"}
+    return {"data": {"id": name, "type": "state-versions", "attributes": attributes}}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def reply(self, code: int, body: Any = None, raw: bytes | None = None, **headers: str) -> None:
+        data = raw if raw is not None else (json.dumps(body).encode() if body is not None else b"")
+        self.send_response(code)
+        kind = "application/json" if raw is not None or "oauth" in self.path else "application/vnd.api+json"
+        for name, value in {"Content-Type": kind, "TFP-API-Version": "2.6", **headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def refuse(self, code: int, title: str, detail: str = "") -> None:
+        self.reply(code, {"errors": [{"status": str(code), "title": title, **({"detail": detail} if detail else {})}]})
+
+    def handle_all(self) -> None:
+        data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        url = urlsplit(self.path)
+        with LOCK:
+            if url.path.startswith("/objects/"):
+                self.stored(url.path.removeprefix("/objects/"), data)
+            elif url.path.startswith("/oauth/"):
+                self.oauth(url.path, data, {k: v[0] for k, v in parse_qs(url.query).items()})
+            elif self.headers.get("Authorization") != "Bearer secret":
+                self.refuse(401, "unauthorized")
+            else:
+                asked = {name: values[0] for name, values in parse_qs(url.query).items()}
+                self.answer(url.path.removeprefix("/api/v2/"), json.loads(data) if data else {}, asked)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_all  # noqa: N815
+
+    def stored(self, name: str, data: bytes) -> None:
+        if self.command == "PUT":
+            if name in VERSIONS:
+                assert hashlib.md5(data).hexdigest() == VERSIONS[name]["md5"]
+                VERSIONS[name]["data"] = data
+            self.reply(200)
+        else:
+            self.reply(200, raw=VERSIONS[name]["data"])
+
+    def oauth(self, path: str, data: bytes, asked: dict[str, str]) -> None:
+        if path.endswith("authorization"):
+            CHALLENGES.append(asked["code_challenge"])
+            location = f"{asked['redirect_uri']}?code=code&state={asked['state']}"
+            self.reply(302, Location=location)
+            return
+        given = {name: values[0] for name, values in parse_qs(data.decode()).items()}
+        digest = hashlib.sha256(given["code_verifier"].encode()).digest()
+        proof = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+        if given["code"] == "code" and proof in CHALLENGES and given["client_id"] == "client":
+            self.reply(200, {"access_token": "secret", "token_type": "bearer"})
+        else:
+            self.reply(400, {"error": "invalid_grant"})
+
+    def answer(self, path: str, body: dict[str, Any], asked: dict[str, str]) -> None:
+        data = body.get("data") or {}
+        attributes = data.get("attributes") or {}
+        if path == "ping":
+            return self.reply(204)
+        if path == "account/details":
+            user = {"id": "user-1", "type": "users", "attributes": {"username": "somebody"}}
+            return self.reply(200, {"data": user})
+        if path == "organizations/org/entitlement-set":
+            kept = {"operations": True, "state-storage": True}
+            return self.reply(200, {"data": {"id": "org-1", "type": "entitlement-sets", "attributes": kept}})
+        if path == "organizations/org/projects":
+            return self.projects(attributes, asked)
+        if path == "organizations/org/workspaces":
+            return self.made(data, attributes) if self.command == "POST" else self.listed(asked)
+        if found := re.fullmatch(r"organizations/org/workspaces/([^/]+)", path):
+            if found[1] in WORKSPACES and self.command == "DELETE":
+                del WORKSPACES[found[1]]
+                return self.reply(204)
+            if found[1] in WORKSPACES:
+                return self.reply(200, shown(WORKSPACES[found[1]]))
+        if (found := re.fullmatch(r"state-versions/([^/]+)", path)) and found[1] in VERSIONS:
+            return self.reply(200, version(found[1]))
+        if found := re.fullmatch(r"workspaces/(ws-[^/]+)(?:/(.*))?", path):
+            workspace = next((w for w in WORKSPACES.values() if w["id"] == found[1]), None)
+            if workspace is not None:
+                return self.workspace(workspace, found[2] or "", body, attributes)
+        return self.refuse(404, "not found")
+
+    def projects(self, attributes: dict[str, Any], asked: dict[str, str]) -> None:
+        def one(name: str) -> dict[str, Any]:
+            return {"id": PROJECTS[name], "type": "projects", "attributes": {"name": name}}
+
+        if self.command == "POST":
+            PROJECTS[attributes["name"]] = f"prj-{len(PROJECTS)}"
+            return self.reply(201, {"data": one(attributes["name"])})
+        names = [name for name in PROJECTS if asked.get("filter[names]", name) == name]
+        pages = {"current-page": 1, "total-pages": 1, "total-count": len(names)}
+        return self.reply(200, {"data": [one(name) for name in names], "meta": {"pagination": pages}})
+
+    def made(self, data: dict[str, Any], attributes: dict[str, Any]) -> None:
+        name, relations = attributes["name"], data.get("relationships") or {}
+        if name in WORKSPACES:
+            return self.refuse(422, "invalid attribute", "Name has already been taken")
+        WORKSPACES[name] = {
+            "id": f"ws-{name}",
+            "name": name,
+            "locked": False,
+            "locked-reason": "",
+            "execution-mode": "remote" if name.endswith("-there") else "local",
+            "terraform-version": "1.12.6",
+            "tag-names": [tag["attributes"]["name"] for tag in (relations.get("tags") or {}).get("data") or []],
+            "project": ((relations.get("project") or {}).get("data") or {}).get("id"),
+            "version": "",
+        }
+        return self.reply(201, shown(WORKSPACES[name]))
+
+    def listed(self, asked: dict[str, str]) -> None:
+        tags = {tag for tag in asked.get("search[tags]", "").split(",") if tag}
+        found = [
+            shown(one)["data"]
+            for name, one in WORKSPACES.items()
+            if asked.get("search[name]", "") in name
+            and tags <= set(one["tag-names"])
+            and asked.get("filter[project][id]", one["project"]) == one["project"]
+        ]
+        page, pages = int(asked.get("page[number]", 1)), -(-len(found) // PAGE) or 1
+        meta = {"current-page": page, "next-page": page + 1 if page < pages else None, "total-pages": pages}
+        items = found[(page - 1) * PAGE : page * PAGE]
+        return self.reply(200, {"data": items, "meta": {"pagination": {**meta, "total-count": len(found)}}})
+
+    def workspace(
+        self, workspace: dict[str, Any], action: str, body: dict[str, Any], attributes: dict[str, Any]
+    ) -> None:
+        if action == "" and self.command == "PATCH":
+            return self.reply(200, shown(workspace))
+        if action == "relationships/tags":
+            tags = [tag["attributes"]["name"] for tag in body["data"]]
+            workspace["tag-names"] = sorted({*workspace["tag-names"], *tags})
+            return self.reply(204)
+        if action == "actions/lock":
+            if workspace["locked"]:
+                return self.refuse(409, "conflict", "workspace already locked")
+            reason = body.get("reason") or attributes.get("reason") or ""
+            workspace.update({"locked": True, "locked-reason": reason})
+            return self.reply(200, shown(workspace))
+        if action in ("actions/unlock", "actions/force-unlock"):
+            if not workspace["locked"]:
+                return self.refuse(409, "conflict", "workspace already unlocked")
+            workspace.update({"locked": False, "locked-reason": ""})
+            return self.reply(200, shown(workspace))
+        if action == "current-state-version" and workspace["version"]:
+            return self.reply(200, version(workspace["version"]))
+        if action == "state-versions":
+            return self.new_version(workspace, attributes)
+        return self.refuse(404, "not found")
+
+    def new_version(self, workspace: dict[str, Any], given: dict[str, Any]) -> None:
+        old = VERSIONS.get(workspace["version"])
+        if old is not None and not given.get("force") and given["serial"] < old["serial"]:
+            return self.refuse(409, "conflict", f"serial {given['serial']} is older than {old['serial']}")
+        if workspace["name"].endswith("-old") and "state" not in given:
+            return self.refuse(400, "param is missing or the value is empty: state")
+        json.loads(base64.b64decode(given["json-state-outputs"]))
+        name = f"sv-{len(VERSIONS)}"
+        data = base64.b64decode(given["state"]) if "state" in given else None
+        VERSIONS[name] = {"serial": given["serial"], "md5": given["md5"], "data": data, **given}
+        workspace["version"] = name
+        return self.reply(201, version(name))
+
+
+ThreadingHTTPServer(("127.0.0.1", PORT), Handler).serve_forever()
