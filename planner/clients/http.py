@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import socket
 import ssl
 import time
@@ -15,7 +16,7 @@ from collections.abc import Callable, Mapping
 from ipaddress import ip_address, ip_network
 from threading import Lock
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from attrs import Factory, define, field, frozen
 
@@ -155,16 +156,18 @@ class Http:
             raise ServiceError(f"{shown(url)} has no valid port") from None
         key = (parts.scheme, parts.hostname, port)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        sent = {"User-Agent": "planner", **headers}
+        sent = {"User-Agent": "planner", **_who(parts), **headers}
         if proxy and parts.scheme == "http":
             target = url
-            sent = {**sent, **_proxy_headers(proxy)}
+            sent = {**sent, **_who(urlsplit(proxy), "Proxy-Authorization")}
         while True:
             connection, is_fresh = self._connection(key, proxy, timeout)
             try:
                 connection.request(method, target, body or None, _complete(sent, method, body))
                 response = connection.getresponse()
                 data = response.read(LARGEST_ANSWER + 1)
+                if response.length and len(data) <= LARGEST_ANSWER:
+                    raise http.client.IncompleteRead(data, response.length)
             except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
                 connection.close()
                 if is_fresh:
@@ -202,18 +205,24 @@ class Http:
         through = self._direct(parts.scheme, parts.hostname or "", parts.port or _default_port(parts.scheme), timeout)
         if scheme == "https":
             through = self._encrypted(parts.hostname or "", parts.port or 80, timeout)
-            through.set_tunnel(host, port, _proxy_headers(proxy))
+            through.set_tunnel(host, port, _who(urlsplit(proxy), "Proxy-Authorization"))
         return through, True
 
     def _direct(self, scheme: str, host: str, port: int, timeout: float) -> http.client.HTTPConnection:
         if scheme == "https":
             return self._encrypted(host, port, timeout)
-        return http.client.HTTPConnection(host, port, timeout=timeout)
+        connection = http.client.HTTPConnection(host, port, timeout=timeout)
+        connection.response_class = _Final
+        return connection
 
     def _encrypted(self, host: str, port: int, timeout: float) -> http.client.HTTPSConnection:
-        if self.tls.server_name:
-            return _Named(self.tls.server_name, host, port, timeout=timeout, context=self.context())
-        return http.client.HTTPSConnection(host, port, timeout=timeout, context=self.context())
+        connection = (
+            _Named(self.tls.server_name, host, port, timeout=timeout, context=self.context())
+            if self.tls.server_name
+            else http.client.HTTPSConnection(host, port, timeout=timeout, context=self.context())
+        )
+        connection.response_class = _Final
+        return connection
 
     def context(self) -> ssl.SSLContext:
         """How connections are encrypted. Raises ServiceError for certificates that are none."""
@@ -227,6 +236,20 @@ class Http:
         if not proxy or _is_excepted(host, self.proxies.get("no", "")):
             return ""
         return proxy if "://" in proxy else f"http://{proxy}"
+
+
+class _Final(http.client.HTTPResponse):
+    """A response that comes after at most so many that only say that it will."""
+
+    _most = 20
+
+    def _read_status(self) -> tuple[str, int, str]:
+        for _ in range(self._most):
+            version, status, reason = super()._read_status()  # type: ignore[misc]
+            if not 100 <= status < 200 or status == 101:
+                return version, status, reason
+            http.client.parse_headers(self.fp)
+        raise http.client.HTTPException(f"the server says {status} again and again")
 
 
 class _Named(http.client.HTTPSConnection):
@@ -316,11 +339,11 @@ def _is_excepted(host: str, names: str) -> bool:
     return False
 
 
-def _proxy_headers(proxy: str) -> dict[str, str]:
-    parts = urlsplit(proxy)
+def _who(parts: SplitResult, header: str = "Authorization") -> dict[str, str]:
+    """What a URL says of who asks."""
     if not parts.username:
         return {}
-    return {"Proxy-Authorization": basic(unquote(parts.username), unquote(parts.password or ""))}
+    return {header: basic(unquote(parts.username), unquote(parts.password or ""))}
 
 
 def basic(user: str, password: str) -> str:
@@ -352,12 +375,18 @@ def _title(method: str) -> str:
     return method[:1] + method[1:].lower()
 
 
+_SECRET = re.compile(r"(?i)(?<=[?&])([^=&]*(?:token|secret|passw|signature|credential|api[-_]?key)[^=&]*|sig)=[^&]*")
+"""what a query says that gives access"""
+
+
 def shown(url: str) -> str:
-    """A URL without user and password."""
+    """A URL without user and password, and without what gives access besides."""
     parts = urlsplit(url)
+    if parts.query:
+        url = _SECRET.sub(r"\1=***", url)
     if "@" not in parts.netloc:
         return url
-    return parts._replace(netloc=f"***@{parts.netloc.rpartition('@')[2]}").geturl()
+    return urlsplit(url)._replace(netloc=f"***@{parts.netloc.rpartition('@')[2]}").geturl()
 
 
 def reason_of(problem: BaseException, url: str) -> str:
@@ -375,6 +404,8 @@ def reason_of(problem: BaseException, url: str) -> str:
         return "the server did not answer in time"
     if isinstance(problem, http.client.RemoteDisconnected | ConnectionResetError):
         return "EOF"
+    if isinstance(problem, http.client.IncompleteRead):
+        return "unexpected EOF"
     if isinstance(problem, ssl.SSLCertVerificationError):
         return f"tls: failed to verify certificate: {problem.verify_message}"
     return str(getattr(problem, "strerror", None) or problem) or type(problem).__name__

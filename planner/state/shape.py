@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+LARGEST = (1 << 63) - 1
+"""of serials and versions; none has this number itself, so that one can follow"""
+
 
 class MalformedError(Exception):
     """Something in the file has the wrong shape; the text says where and what."""
@@ -37,10 +40,10 @@ def as_text(raw: dict[str, Any], key: str, place: str) -> str:
 
 
 def as_whole(raw: dict[str, Any], key: str, place: str) -> int:
-    """A member that is a whole number, not below 0; 0 where there is none. Raises MalformedError."""
+    """A member that is a whole number, not below 0 and not too large; 0 where there is none. Raises MalformedError."""
     value = raw.get(key, 0)
     if value is None:
         return 0
-    if value.__class__ is int and value >= 0:
+    if value.__class__ is int and 0 <= value < LARGEST:
         return value
     raise MalformedError(f'"{key}" of {place} must be a whole number')

@@ -11,7 +11,7 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from planner.state.shape import MalformedError, as_list, as_object, as_text
+from planner.state.shape import MalformedError, as_list, as_object, as_text, as_whole
 from planner.support.exact_json import dumps
 from planner.values.types import (
     BOOL,
@@ -33,9 +33,7 @@ _WHOLE = re.compile(r"([+-]?)(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO]?[0-7_]+|[1-9]
 def upgraded(root: dict[str, Any]) -> dict[str, Any]:
     """The version 4 document for one of version 1, 2 or 3. Raises MalformedError."""
     version = root["version"]
-    serial = root.get("serial") or 0
-    if serial.__class__ is not int or serial < 0:
-        raise MalformedError('"serial" of the state must be a whole number')
+    serial = as_whole(root, "serial", "the state")
     resources: list[dict[str, Any]] = []
     outputs: dict[str, Any] = {}
     for i, raw in enumerate(as_list(root, "modules", "the state")):

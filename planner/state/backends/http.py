@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 from attrs import frozen
 
-from planner.clients.http import Answer, Http, Retries, Tls, basic
+from planner.clients.http import Answer, Http, Retries, Tls, basic, shown
 from planner.clients.problem import ServiceError
 from planner.state.lock import LockInfo, lock_info_of
 from planner.state.remote.backend import RemoteBackend
@@ -43,6 +44,7 @@ SCHEMA = BlockSchema(
 )
 REQUIRED_VARIABLES = {"address": ("TF_HTTP_ADDRESS",)}
 """what stands in for required settings"""
+_MOST_REDIRECTS = 10
 
 
 @frozen
@@ -74,7 +76,7 @@ class HttpClient(NothingBeside):
 
     @property
     def locks(self) -> bool:
-        return bool(self._to.unlock_address)
+        return bool(self._to.lock_address or self._to.unlock_address)
 
     @property
     def lock_path(self) -> str:
@@ -91,11 +93,18 @@ class HttpClient(NothingBeside):
         if body:
             digest = b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode("ascii")
             headers |= {"Content-Type": "application/json", "Content-MD5": digest}
-        answer = self._to.http.ask(method, url, headers, body)
-        rules = self._to.http.retries
-        if rules.most and rules.statuses(answer.status):  # it was tried again and again
-            raise ServiceError(f"{method} {url} giving up after {rules.most + 1} attempt(s)", may_pass=True)
-        return answer
+        rules, at = self._to.http.retries, url
+        for _ in range(_MOST_REDIRECTS + 1):
+            answer = self._to.http.ask(method, at, headers, body)
+            if rules.most and rules.statuses(answer.status):  # it was tried again and again
+                raise ServiceError(f"{method} {shown(at)} giving up after {rules.most + 1} attempt(s)", may_pass=True)
+            if answer.status not in (301, 302, 303, 307, 308) or not answer.headers.get("location"):
+                return answer
+            to = _redirected(method, at, answer)
+            if _host(to) != _host(at):  # what it says of us is for nobody else
+                headers = {name: value for name, value in headers.items() if name.startswith("Content-")}
+            at = to
+        raise ServiceError(f'{method} {shown(url)}: "{shown(at)}": stopped after {_MOST_REDIRECTS} redirects')
 
     def get(self) -> Payload | None:
         answer = self._ask("get state", "GET", self._to.address)
@@ -160,6 +169,8 @@ class HttpClient(NothingBeside):
                 raise ServiceError(f"Unexpected HTTP response code {answer.status}")
 
     def force_unlock(self, lock_id: str) -> None:
+        if not self._to.unlock_address:
+            raise ServiceError("there is no unlock_address that could be asked")
         self._lock = None
         self.unlock(lock_id)
 
@@ -168,6 +179,32 @@ class HttpClient(NothingBeside):
 
     def holder(self) -> LockInfo | None:
         return None
+
+
+def _redirected(method: str, url: str, answer: Answer) -> str:
+    """Where an answer sends us. Raises ServiceError: only a GET may be made of any other request, and what is asked
+    over https is not asked in clear."""
+    try:
+        to = urljoin(url, answer.headers["location"])
+        before, after = urlsplit(url), urlsplit(to)
+        hash(after.port)
+    except ValueError:
+        raise ServiceError(f'{method} {shown(url)}: it is redirected to "{answer.headers["location"]}"') from None
+    if after.scheme not in ("http", "https"):
+        raise ServiceError(f'{method} {shown(url)}: "{shown(to)}": unsupported protocol scheme "{after.scheme}"')
+    if before.scheme == "https" and after.scheme == "http":
+        raise ServiceError(f'{method} {shown(url)}: it is redirected to "{shown(to)}", which is not encrypted')
+    if method not in ("GET", "HEAD") and answer.status < 307:
+        text = f"it is redirected to {shown(to)} with status {answer.status}, which would lose what is sent"
+        raise ServiceError(f"{method} {shown(url)}: {text}. Name that address in the configuration")
+    if _host(before.geturl()) == _host(to) and "@" not in after.netloc:  # still the same user
+        to = after._replace(netloc=before.netloc).geturl()
+    return to
+
+
+def _host(url: str) -> tuple[str, str, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port
 
 
 def _digest(data: bytes) -> str:
@@ -203,8 +240,11 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[HttpBackend | None, l
     lock = read.text("lock_address", "TF_HTTP_LOCK_ADDRESS")
     unlock = read.text("unlock_address", "TF_HTTP_UNLOCK_ADDRESS")
     for url, name in ((address, "address"), (lock, "lockAddress"), (unlock, "unlockAddress")):
-        if url and urlsplit(url).scheme not in ("http", "https"):
-            read.wrong(f"{name} must be HTTP or HTTPS")
+        try:
+            if url and urlsplit(url).scheme not in ("http", "https"):
+                read.wrong(f"{name} must be HTTP or HTTPS")
+        except ValueError as bad:
+            read.wrong(f"failed to parse {name}: {bad}")
     user, password = read.text("username", "TF_HTTP_USERNAME"), read.text("password", "TF_HTTP_PASSWORD")
     certificate = read.text("client_certificate_pem", "TF_HTTP_CLIENT_CERTIFICATE_PEM")
     key = read.text("client_private_key_pem", "TF_HTTP_CLIENT_PRIVATE_KEY_PEM")
@@ -254,5 +294,12 @@ def _headers(given: Mapping[str, Any], has_user: bool, read: Reading) -> dict[st
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A state is its address."""
-    return f"http:{settings.get('address') or ''}"
+    """A state is its address, whoever asks."""
+    address = str(settings.get("address") or os.environ.get("TF_HTTP_ADDRESS", ""))
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # it is none
+        return "http:"
+    address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    public = shown(address)
+    return f"http:{public}" if public == address else f"http:{public}#{_digest(address.encode())[:12]}"

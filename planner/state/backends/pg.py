@@ -7,6 +7,7 @@ middle and nobody has written meanwhile, the lock is taken again.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from hashlib import md5
@@ -136,7 +137,9 @@ class Session:
         try:
             self._connection = psycopg.connect(self.table.connection, autocommit=True)
         except psycopg.Error as problem:
-            raise ServiceError(_said(problem), may_pass=isinstance(problem, psycopg.OperationalError)) from None
+            if not isinstance(problem, psycopg.OperationalError):
+                raise ServiceError(f"the connection string cannot be read: {_secretless(problem)}") from None
+            raise ServiceError(_secretless(problem), may_pass=True) from None
         self.number += 1
         return self._connection
 
@@ -148,6 +151,15 @@ def _psycopg() -> Any:
         detail = 'the backend "pg" needs psycopg: install the extra "pg" (pip install "planner[pg]")'
         raise ServiceError(detail) from None
     return psycopg
+
+
+_TOLD = re.compile(r"""(?s)(?: after| in|:) "(?![a-z_]+"$).*|(?<=['"])[^'"\s]*@""")
+"""parts of connection strings in messages about them that may be a password, or half of one"""
+
+
+def _secretless(problem: Exception) -> str:
+    """What is said about a connection, without what may be the password of a string that is not well formed."""
+    return _TOLD.sub("", _said(problem))
 
 
 def _said(problem: Exception) -> str:
@@ -384,13 +396,25 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[PgBackend | None, lis
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A state is its row: of a database, wherever a password stands."""
-    from urllib.parse import urlsplit
+    """A state is its row: of a database, whoever asks."""
+    from urllib.parse import parse_qsl
 
-    text = str(settings.get("conn_str") or os.environ.get("PG_CONN_STR", ""))
-    where = " ".join(sorted(part for part in text.split() if not part.startswith("password=")))
-    if "://" in text:
-        parts = urlsplit(text)
-        where = f"{parts.hostname or ''}:{parts.port or 5432}{parts.path}"
-    schema = settings.get("schema_name") or "terraform_remote_state"
-    return f"pg:{where}/{schema}.{settings.get('table_name') or 'states'}#{workspace}"
+    def said(name: str, variable: str, default: str) -> str:
+        return str(settings.get(name) or os.environ.get(variable) or default)
+
+    _, is_url, text = said("conn_str", "PG_CONN_STR", "").rpartition("://")
+    if is_url:
+        place, _, query = text.partition("?")
+        hosts, slash, database = place.rpartition("@")[2].partition("/")
+        where = (hosts if ":" in hosts else f"{hosts}:5432") + slash + database
+        words = parse_qsl(query)
+    else:
+        where, words = "", _WORD.findall(text)
+    where = " ".join(filter(None, (where, *sorted(f"{name}={value}" for name, value in words if name in _PLACE))))
+    schema = said("schema_name", "PG_SCHEMA_NAME", "terraform_remote_state")
+    return f"pg:{where}/{schema}.{said('table_name', 'PG_TABLE_NAME', 'states')}#{workspace}"
+
+
+_WORD = re.compile(r"""(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)""")
+_PLACE = frozenset(("host", "hostaddr", "port", "dbname", "service"))
+"""what a connection string says of where a database is"""

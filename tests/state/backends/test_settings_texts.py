@@ -163,6 +163,8 @@ STATES: list[tuple[str, dict[str, Any], str, str]] = [
     ("gcs", TOKEN | {"prefix": "a/"}, "default", "gs://b/a/default.tfstate"),
 ]
 
+WRONG += [("http", {"address": "http://[::1/x"}, {}, ["failed to parse address: Invalid IPv6 URL"])]
+
 
 @pytest.fixture(autouse=True)
 def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
