@@ -13,6 +13,7 @@ from attrs import evolve
 from planner.state.model import InstanceKey, ObjectState, OutputState, ResourceState, State
 from planner.state.reader import StateReader
 from planner.state.shape import MalformedError
+from planner.state.texts import Texts, cut, kept
 from planner.support.collector import collector_paused
 from planner.support.exact_json import JsonError, dumps, loads
 from planner.values.types import type_to_json
@@ -34,11 +35,27 @@ def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnost
         return _read(data, where)
 
 
+def read_with_texts(data: bytes, name: str) -> tuple[State | None, Texts | None, list[Diagnostic]]:
+    """The same with the texts of its resources, if the state is large and in the form that services keep."""
+    with collector_paused():
+        pieces = cut(data)
+        if pieces is None:
+            state, problems = read_state(data, name)
+            return state, None, problems
+        root, texts = pieces
+        state, problems = _from(root, f"The state file {name}" if name else "The state")
+        return state, None if state is None else kept(state, texts), problems
+
+
 def _read(data: bytes, where: str) -> tuple[State | None, list[Diagnostic]]:
     try:
         root = loads(data)
     except JsonError as e:
         return None, [_unsupported(f"{where} is not valid JSON: {e.reason}, at byte offset {e.offset}.")]
+    return _from(root, where)
+
+
+def _from(root: Any, where: str) -> tuple[State | None, list[Diagnostic]]:
     problem = _version_problem(root, where)
     if problem:
         return None, [_unsupported(problem)]
@@ -89,23 +106,35 @@ def _version_problem(root: Any, where: str) -> str | None:
 # ---------------------------------------------------------------- writing
 
 
-def write_state(state: State, compact: bool = False) -> bytes:
-    """The bytes of a state file, indented unless `compact`, ending with a line break."""
+def write_state(state: State, compact: bool = False, texts: Texts | None = None) -> bytes:
+    """The bytes of a state file, indented unless `compact`, ending with a line break. Resources whose `texts` are known
+    are not encoded again (compact ones only)."""
     with collector_paused():
-        return dumps(state_document(state), indent=not compact) + b"\n"
+        if texts is None or not compact:
+            return dumps(state_document(state), indent=not compact) + b"\n"
+        head = dumps(state_document(evolve(state, resources={})))
+        begin, mark, end = head.rpartition(b'"resources":[]')
+        assert mark
+        every = (texts.of(r) or dumps(_resource(r)) for r in _kept(state))
+        return begin + b'"resources":[' + b",".join(every) + b"]" + end + b"\n"
+
+
+def _kept(state: State) -> list[ResourceState]:
+    """The resources that a file has, in its order."""
+    kept = (r for r in state.resources.values() if r.mode != "ephemeral")
+    return sorted(kept, key=lambda r: (r.module, r.mode, r.type, r.name))
 
 
 def state_document(state: State) -> dict[str, Any]:
     """The state as the JSON object of a version 4 file, keys in the file's order; the version is our own."""
     outputs = {name: _output(state.outputs[name]) for name in sorted(state.outputs)}
-    kept = (r for r in state.resources.values() if r.mode != "ephemeral")
     return {
         "version": 4,
         "terraform_version": COMPATIBLE_VERSION,
         "serial": state.serial,
         "lineage": state.lineage,
         "outputs": outputs,
-        "resources": [_resource(r) for r in sorted(kept, key=lambda r: (r.module, r.mode, r.type, r.name))],
+        "resources": [_resource(r) for r in _kept(state)],
         "check_results": _check_results(state.check_results),
     }
 

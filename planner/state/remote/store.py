@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from planner.clients.problem import ServiceError
-from planner.state.file import read_state, same_content, write_state
+from planner.state.file import read_with_texts, same_content, write_state
 from planner.state.journal import Journal
 from planner.state.lock import SLOW, LockInfo, Stop, new_lock_info
 from planner.state.model import State
@@ -26,6 +26,7 @@ from planner.state.remote.fence import Fence, patiently
 from planner.state.remote.journals import GuardedJournal, Leftovers
 from planner.state.rescued import forget_rescued
 from planner.state.seal import PLAIN, Seal
+from planner.state.texts import Texts
 from planner.state.workspace import data_directory
 from planner.support.disk import read_whole, replace_file
 from planner.support.files_read import note_service_read
@@ -51,6 +52,7 @@ class RemoteStore:
         """what was last read or written, without a journal"""
         self.journal: Journal | None = None
         self._version: str | None = None
+        self._texts: Texts | None = None
         self._read = False
         self._is_pending = False
         self._lineage = ""
@@ -181,7 +183,7 @@ class RemoteStore:
             self.current, self._version, self._read = None, kept.version if kept is not None else "", True
             return []
         opened = self.seal.unseal(kept.data)
-        state, problems = read_state(opened.data, self.place)
+        state, self._texts, problems = read_with_texts(opened.data, self.place)
         self._read = not has_errors(problems)
         if self._read:
             self.current, self._version, self._is_pending = state, kept.version, opened.is_pending
@@ -265,7 +267,7 @@ class RemoteStore:
     def put(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state with exactly the serial and lineage that it has."""
         try:
-            data = write_state(state, compact=True)
+            data = write_state(state, compact=True, texts=self._texts)
             sealed = self.seal.seal(data)
         except ValueError as bad:  # a value without a JSON form
             return state, [error("state.unwritable", "Failed to save state", f"The state cannot be written: {bad}.")]
