@@ -240,7 +240,7 @@ def azurerm() -> Server:
     binary = os.environ.get("AZURITE_BLOB") or shutil.which("azurite-blob")
     if not binary:
         pytest.skip("Azurite is not installed: name its program azurite-blob with the variable AZURITE_BLOB")
-    from state.backends.azure_proxy import certified, proxied
+    from state.backends.named_hosts import certified, proxied
 
     folder, port = tempfile.mkdtemp(prefix="azurite-"), free_port()
     atexit.register(shutil.rmtree, folder, True)
@@ -267,6 +267,41 @@ def azurerm() -> Server:
 AZURE_ACCOUNT = "devstoreaccount1"
 AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """which all servers of this kind have"""
+
+
+@functools.cache
+def oss() -> Server:
+    """A double of ours: objects, and a table for locks."""
+    port = free_port()
+    process = started([sys.executable, str(HERE / "cloud_double.py"), str(port)], port)
+
+    def new(name: str) -> dict[str, Any]:
+        url = f"http://127.0.0.1:{port}"
+        place = {"bucket": "bucket", "prefix": f"pre/{name}", "region": "r", "endpoint": url, "access_key": "access"}
+        return {**place, "secret_key": "secret", "tablestore_endpoint": url, "tablestore_table": "locks"}
+
+    return Server("oss", new, process)
+
+
+@functools.cache
+def cos() -> Server:
+    """A double of ours: objects, and tags. Names of Tencent Cloud lead to it."""
+    from state.backends.named_hosts import certified, proxied
+
+    folder, port = tempfile.mkdtemp(prefix="cos-"), free_port()
+    atexit.register(shutil.rmtree, folder, True)
+    hosts = ("bucket-1250000000.cos.region.myqcloud.com", "tag.tencentcloudapi.com")
+    authority = certified(folder, *hosts)
+    files = [f"{folder}/server.pem", f"{folder}/server.key"]
+    process = started([sys.executable, str(HERE / "cloud_double.py"), str(port), *files], port)
+    proxy = proxied({f"{host}:443": port for host in hosts})
+    environment = {"HTTPS_PROXY": f"http://127.0.0.1:{proxy}", "SSL_CERT_FILE": authority}
+
+    def new(name: str) -> dict[str, Any]:
+        place = {"bucket": "bucket-1250000000", "region": "region", "prefix": f"pre/{name}"}
+        return {**place, "secret_id": "access", "secret_key": "secret"}
+
+    return Server("cos", new, process, environment)
 
 
 @functools.cache
@@ -358,10 +393,12 @@ def inmem() -> Server:
 SERVERS: dict[str, Callable[[], Server]] = {
     "azurerm": azurerm,
     "consul": consul,
+    "cos": cos,
     "gcs": gcs,
     "http": http,
     "inmem": inmem,
     "kubernetes": kubernetes,
+    "oss": oss,
     "pg": pg,
     "remote": remote,
     "s3": s3,

@@ -150,6 +150,49 @@ WRONG += [
         ],
     ),
 ]
+WRONG += [
+    (
+        "oss",
+        {"prefix": "/x", "key": "/k", "acl": "x", "assume_role_session_expiration": 3},
+        {},
+        [
+            '"bucket": required field is not set',
+            "workspace_key_prefix must not start with '/' or './'",
+            "key can not start and end with '/'",
+            '"acl" must be a valid ACL value , expected private, public-read or public-read-write, got "x"',
+            "expected assume_role_session_expiration to be in the range (900 - 3600), got 3",
+        ],
+    ),
+    (
+        "oss",
+        {"bucket": "b", "tablestore_table": "t", "assume_role": [{"role_arn": "r", "session_expiration": 5}]},
+        {},
+        [
+            "expected assume_role.0.session_expiration to be in the range (900 - 3600), got 5",
+            '"tablestore_table": needs "tablestore_endpoint"',
+        ],
+    ),
+    (
+        "cos",
+        {"bucket": "b", "prefix": "./x", "key": "k/", "acl": "x"},
+        {},
+        [
+            '"region": required field is not set',
+            "acl value invalid, expected private or public-read, got x",
+            "key can not start and end with '/'",
+            "prefix must not start with '/' or './'",
+        ],
+    ),
+    (
+        "cos",
+        {"bucket": "b", "assume_role": [{"session_duration": 50000}]},
+        {"TENCENTCLOUD_REGION": "r", "TENCENTCLOUD_ASSUME_ROLE_ARN": "a"},
+        [
+            '"assume_role.0.session_name": required field is not set',
+            '"assume_role.0.session_duration" cannot be higher than 43200: 50000',
+        ],
+    ),
+]
 STATES: list[tuple[str, dict[str, Any], str, str]] = [
     ("gcs", TOKEN, "default", "gs://b/default.tfstate"),
     ("gcs", TOKEN | {"prefix": "/a//b"}, "w", "gs://b/a/b/w.tfstate"),
@@ -160,6 +203,10 @@ STATES: list[tuple[str, dict[str, Any], str, str]] = [
         "w",
         "https://acc.blob.core.chinacloudapi.cn/cont/kenv:w",
     ),
+    ("cos", {"bucket": "b", "region": "r"}, "default", "cos://b/terraform.tfstate"),
+    ("cos", {"bucket": "b", "region": "r", "prefix": "p", "key": "k"}, "w", "cos://b/p/w/k"),
+    ("oss", {"bucket": "b", "endpoint": "e"}, "default", "oss://b/env:/terraform.tfstate"),
+    ("oss", {"bucket": "b", "endpoint": "e", "prefix": "p/", "key": "k"}, "w", "oss://b/p/w/k"),
     ("gcs", TOKEN | {"prefix": "a/"}, "default", "gs://b/a/default.tfstate"),
 ]
 

@@ -1,4 +1,4 @@
-"""What stands between programs and a server of ours that plays one of Azure: certificates, and a proxy that leads
+"""What stands between programs and a server of ours that plays one of a cloud: certificates, and a proxy that leads
 names to it."""
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 
-def certified(folder: str, name: str) -> str:
-    """Makes server.pem and server.key in a folder, for hosts with this name; the file of the authority."""
+def certified(folder: str, *hosts: str) -> str:
+    """Makes server.pem and server.key in a folder, for these hosts; the file of the authority."""
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.hashes import SHA256
@@ -41,11 +41,11 @@ def certified(folder: str, name: str) -> str:
         "authority", authority_key, "authority", authority_key, (basic, True), (identifier, False), (usage, True)
     )
     server = certificate(
-        name,
+        "server",
         key,
         "authority",
         authority_key,
-        (x509.SubjectAlternativeName([x509.DNSName(name)]), False),
+        (x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts]), False),
         (x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), False),
         (x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.SERVER_AUTH]), False),
     )
