@@ -31,6 +31,8 @@ COMMANDS = {
     "get": "Install or upgrade modules",
     "graph": "Draw the graph of an operation",
     "import": "Bring an existing object under management",
+    "login": "Get a token for a host, and keep it",
+    "logout": "Remove the token of a host",
     "lsp": "Serve editors: the language server for rule files",
     "metadata": "Facts about this program for other programs",
     "metadata functions": "Signatures of the functions of the language",

@@ -12,7 +12,7 @@ from planner.cli import index
 from planner.cli.flags import COMMON, parse
 
 TABLE = json.loads((Path(__file__).parent / "data" / "flags.json").read_text())
-NOT_YET = {"login", "logout", "providers lock", "providers mirror", "test"}
+NOT_YET = {"providers lock", "providers mirror", "test"}
 """commands that this version does not have"""
 SAMPLES = {"bool": "true", "int": "3", "duration": "5s"}
 

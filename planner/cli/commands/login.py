@@ -1,0 +1,44 @@
+"""`login`: get a token for a host, and keep it for all commands."""
+
+from __future__ import annotations
+
+from planner.cli.approval import ask
+from planner.cli.flags import Arguments, UsageError
+from planner.cli.options import INPUT, JSON_LINES, VARIABLES, may_ask
+from planner.cli.views import open_plain_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.vocabulary.diagnostic import error
+
+USAGE = "[options] HOST"
+HELP = """Gets an API token for a host, from its login service or by asking you for one,
+and keeps it with your credentials helper, or in credentials.tfrc.json in
+~/.terraform.d (readable for you alone)."""
+FLAGS = (INPUT, *VARIABLES, *JSON_LINES)
+usage_error = usage_error_lines
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when there is no token."""
+    from planner.operations.login import login
+
+    if len(arguments.words) != 1:
+        raise UsageError(
+            "Unexpected argument", "The login command expects exactly one argument: the host to log in to."
+        )
+    view = open_plain_view(arguments, terminal)
+    if not may_ask(arguments):
+        detail = (
+            'The "planner login" command uses interactive prompts to obtain and record credentials, so it can\'t be '
+            "run with input disabled.\n\nTo configure credentials in a non-interactive context, write existing "
+            "credentials directly to a CLI configuration file."
+        )
+        return view.finish([error("login.input", "Login is an interactive command", detail)])
+
+    def asked(question: str, remark: str, hidden: bool = False) -> str:
+        return ask(question, remark, terminal, True, hidden)
+
+    def say(text: str) -> None:
+        view.say(text)
+        terminal.stdout.flush()
+
+    return view.finish(login(arguments.words[0], asked, say))
