@@ -182,17 +182,20 @@ def _by_hand(host: Host, address: str, ask: Ask, say: Say) -> str:
 
 def _show(what: str, url: str, say: Say) -> None:
     """Open a page in a browser, where there is one on a screen."""
-    if sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        import webbrowser
+    has_screen = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if has_screen and _browser_shows(url):
+        say(f"A browser shows {what}. If it does not, open the following URL to proceed:\n    {url}\n")
+    else:
+        say(f"Open the following URL to access {what}:\n    {url}\n")
 
-        try:
-            shown = webbrowser.open(url)
-        except (OSError, webbrowser.Error):
-            shown = False
-        if shown:
-            say(f"A browser shows {what}. If it does not, open the following URL to proceed:\n    {url}\n")
-            return
-    say(f"Open the following URL to access {what}:\n    {url}\n")
+
+def _browser_shows(url: str) -> bool:
+    import webbrowser
+
+    try:
+        return webbrowser.open(url)
+    except (OSError, webbrowser.Error):
+        return False
 
 
 def _wrong(summary: str, detail: str) -> Diagnostic:
