@@ -182,17 +182,19 @@ def elements(xml: str, name: str) -> list[str]:
     return [unescaped(text) for text in re.findall(rf"<{name}(?:\s[^>]*)?>([^<]*)</{name}>", xml)]
 
 
+_ENTITY = re.compile(r"&(?:(lt|gt|quot|apos|amp)|#([0-9]{1,7})|#x([0-9a-fA-F]{1,6}));")
+_LETTERS = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
+
+
 def unescaped(text: str) -> str:
-    for entity, letter in (
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", '"'),
-        ("&apos;", "'"),
-        ("&#34;", '"'),
-        ("&amp;", "&"),
-    ):
-        text = text.replace(entity, letter)
-    return text
+    """Text of XML, with its five entities and numbers as letters; others stay as they are."""
+
+    def letter(found: re.Match[str]) -> str:
+        name, decimal, hexadecimal = found.groups()
+        number = int(decimal) if decimal else int(hexadecimal or "0", 16)
+        return _LETTERS[name] if name else chr(number) if number <= 0x10FFFF else found[0]
+
+    return _ENTITY.sub(letter, text)
 
 
 def encoded_path(path: str) -> str:

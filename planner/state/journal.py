@@ -28,7 +28,7 @@ from planner.state.journal_lines import Lines, line_of, read_lines, text_of
 from planner.state.model import InstanceKey, InstanceState, ResourceState, State
 from planner.state.reader import StateReader
 from planner.state.seal import PLAIN, Seal
-from planner.state.shape import MalformedError
+from planner.state.shape import LARGEST, MalformedError
 from planner.support.disk import read_whole, sync_directory, write_all
 from planner.vocabulary.address import format_key, format_resource
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
@@ -371,27 +371,46 @@ def _recorded(lines: Lines, path: str) -> Recorded:
     saved = None
     for entry in entries[1:]:
         if "start" in entry:
-            begun[entry["start"]] = Begun(entry["address"], entry["deposed"], entry["action"], entry["time"])
+            begun[_whole(entry, "start")] = Begun(*(_text(entry, n) for n in ("address", "deposed", "action", "time")))
         elif "end" in entry:
-            begun.pop(entry["end"], None)
+            begun.pop(_whole(entry, "end"), None)
         elif "instance" in entry:
             changes.append(_change(entry, path))
         elif "saving" in entry:
-            saved = entry["saving"]["lineage"], entry["saving"]["serial"]
+            saved = _text(entry["saving"], "lineage"), _whole(entry["saving"], "serial")
     order = [begun[number] for number in sorted(begun)]
-    head = (begin["lineage"], begin["serial"], begin["operation"], begin["time"])
+    head = _text(begin, "lineage"), _whole(begin, "serial"), _text(begin, "operation"), _text(begin, "time")
     return Recorded(*head, changes, order, saved, lines.damage, lines.is_torn)
 
 
 def _change(entry: dict[str, Any], path: str) -> Change:
-    resource = None
+    address, key, resource = _text(entry, "instance"), entry["key"], None
+    if key is not None and key.__class__ is not str:
+        key = _whole(entry, "key")
     if "resources" in entry:
         reader = StateReader(f"The journal {path}")
         state = reader.state({"version": 4, "terraform_version": "", "serial": 0, "resources": entry["resources"]})
         if reader.diagnostics:
             raise MalformedError(reader.diagnostics[0].detail)
         (resource,) = state.resources.values()
-    return Change(entry["instance"], entry["key"], resource)
+        if resource.address != address or [*resource.instances] != [key]:
+            raise MalformedError(f"what it says of {address}{format_key(key)} is of something else")
+    return Change(address, key, resource)
+
+
+def _text(entry: dict[str, Any], name: str) -> str:
+    """A member that others may have written. Raises MalformedError, KeyError."""
+    value = entry[name]
+    if value.__class__ is not str:
+        raise MalformedError(f'"{name}" is no text')
+    return str(value)
+
+
+def _whole(entry: dict[str, Any], name: str) -> int:
+    value = entry[name]
+    if value.__class__ is not int or not 0 <= value < LARGEST:
+        raise MalformedError(f'"{name}" is no whole number')
+    return int(value)
 
 
 def replayed(state: State, recorded: Recorded) -> State:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from planner.state.backends.local import StateStore
 from planner.state.build import StateBuilder
 from planner.state.file import state_document
-from planner.state.journal import Journal, read_journal, replayed
+from planner.state.journal import Journal, journal_in, read_journal, replayed
+from planner.state.journal_lines import line_of, text_of
 from planner.state.model import ObjectState, State
 from planner.vocabulary.diagnostic import Failure
 
@@ -155,3 +157,50 @@ def test_replaying_twice_changes_nothing(tmp_path: Path) -> None:
     state, _ = StateStore(str(path)).read()
     assert state is not None
     assert content(replayed(state, recorded)) == content(state)
+
+
+BEGIN = {"version": 1, "lineage": "l", "serial": 1, "operation": "apply", "time": "t"}
+START = {"start": 1, "address": "terraform_data.a", "deposed": "", "action": "create", "time": "t"}
+RESOURCE = {
+    "mode": "managed",
+    "type": "terraform_data",
+    "name": "a",
+    "provider": 'provider["terraform.io/builtin/terraform"]',
+    "instances": [{"schema_version": 0, "attributes": {"id": "x"}}],
+}
+INSTANCE = {"instance": "terraform_data.a", "key": None, "resources": [RESOURCE]}
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [{"begin": {**BEGIN, "serial": "1"}}],
+        [{"begin": {**BEGIN, "serial": 1.0}}],
+        [{"begin": {**BEGIN, "serial": 1 << 64}}],
+        [{"begin": {**BEGIN, "lineage": ["l"]}}],
+        [{"begin": {**BEGIN, "operation": {}}}],
+        [{"begin": BEGIN}, {**START, "start": "x"}],
+        [{"begin": BEGIN}, {**START, "action": {}}],
+        [{"begin": BEGIN}, {**START, "address": 5}],
+        [{"begin": BEGIN}, {"end": []}],
+        [{"begin": BEGIN}, {"saving": {"lineage": [], "serial": 1}}],
+        [{"begin": BEGIN}, {**INSTANCE, "instance": 5}],
+        [{"begin": BEGIN}, {**INSTANCE, "instance": "terraform_data.b"}],
+        [{"begin": BEGIN}, {**INSTANCE, "key": {}}],
+        [{"begin": BEGIN}, {**INSTANCE, "key": 1.5}],
+        [{"begin": BEGIN}, {**INSTANCE, "key": "other"}],
+    ],
+)
+def test_what_others_wrote(entries: list[dict[str, Any]]) -> None:
+    """Whole lines with right sums can say anything."""
+    assert journal_in(lined({"begin": BEGIN}, START, INSTANCE), "x")[0] is not None
+    recorded, problems = journal_in(lined(*entries), "x")
+    assert recorded is None and [d.code for d in problems] == ["state.journal"]
+
+
+def lined(*entries: dict[str, Any]) -> bytes:
+    found, chain = b"", 0
+    for entry in entries:
+        line, chain = line_of(text_of(entry), chain)
+        found += line
+    return found

@@ -113,6 +113,8 @@ SCHEMA = BlockSchema(
 )
 _PATIENCE, _PAUSE = 10.0, 2.0
 """Seconds that a state may differ from its digest in DynamoDB, and between two looks."""
+_MOST_PAGES = 10_000
+"""of 1,000 objects each"""
 _KMS_KEY = re.compile(
     r"[a-f0-9]{8}-[a-f0-9]{4}-[1-5][a-f0-9]{3}-[ab89][a-f0-9]{3}-[a-f0-9]{12}|mrk-[a-f0-9]{32}|alias/[a-zA-Z0-9/_-]+"
 )
@@ -485,9 +487,9 @@ class S3Backend(RemoteBackend):
         return S3Client(self.at, workspace)
 
     def names(self) -> list[str]:
-        at, found, token = self.at, [], ""
+        at, found, token = self.at, list[str](), ""
         prefix = f"{at.prefix}/" if at.prefix else ""
-        while True:
+        for _ in range(_MOST_PAGES):
             query = {"list-type": "2", "max-keys": "1000", "prefix": prefix}
             if token:
                 query["continuation-token"] = token
@@ -506,6 +508,7 @@ class S3Backend(RemoteBackend):
             token = next(iter(elements(listed.text, "NextContinuationToken")), "")
             if not token or "<IsTruncated>true" not in listed.text:
                 return found
+        raise ServiceError(f"the list of objects in {at.bucket} does not end after {_MOST_PAGES} pages")
 
 
 def open(settings: Mapping[str, Any], seal: Seal) -> tuple[S3Backend | None, list[Diagnostic]]:

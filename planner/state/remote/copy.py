@@ -27,6 +27,7 @@ PART = 256 << 10
 PAUSE = 0.5
 """Seconds between two copies."""
 _MOST_PARTS = 4096
+_LONGEST_ID = 64
 _MOST_TAKEN = 20
 _CLOSING = 5.0
 """Seconds that the last copy may take when an operation could not be ended well."""
@@ -47,15 +48,20 @@ def copied(client: Client) -> Copied | None:
     head = client.get_beside(HEAD)
     if head is None:
         return None
+    none = ServiceError(
+        f"what is kept beside {client.place} as {HEAD} names no journal: remove it if the state is right without"
+    )
     try:
         said = json.loads(head)
         journal = str(said["journal"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise ServiceError(f"what is kept beside {client.place} as {HEAD} names no journal") from None
-    if not journal.isalnum():
-        raise ServiceError(f"what is kept beside {client.place} as {HEAD} names no journal")
+        raise none from None
+    if not journal.isascii() or not journal.isalnum() or len(journal) > _LONGEST_ID:
+        raise none
     parts: list[bytes] = []
     while len(parts) < _MOST_PARTS and (part := client.get_beside(_part(journal, len(parts)))) is not None:
+        if len(part) > PART:
+            raise none
         parts.append(part)
     return Copied(journal, b"".join(parts))
 

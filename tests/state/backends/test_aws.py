@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from state.backends.servers import SERVERS, moto
 
-from planner.clients.aws import AwsError, Credentials, signed
+from planner.clients.aws import AwsError, Credentials, elements, signed
 from planner.clients.aws_credentials import NO_CREDENTIALS, Chain, Given, Role, WebRole
 from planner.clients.aws_settings import aws_of
 from planner.clients.http import NONE, Http
@@ -166,3 +166,8 @@ def test_settings_that_are_wrong() -> None:
         "Invalid IAM Policy ARN",
         "Invalid Duration",
     ]
+
+
+def test_entities_are_letters() -> None:
+    xml = "<Key>it&#39;s &#x2f;&amp;lt;&#99999999;&#1114112;&bomb;</Key>"
+    assert elements(xml, "Key") == ["it's /&lt;&#99999999;&#1114112;&bomb;"]

@@ -14,6 +14,7 @@ from planner.clients.http import shown
 from planner.clients.problem import ServiceError
 from planner.state.backend import module_of
 from planner.state.remote.client import Client
+from planner.state.remote.copy import HEAD, PART, copied, forget
 from planner.state.seal import PLAIN
 
 STATE = b'{"version": 4, "serial": 1, "lineage": "l"}'
@@ -174,3 +175,28 @@ def test_the_serial_of_a_state_can_be_followed() -> None:
     for serial, is_good in ((2**62, True), (2**63 - 1, False), (2**64, False)):
         state, problems = read_state(json.dumps({"version": 4, "serial": serial, "lineage": "l"}).encode(), "x")
         assert (state is not None and not problems) is is_good
+
+
+@pytest.mark.parametrize(
+    "head", [b"[]", b'{"journal": "../x"}', b'{"journal": ""}', b"[" * 100_000, b'{"journal": "' + b"a" * 65 + b'"}']
+)
+def test_what_names_no_journal_is_an_error_that_says_what_to_do(head: bytes) -> None:
+    client = module_of("inmem").MemoryClient("default")
+    client.put_beside(HEAD, head)
+    try:
+        with pytest.raises(ServiceError, match="remove it if"):
+            copied(client)
+    finally:
+        client.delete_beside(HEAD)
+
+
+def test_parts_of_journals_have_a_size() -> None:
+    client = module_of("inmem").MemoryClient("default")
+    client.put_beside(HEAD, b'{"journal": "a"}')
+    for size, is_good in ((PART, True), (PART + 1, False)):
+        client.put_beside(f"{HEAD}.a.0", bytes(size))
+        try:
+            assert copied(client) is not None and is_good
+        except ServiceError:
+            assert not is_good
+    forget(client, "a")
