@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from state.backends.servers import SERVERS, answer
 from state.backends.test_mishaps import chain, names, placed
-from state.backends.test_shared_states import OURS
+from state.backends.test_shared_states import OURS, Place, peer
 
 from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE, open_backend
@@ -192,6 +192,23 @@ def test_documents_are_no_workspaces() -> None:
     assert b64decode(found[0]["Value"]) == b"{}"
     backend.delete_workspace("w")
     assert backend.workspaces() == ["default"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [{}, {"gzip": True}])
+def test_parts_and_the_peer(more: dict[str, Any], tmp_path: Path) -> None:
+    """Either reads and replaces the parts that the other wrote."""
+    place = Place(tmp_path / "work", SERVERS["consul"]())
+    settings = {**place.server.settings(), **more}
+    place.backend(settings)
+    place.good(OURS, "init", "-input=false")
+    for number, (writer, reader) in enumerate([(OURS, peer()), (peer(), OURS), (OURS, peer())]):
+        numbers = "flatten([for a in range(200) : [for b in range(200) : a * 200 + b]])"
+        text = f'join("", [for n in {numbers} : md5("{number} ${{n}}")])'
+        (place.folder / "main.tf").write_text(f'resource "terraform_data" "a" {{\n  input = {text}\n}}\n', "utf-8")
+        place.good(writer, "apply", "-auto-approve")
+        place.good(reader, "plan", "-detailed-exitcode")
+        assert len({key.split("/")[1] for key in keys(settings, "/tfstate.")}) == 1
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,20 @@ WRONG += [
         ],
     ),
 ]
+TFE = {"hostname": "h", "organization": "o"}
 STATES: list[tuple[str, dict[str, Any], str, str]] = [
+    ("consul", {"path": "tf/x"}, "default", "consul:127.0.0.1:8500/tf/x"),
+    ("consul", {"path": "x", "address": "https://c/p", "datacenter": "d"}, "w", "consul:c/p@d/x-env:w"),
+    (
+        "kubernetes",
+        {"secret_suffix": "s", "host": "https://k", "config_path": "/none"},
+        "w",
+        "kubernetes:k/default/tfstate-w-s",
+    ),
+    ("remote", TFE | {"workspaces": {"name": "n"}}, "default", "h/o/n"),
+    ("remote", TFE | {"workspaces": {"prefix": "p-"}}, "w", "h/o/p-w"),
+    ("cloud", TFE | {"workspaces": {"name": "n"}}, "n", "h/o/n"),
+    ("cloud", TFE | {"workspaces": {"tags": ["t"]}}, "w", "h/o/w"),
     ("gcs", TOKEN, "default", "gs://b/default.tfstate"),
     ("gcs", TOKEN | {"prefix": "/a//b"}, "w", "gs://b/a/b/w.tfstate"),
     ("azurerm", AZURE | {"access_key": KEY}, "default", "https://acc.blob.core.windows.net/cont/k"),

@@ -248,3 +248,24 @@ def test_cloud_in_turn_with_itself(tmp_path: Path) -> None:
 def test_cloud_in_turn_with_the_peer(begins: bool, tmp_path: Path) -> None:
     place = placed(tmp_path / "w", "cloud", f"peer{begins}")
     alternating(place, *([peer(), OURS] if begins else [OURS, peer()]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "workspaces"), [("remote", {"prefix": "both-"}), ("cloud", {"tags": ["both"], "project": "both"})]
+)
+def test_workspaces_are_those_of_the_peer(kind: str, workspaces: dict[str, Any], tmp_path: Path) -> None:
+    place = placed(tmp_path / "w", kind, "", **workspaces)
+    tofu = peer()
+    place.run(OURS, "init", "-input=false")  # says that there is no workspace
+    place.good(OURS, "workspace", "new", "ours")
+    place.good(tofu, "init", "-input=false")
+    place.good(tofu, "workspace", "new", "theirs")
+    place.good(tofu, "apply", "-auto-approve")
+    assert place.good(OURS, "workspace", "list").split() == ["ours", "*", "theirs"]
+    place.good(OURS, "plan", "-detailed-exitcode")
+    place.good(OURS, "workspace", "select", "ours")
+    place.good(OURS, "apply", "-auto-approve")
+    place.good(tofu, "plan", "-detailed-exitcode")
+    place.good(OURS, "workspace", "delete", "-force", "theirs")
+    assert place.good(tofu, "workspace", "list").split() == ["*", "ours"]
