@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE, Store
 from planner.state.remote.client import Client
+from planner.state.remote.copy import forget_all
 from planner.state.remote.store import RemoteStore
 from planner.state.seal import PLAIN, Seal
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -80,7 +81,9 @@ class RemoteBackend(ABC):
         """Remove a workspace and its state. Raises ServiceError."""
         if not self.has_workspaces:
             raise ServiceError("workspaces not supported")
+        client = self.client(workspace)
         self.remove(workspace)
+        forget_all(client)
 
 
 def _file(seal: Seal, state: str, state_out: str, backup: str) -> Store:

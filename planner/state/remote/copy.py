@@ -77,6 +77,15 @@ def forget(client: Client, journal: str, parts: int | None = None) -> None:
         number += 1
 
 
+def forget_all(client: Client) -> None:
+    """Remove everything beside a state that is gone. Raises ServiceError."""
+    copy = copied(client)
+    if copy is not None:
+        forget(client, copy.id)
+    if client.has_place_beside and client.get_beside(TAKEN) is not None:
+        client.delete_beside(TAKEN)
+
+
 def _part(journal: str, number: int) -> str:
     return f"{HEAD}.{journal}.{number}"
 

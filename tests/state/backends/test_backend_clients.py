@@ -122,8 +122,8 @@ def test_workspaces(server: Server) -> None:
         one.create_workspace(name)
     client = one.client("eins")
     if client.has_place_beside:
-        client.put_beside("planner.journal", b"{}")
-        one.client(DEFAULT_WORKSPACE).put_beside("planner.journal", b"{}")
+        client.put_beside("planner.taken", b"[]")
+        one.client(DEFAULT_WORKSPACE).put_beside("planner.taken", b"[]")
     assert other.workspaces() == [DEFAULT_WORKSPACE, "eins", "zwei"]
     other.client("zwei").put(b'{"version": 4}\n', None)
     kept = one.client("zwei").get()
@@ -131,6 +131,7 @@ def test_workspaces(server: Server) -> None:
     one.delete_workspace("zwei")
     assert other.workspaces() == [DEFAULT_WORKSPACE, "eins"]
     one.delete_workspace("eins")
+    assert not client.has_place_beside or other.client("eins").get_beside("planner.taken") is None
 
 
 def test_the_number_of_a_block(server: Server) -> None:
