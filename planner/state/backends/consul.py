@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import json
 import os
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import md5
-from threading import Event, RLock, Thread
+from threading import RLock
 from typing import Any
-from urllib.parse import quote, urlencode
 
-from attrs import evolve, frozen
+from attrs import evolve
 
-from planner.clients.http import Answer, Http, Retries, Tls, basic
+from planner.clients.consul import Cluster, Session, value_of, version_of
+from planner.clients.http import Http, Retries, Tls, basic
 from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.lock import LockInfo, lock_info_of
@@ -52,59 +52,9 @@ SCHEMA = BlockSchema(
 _WORKSPACES = "-env:"
 _FLAGS = 0x2DDCCBC058A50C18
 """what Consul's clients mark locks with"""
-_SESSION = {"LockDelay": "5000ms", "Name": "Consul API Lock", "TTL": "15s"}
-_RENEWAL = 7.5
-"""Seconds between two renewals of a session."""
 _CHUNK = 524288
 """The most bytes that a key holds unless a server is told otherwise."""
 _READS = 5
-
-
-@frozen(repr=False)
-class Cluster:
-    """Where to ask, and as whom."""
-
-    url: str
-    headers: Mapping[str, str]
-    query: Mapping[str, str]
-    http: Http
-
-    @property
-    def place(self) -> str:
-        datacenter = self.query.get("dc")
-        return f"consul:{self.url.partition('://')[2]}" + (f"@{datacenter}" if datacenter else "")
-
-    def ask(self, method: str, path: str, body: bytes = b"", /, *, once: bool = False, **query: Any) -> Answer:
-        """The answer to a request; a query of None is one without a value. Raises ServiceError when there is none, or
-        for a status that is neither success nor 404 nor 409."""
-        words = {**{name: "" if value is None else value for name, value in query.items()}, **self.query}
-        url = f"{self.url}/v1/{quote(path, safe='/')}" + (f"?{urlencode(sorted(words.items()))}" if words else "")
-        retries = Retries(0) if once else None
-        answer = self.http.ask(method, url, self.headers, body, retries=retries, timeout=5.0 if once else None)
-        if answer.status not in (200, 404, 409):
-            said = " ".join(answer.text.split())[:500]
-            detail = f"Unexpected response code: {answer.status} ({said})"
-            raise ServiceError(detail, may_pass=answer.status == 429 or answer.status >= 500)
-        return answer
-
-    def key(self, name: str) -> dict[str, Any] | None:
-        """What is kept with a key, as the leader of the cluster knows it; None when there is nothing."""
-        answer = self.ask("GET", f"kv/{name}", consistent=None)
-        if answer.status == 404:
-            return None
-        found = answer.json()
-        if not isinstance(found, list) or not found or not isinstance(found[0], dict):
-            raise ServiceError(f"Consul says something else than a list of keys about {name}")
-        return found[0]
-
-    def together(self, *steps: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
-        """All of these steps or none: their results, and what was wrong, "" for nothing."""
-        answer = self.ask("PUT", "txn", json.dumps([{"KV": step} for step in steps]).encode())
-        said = answer.json()
-        if answer.status == 409:
-            problems = [str(e.get("What")) for e in said.get("Errors") or () if isinstance(e, dict)]
-            return [], "; ".join(problems) or "it says no reason"
-        return [result.get("KV") or {} for result in said.get("Results") or ()], ""
 
 
 class ConsulClient:
@@ -115,7 +65,7 @@ class ConsulClient:
         self._below = path.rstrip("/")
         self._lock_key, self._info_key = f"{self._below}/.lock", f"{self._below}/.lockinfo"
         self._mutex = RLock()
-        self._session: _Session | None = None
+        self._session: Session | None = None
         self._lock: LockInfo | None = None
         self._mine: set[str] = set()
         """ids of sessions, one after the other, that the lock was ours with"""
@@ -135,10 +85,10 @@ class ConsulClient:
     def get(self) -> Payload | None:
         for left in reversed(range(_READS)):
             kept = self._cluster.key(self._path)
-            self._seen = _version(kept)
+            self._seen = version_of(kept)
             if kept is None:
                 return None
-            value = _value(kept)
+            value = value_of(kept)
             chunks = _chunks(value)
             if chunks is None:
                 return Payload(self._plain(value), self._seen) if value else None
@@ -146,7 +96,7 @@ class ConsulClient:
             try:
                 return Payload(self._joined(digest, names), self._seen)
             except ServiceError:  # parts go when somebody writes; then there is another list of them
-                if not left or _version(self._cluster.key(self._path)) == self._seen:
+                if not left or version_of(self._cluster.key(self._path)) == self._seen:
                     raise
         raise AssertionError
 
@@ -156,7 +106,7 @@ class ConsulClient:
             kept = self._cluster.key(name)
             if kept is None:
                 raise ServiceError(f'Key "{name}" could not be found')
-            parts.append(_value(kept))
+            parts.append(value_of(kept))
         data = self._plain(b"".join(parts))
         if _sum(data) != digest:
             raise ServiceError("The remote state does not match the expected hash")
@@ -197,7 +147,7 @@ class ConsulClient:
     def _chunks_kept(self) -> str | None:
         """The digest in the names of the parts that are kept now; None when there are none."""
         kept = self._cluster.key(self._path)
-        chunks = _chunks(_value(kept)) if kept is not None else None
+        chunks = _chunks(value_of(kept)) if kept is not None else None
         return chunks[0] if chunks is not None else None
 
     def _drop(self, digest: str) -> None:
@@ -218,7 +168,7 @@ class ConsulClient:
             raise Newer(f"{self.place} has another content than was read")
         if problem or not done:
             raise ServiceError(f"consul CAS failed with transaction errors: {problem}")
-        return _version(done[0])
+        return version_of(done[0])
 
     def delete(self) -> None:
         old = self._chunks_kept()
@@ -231,7 +181,7 @@ class ConsulClient:
     def lock(self, info: LockInfo) -> LockInfo:
         with self._mutex:
             self._refuse_others()
-            session = _Session(self._cluster)
+            session = Session(self._cluster)
             lock = evolve(info, id=session.id, info=f"consul session: {session.id}", path=self._path)
             try:
                 _, problem = self._cluster.together(
@@ -269,7 +219,7 @@ class ConsulClient:
     def _said(self) -> LockInfo | None:
         """What the last holder says of itself."""
         kept = self._cluster.key(self._info_key)
-        return lock_info_of(_value(kept)) if kept is not None else None
+        return lock_info_of(value_of(kept)) if kept is not None else None
 
     def unlock(self, lock_id: str) -> None:
         with self._mutex:
@@ -302,7 +252,9 @@ class ConsulClient:
         kept = self._cluster.key(self._lock_key)
         if kept is not None and kept.get("Session"):
             return  # somebody else was quicker, and it is theirs
-        gone = {"Verb": "delete-cas", "Key": self._lock_key, "Index": int(_version(kept))} if kept is not None else None
+        gone = (
+            {"Verb": "delete-cas", "Key": self._lock_key, "Index": int(version_of(kept))} if kept is not None else None
+        )
         _, problem = self._cluster.together(*([gone] if gone else []), {"Verb": "delete", "Key": self._info_key})
         if problem:
             raise ServiceError(problem)
@@ -320,7 +272,7 @@ class ConsulClient:
             said, seen = self._said(), self._seen
             if said is None or said.id not in self._mine:
                 return False
-            if _version(self._cluster.key(self._path)) != seen:
+            if version_of(self._cluster.key(self._path)) != seen:
                 return False
             self._session.end()
             try:
@@ -329,7 +281,7 @@ class ConsulClient:
                 if held.info is not None:
                     return False
                 raise ServiceError(held.text, may_pass=True) from None
-            return _version(self._cluster.key(self._path)) == seen
+            return version_of(self._cluster.key(self._path)) == seen
 
     def holder(self) -> LockInfo | None:
         kept = self._cluster.key(self._lock_key)
@@ -346,7 +298,7 @@ class ConsulClient:
 
     def get_beside(self, name: str) -> bytes | None:
         kept = self._cluster.key(f"{self._below}/{name}")
-        return _value(kept) if kept is not None else None
+        return value_of(kept) if kept is not None else None
 
     def put_beside(self, name: str, data: bytes) -> None:
         if self._cluster.ask("PUT", f"kv/{self._below}/{name}", data).text.strip() != "true":
@@ -354,44 +306,6 @@ class ConsulClient:
 
     def delete_beside(self, name: str) -> None:
         self._cluster.ask("DELETE", f"kv/{self._below}/{name}")
-
-
-class _Session:
-    """A session of Consul, renewed by a thread until it ends."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster, self._end = cluster, Event()
-        answer = cluster.ask("PUT", "session/create", json.dumps(_SESSION, separators=(",", ":")).encode())
-        self.id = str(answer.json().get("ID"))
-
-    def keep(self) -> None:
-        Thread(target=self._renew, name="consul session", daemon=True).start()
-
-    def _renew(self) -> None:
-        pause = _RENEWAL
-        while not self._end.wait(pause):
-            try:
-                if self._cluster.ask("PUT", f"session/renew/{self.id}", once=True).status == 404:
-                    return  # it is over; whoever needs the lock finds out
-                pause = _RENEWAL
-            except ServiceError:
-                pause = 1.0
-
-    def end(self) -> None:
-        self._end.set()
-        with suppress(ServiceError):  # it ends by itself
-            self._cluster.ask("PUT", f"session/destroy/{self.id}", once=True)
-
-
-def _version(kept: Mapping[str, Any] | None) -> str:
-    return str(kept.get("ModifyIndex") or "") if kept is not None else ""
-
-
-def _value(kept: Mapping[str, Any]) -> bytes:
-    try:
-        return b64decode(kept.get("Value") or "", validate=True)
-    except ValueError:
-        raise ServiceError(f"Consul's value of {kept.get('Key')} is no Base64") from None
 
 
 def _sum(data: bytes) -> str:
