@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from ipaddress import ip_address, ip_network
 from threading import Lock
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from attrs import Factory, define, field, frozen
 
@@ -24,6 +24,8 @@ from planner.clients.problem import ServiceError
 
 LARGEST_ANSWER = 1 << 30
 """bytes"""
+_KEPT = "".join(map(chr, range(0x21, 0x7F)))
+"""what may stand in an address as it is"""
 _CERTIFICATES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -123,7 +125,7 @@ class Http:
             wait = 0.0
             try:
                 answer = self._once(method, url, sent, body, self.timeout if timeout is None else timeout)
-            except (OSError, http.client.HTTPException) as problem:
+            except (OSError, http.client.HTTPException, ValueError) as problem:
                 if last or not (rules.refused or not isinstance(problem, ConnectionRefusedError)) or _is_final(problem):
                     tries = f" giving up after {attempt + 1} attempt(s):" if attempt else ""
                     text = f'{_title(method)} "{shown(url)}":{tries} {reason_of(problem, url)}'
@@ -155,10 +157,10 @@ class Http:
         except ValueError:
             raise ServiceError(f"{shown(url)} has no valid port") from None
         key = (parts.scheme, parts.hostname, port)
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        target = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=_KEPT)
         sent = {"User-Agent": "planner", **_who(parts), **headers}
         if proxy and parts.scheme == "http":
-            target = url
+            target = quote(url, safe=_KEPT)
             sent = {**sent, **_who(urlsplit(proxy), "Proxy-Authorization")}
         while True:
             connection, is_fresh = self._connection(key, proxy, timeout)
@@ -368,7 +370,7 @@ def _asked_pause(answer: Answer) -> float:
 
 
 def _is_final(problem: BaseException) -> bool:
-    return isinstance(problem, ssl.SSLCertVerificationError | ServiceError)
+    return isinstance(problem, ssl.SSLCertVerificationError | ServiceError | ValueError | http.client.InvalidURL)
 
 
 def _title(method: str) -> str:

@@ -69,6 +69,8 @@ def checked(kind: str, schema: BlockSchema, settings: Mapping[str, Any]) -> tupl
             continue
         try:
             result[name] = plain(_typed(given, wanted))
+            if wanted == NUMBER and (result[name].__class__ is not int or abs(result[name]) >= 1 << 63):
+                raise ConversionError("a whole number is required")
         except (ConversionError, CodecError) as bad:
             problems.append(_wrong(f'"{name}" does not fit: {getattr(bad, "reason", None) or bad}.'))
     return result, problems

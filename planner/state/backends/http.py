@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
@@ -45,6 +46,7 @@ SCHEMA = BlockSchema(
 REQUIRED_VARIABLES = {"address": ("TF_HTTP_ADDRESS",)}
 """what stands in for required settings"""
 _MOST_REDIRECTS = 10
+_METHOD = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 
 
 @frozen
@@ -262,15 +264,23 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[HttpBackend | None, l
         headers["Authorization"] = basic(user, password)
     authorities = read.text("client_ca_certificate_pem", "TF_HTTP_CLIENT_CA_CERTIFICATE_PEM")
     tls = Tls(authorities, certificate, key, verify=not read.flag("skip_cert_verification"))
+    methods = [
+        read.text(f"{name}_method", f"TF_HTTP_{name.upper()}_METHOD", default=default)
+        for name, default in (("update", "POST"), ("lock", "LOCK"), ("unlock", "UNLOCK"))
+    ]
+    for method in methods:
+        if not _METHOD.fullmatch(method):
+            read.wrong(f"invalid method {json.dumps(method)}")
     if read.problems:
         return None, read.problems
+    update_method, lock_method, unlock_method = methods
     endpoint = Endpoint(
         address,
-        read.text("update_method", "TF_HTTP_UPDATE_METHOD", default="POST"),
+        update_method,
         lock,
         unlock,
-        read.text("lock_method", "TF_HTTP_LOCK_METHOD", default="LOCK"),
-        read.text("unlock_method", "TF_HTTP_UNLOCK_METHOD", default="UNLOCK"),
+        lock_method,
+        unlock_method,
         headers,
         Http(retries=retries, tls=tls),
     )

@@ -97,6 +97,18 @@ def test_answers(server: Any, path: str) -> None:
     assert kept is not None and kept.data == STATE
 
 
+@pytest.mark.parametrize("host", ["a..b", "x" * 70, "b c"])
+def test_hosts_that_are_none(host: str) -> None:
+    backend, _ = module_of("http").open({"address": f"http://{host}/", "retry_max": 0}, PLAIN)
+    with pytest.raises(ServiceError):
+        backend.client("default").get()
+
+
+def test_addresses_in_any_letters(server: Any) -> None:
+    client(server, "sté te?a=%20 é").get()
+    assert [name for _, name, _ in server.seen] == ["st%C3%A9%20te"]
+
+
 def test_who_asks_is_told_to_the_server_that_was_named_alone(server: Any) -> None:
     client(server, "307/here", "me:secret@", headers={"X-Token": "t"}).get()
     assert [(h.get("Authorization"), h.get("X-Token")) for _, _, h in server.seen] == [("Basic bWU6c2VjcmV0", "t")] * 2

@@ -225,6 +225,12 @@ STATES: list[tuple[str, dict[str, Any], str, str]] = [
 
 WRONG += [("http", {"address": "http://[::1/x"}, {}, ["failed to parse address: Invalid IPv6 URL"])]
 
+WRONG += [("http", {"address": "http://h", "lock_method": "L K\r\n"}, {}, ['invalid method "L K\\r\\n"'])]
+WRONG += [
+    ("http", {"address": "http://h", "retry_max": number}, {}, ["Invalid backend configuration"])
+    for number in (1.5, float("inf"), 10**400)
+]
+
 
 @pytest.fixture(autouse=True)
 def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
