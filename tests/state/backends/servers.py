@@ -390,6 +390,15 @@ def inmem() -> Server:
     return Server("inmem", lambda name: {})
 
 
+QUICK = frozenset(("gcs", "http", "pg", "s3"))
+"""servers that install in seconds: what takes long is run with these, and with the others when the slow tests are"""
+
+
+def kinds(*names: str) -> list[Any]:
+    """Types of servers to run a test with that takes long."""
+    return [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
 SERVERS: dict[str, Callable[[], Server]] = {
     "azurerm": azurerm,
     "consul": consul,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from state.backends.servers import SERVERS, Server, block
+from state.backends.servers import SERVERS, Server, block, kinds
 
 TOFU = os.environ.get("TOFU") or shutil.which("tofu")
 OURS = [sys.executable, "-m", "planner"]
@@ -94,7 +94,7 @@ def killed(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-@pytest.fixture(params=SHARED)
+@pytest.fixture(params=kinds(*SHARED))
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     server = SERVERS[request.param]()
     made = Place(tmp_path / "work", server)
