@@ -53,7 +53,9 @@ class Process:
         assert self.process.stdout is not None
         found = ""
         while text not in found:
-            found += self.process.stdout.read(1)
+            letter = self.process.stdout.read(1)
+            assert letter, found  # it has ended
+            found += letter
         return found
 
     def interrupt(self, number: int = signal.SIGINT) -> None:
@@ -167,7 +169,7 @@ def test_an_interrupt_ends_the_wait_for_the_lock(tmp_path: Path, command: tuple[
     try:
         process = Process(tmp_path, *command[:2], "-lock-timeout=60s", *command[2:])
         if command[0] != "state":
-            process.read_until("Waiting for the state lock that ")
+            process.read_until("Acquiring state lock that ")
             assert "OperationTypeTest" in process.read_until("\n")
         else:
             time.sleep(2)
