@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,8 @@ from cli.conftest import Ran, make_terminal
 
 from planner.cli import main
 
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in the background of a shell; programs would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 for settings in ("TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"):  # of the machine: what is not there is warned about
     if not os.path.exists(os.environ.get(settings, "")):
         os.environ.pop(settings, None)

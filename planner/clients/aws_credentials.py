@@ -21,9 +21,8 @@ from attrs import field, frozen
 from planner.clients.aws import Credentials, CredentialSource, Service, element, endpoint_of
 from planner.clients.http import NONE, Http
 from planner.clients.problem import ServiceError
+from planner.clients.tokens import EARLY
 
-EARLY = 300.0
-"""Seconds before keys expire at which new ones are asked for."""
 _VERSION = "2011-06-15"
 
 

@@ -61,7 +61,7 @@ class Aws:
             raise ServiceError(f"Invalid account ID: AWS Account ID not allowed: {account}")
 
 
-def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: Wrong, agent: str = "planner") -> Aws:
+def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: Wrong) -> Aws:
     """What the settings mean; problems are told to `wrong`."""
     said = {name: value for name, value in settings.items() if value not in (None, "")}
     region = said.get("region") or environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or ""

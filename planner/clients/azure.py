@@ -9,16 +9,14 @@ import subprocess
 import time
 import uuid
 from base64 import urlsafe_b64encode
-from threading import Lock
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from planner.clients.azure_settings import CLOUDS, AzureAccount, both, certificate_of, client_id, method_of
 from planner.clients.http import NONE, Http
 from planner.clients.problem import ServiceError
+from planner.clients.tokens import Tokens
 
-EARLY = 300.0
-"""Seconds before a token expires at which a new one is asked for."""
 _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _AUDIENCES = {
     "https://login.chinacloudapi.cn": "api://AzureADTokenExchangeChina",
@@ -26,7 +24,7 @@ _AUDIENCES = {
 }
 
 
-class AzureTokens:
+class AzureTokens(Tokens):
     """Tokens for a scope such as `https://vault.azure.net/.default`, new ones before they expire. `login`: where one
     logs in, by default as the setting `environment` says. Raises ServiceError."""
 
@@ -34,14 +32,7 @@ class AzureTokens:
         self._account, self._scope, self._http = account, scope, http
         cloud = CLOUDS.get(account.text("environment"))
         self._host = login or (cloud.login if cloud is not None else "")
-        self._token, self._expires = "", 0.0
-        self._lock = Lock()
-
-    def __call__(self) -> str:
-        with self._lock:
-            if not self._token or time.time() > self._expires - EARLY:
-                self._token, self._expires = self._fresh()
-            return self._token
+        super().__init__()
 
     def _fresh(self) -> tuple[str, float]:
         account = self._account

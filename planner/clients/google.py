@@ -9,7 +9,6 @@ import time
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from importlib import import_module
-from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,6 +16,7 @@ from attrs import frozen
 
 from planner.clients.http import NONE, Answer, Http
 from planner.clients.problem import ServiceError
+from planner.clients.tokens import Tokens
 
 KINDS = frozenset(
     (
@@ -29,8 +29,6 @@ KINDS = frozenset(
     )
 )
 """of credentials that files can hold"""
-EARLY = 300.0
-"""Seconds before a token expires at which a new one is asked for."""
 _MACHINE = "/computeMetadata/v1/instance/service-accounts/default/token"
 
 
@@ -45,19 +43,12 @@ class GoogleAccount:
     delegates: tuple[str, ...] = ()
 
 
-class GoogleTokens:
+class GoogleTokens(Tokens):
     """Tokens for some scopes, new ones before they expire. Raises ServiceError."""
 
     def __init__(self, account: GoogleAccount, scopes: Sequence[str], http: Http) -> None:
         self._account, self._scopes, self._http = account, tuple(scopes), http
-        self._token, self._expires = "", 0.0
-        self._lock = Lock()
-
-    def __call__(self) -> str:
-        with self._lock:
-            if not self._token or time.time() > self._expires - EARLY:
-                self._token, self._expires = self._fresh()
-            return self._token
+        super().__init__()
 
     def _fresh(self) -> tuple[str, float]:
         account = self._account

@@ -277,14 +277,8 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
             context.load_verify_locations(
                 cadata=tls.authorities if is_text else None, cafile=None if is_text else tls.authorities
             )
-        elif (
-            not (os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"))
-            and not context.cert_store_stats()["x509_ca"]
-        ):
-            for path in _CERTIFICATES:
-                if os.path.exists(path):
-                    context.load_verify_locations(path)
-                    break
+        else:
+            trust_the_system(context)
         if tls.certificate:
             with tempfile.TemporaryDirectory(prefix="planner-") as folder:  # the module takes files only
                 context.load_cert_chain(_as_file(folder, "c", tls.certificate), _as_file(folder, "k", tls.key) or None)
@@ -294,6 +288,16 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def trust_the_system(context: ssl.SSLContext) -> None:
+    """Load the certificates of the system where the ssl module does not know of them, unless SSL_CERT_FILE or
+    SSL_CERT_DIR say others. Raises OSError."""
+    if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or context.cert_store_stats()["x509_ca"]:
+        return
+    for path in filter(os.path.isfile, _CERTIFICATES):
+        context.load_verify_locations(path)
+        break
 
 
 def _as_file(folder: str, name: str, text: str) -> str:

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -287,8 +288,6 @@ def _meta(body: bytes) -> str:
 
 
 def _write_key(path: Path, encoded: str) -> None:
-    from base64 import b64decode
-
     try:
         text = b64decode(encoded, validate=True)
     except ValueError:

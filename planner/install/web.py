@@ -15,6 +15,7 @@ import string
 import time
 import urllib.error
 import urllib.request
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from email.message import Message
 from typing import IO, Any
@@ -22,6 +23,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from attrs import field, frozen
 
+from planner.clients.http import trust_the_system
 from planner.config.sources import without_secrets
 from planner.support.problem import InstallError
 from planner.vocabulary.version import COMPATIBLE_VERSION
@@ -34,14 +36,6 @@ LARGEST_FILE = 16 << 30
 """bytes that may be downloaded"""
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _MOST_REDIRECTS = 10
-_CERTIFICATES = (
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-)
-"""where systems keep them that the ssl module may not know of"""
 
 Progress = Callable[[int, int], None]
 """Told how many bytes have come and how many there will be (0 when that is unknown)."""
@@ -217,10 +211,7 @@ def _opener() -> Any:
     key = (os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
     if key not in _openers:
         context = ssl.create_default_context()  # honours both variables
-        if not any(key) and not context.cert_store_stats()["x509_ca"]:
-            for path in filter(os.path.isfile, _CERTIFICATES):
-                context.load_verify_locations(path)
-                break
+        trust_the_system(context)
         opener = urllib.request.OpenerDirector()  # one that knows nothing of ftp, files and data
         for handler in (
             urllib.request.ProxyHandler(),
@@ -263,8 +254,6 @@ def shown(url: str) -> str:
 
 def basic(user: str, password: str) -> dict[str, str]:
     """The header for a user name and a password."""
-    from base64 import b64encode
-
     return {"Authorization": f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"}
 
 

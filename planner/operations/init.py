@@ -119,10 +119,12 @@ def _stored(reading: Reading[StateOptions], config: Config, encryption: Encrypti
 
 def _refreshing(problem: Diagnostic) -> Diagnostic:
     """What a service does not let us read, in the words that `init` has for it."""
-    before, mark, text = problem.summary.partition("error loading state: ")
-    if before or not mark:
+    from planner.state.remote.store import LOADING, READ
+
+    if problem.code != READ or not problem.summary.startswith(LOADING):
         return problem
-    return evolve(problem, summary="Error refreshing state", detail=f"{text}\n\n{problem.detail}")
+    said = problem.summary.removeprefix(LOADING)
+    return evolve(problem, summary="Error refreshing state", detail=f"{said}\n\n{problem.detail}")
 
 
 def _sources(state: State | None) -> set[str]:

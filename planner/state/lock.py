@@ -37,6 +37,14 @@ class Stop(Protocol):
         ...
 
 
+def wait(seconds: float, stop: Stop | None) -> None:
+    """Wait so long, or until a stop is requested."""
+    if stop is not None:
+        stop.wait(seconds)
+    else:
+        time.sleep(seconds)
+
+
 @frozen
 class LockInfo:
     """Who holds a lock, since when (RFC 3339, UTC) and what for."""
@@ -199,11 +207,7 @@ class FileLock:
             if waited >= SLOW and not told and on_wait is not None:
                 told = True
                 on_wait()
-            pause = min(delay, timeout - waited)
-            if stop is not None:
-                stop.wait(pause)
-            else:
-                time.sleep(pause)
+            wait(min(delay, timeout - waited), stop)
             delay = min(delay * 2, 1.0)
         self.info = new_lock_info(operation, self.path, info)
         try:

@@ -215,11 +215,6 @@ class Reading:
     def wrong(self, text: str, detail: str = "") -> None:
         self.problems.append(error("state.backend_setting", text, detail))
 
-    def conflict(self, one: str, other: str) -> None:
-        """Both cannot be given."""
-        if self.settings.get(one) not in (None, "") and self.settings.get(other) not in (None, ""):
-            self.wrong(f'"{one}": conflicts with {other}')
-
     def given(self, what: Callable[[], str]) -> str:
         """What is worked out, "" when that fails with a ValueError, which is a problem then."""
         try:

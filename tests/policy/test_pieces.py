@@ -326,7 +326,15 @@ def test_a_fork_that_fails_gives_nothing(work: Any) -> None:
     assert forks.shared_out(work, 2) is None
 
 
-def test_what_fails_here_is_raised_and_no_fork_stays() -> None:
+def test_what_fails_here_is_raised_and_no_fork_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    fork, children = os.fork, list[int]()
+
+    def counted() -> int:
+        children.append(fork())
+        return children[-1]
+
+    monkeypatch.setattr(os, "fork", counted)
+
     def work(share: int) -> int:
         if share == 0:
             raise ValueError("here")
@@ -335,8 +343,10 @@ def test_what_fails_here_is_raised_and_no_fork_stays() -> None:
 
     with pytest.raises(ValueError, match="here"):
         forks.shared_out(work, 3)
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, 0)
+    assert len(children) == 2
+    for child in children:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(child, os.WNOHANG)
 
 
 @pytest.mark.parametrize("least", [0, 1 << 40])

@@ -314,13 +314,6 @@ class Mentions:
         return sorted(found)
 
 
-def _is_expression(value: Any) -> bool:
-    """Whether this is an expression, and no body with arguments of these names."""
-    if value.__class__ is not dict or not value or not value.keys() <= EXPRESSION:
-        return False
-    return value.get("references").__class__ is not dict
-
-
 def _texts(value: Any, path: str) -> list[str]:
     if value is None:
         return []

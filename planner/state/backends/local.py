@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.file import read_state, same_content
+from planner.state.history import lineage_after, successor
 from planner.state.journal import DAMAGED, DISCARDED, SUFFIX, Journal, mark_saving, read_journal
 from planner.state.lock import FileLock, LockInfo, Stop, held_by, remove_info
 from planner.state.model import State
@@ -202,7 +203,7 @@ class StateStore:
             if has_errors(problems):
                 return None, problems
         base = self.current
-        self._lineage = base.lineage if base is not None and base.lineage else new_lineage()
+        self._lineage = lineage_after(base)
         serial = base.serial if base is not None else 0
         self.journal = Journal(self.journal_path, self._lineage, serial, operation, base, begins_with, self.seal)
         return self.journal, []
@@ -214,11 +215,7 @@ class StateStore:
             _, diagnostics = self.read()
             if has_errors(diagnostics):
                 return state, diagnostics
-        before = self.current
-        changed = before is None or not same_content(before, state)
-        serial = (before.serial if before else 0) + (1 if changed else 0)
-        lineage = (before.lineage if before else "") or state.lineage or self._lineage or new_lineage()
-        return self.put(evolve(state, serial=serial, lineage=lineage))
+        return self.put(successor(self.current, state, self._lineage)[0])
 
     def put(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state with exactly the serial and lineage that it has."""
@@ -331,13 +328,6 @@ class StateStore:
         finally:
             if held is None:
                 os.close(descriptor)
-
-
-def new_lineage() -> str:
-    """A name for the history of a new state."""
-    import uuid
-
-    return str(uuid.uuid4())
 
 
 def _problem(verb: str, path: str, e: OSError) -> Diagnostic:

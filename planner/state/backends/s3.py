@@ -314,26 +314,14 @@ class S3Client:
         try:
             self._put(key, info.to_json(), self._at.lock_tags, {"If-None-Match": "*"})
         except ServiceError as problem:
-            try:
-                holder = self._file_holder()
-            except ServiceError as more:
-                raise ServiceError(_several(problem, more)) from None
-            if holder is not None and holder.id == info.id:
-                return  # our own, whose answer got lost
-            raise Held(problem.text, holder) from None
+            _check_holder(problem, self._file_holder, info)
 
     def _lock_item(self, info: LockInfo) -> None:
         item = {"LockID": {"S": self.lock_path}, "Info": {"S": info.to_json().decode()}}
         try:
             self._item("PutItem", {"ConditionExpression": "attribute_not_exists(LockID)", "Item": item})
         except ServiceError as problem:
-            try:
-                holder = self._item_holder()
-            except ServiceError as more:
-                raise ServiceError(_several(problem, more)) from None
-            if holder is not None and holder.id == info.id:
-                return
-            raise Held(problem.text, holder) from None
+            _check_holder(problem, self._item_holder, info)
 
     def _file_holder(self) -> LockInfo | None:
         try:
@@ -449,6 +437,16 @@ def _md5(data: bytes) -> bytes:
 
 def _base64(data: bytes) -> str:
     return b64encode(data).decode("ascii")
+
+
+def _check_holder(problem: ServiceError, ask: Callable[[], LockInfo | None], info: LockInfo) -> None:
+    """A lock that was refused may be our own, whose answer got lost. Raises Held, or ServiceError, when it is not."""
+    try:
+        holder = ask()
+    except ServiceError as more:
+        raise ServiceError(_several(problem, more)) from None
+    if holder is None or holder.id != info.id:
+        raise Held(problem.text, holder) from None
 
 
 def _several(*problems: ServiceError) -> str:

@@ -10,7 +10,7 @@ from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE, Store
 from planner.state.remote.client import Client
 from planner.state.remote.copy import forget_all
-from planner.state.remote.store import RemoteStore
+from planner.state.remote.store import READ, RemoteStore
 from planner.state.seal import PLAIN, Seal
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
@@ -98,4 +98,4 @@ def _raise(problems: list[Diagnostic]) -> None:
 
 
 def unreachable(kind: str, problem: ServiceError) -> Diagnostic:
-    return error("state.remote_read", "Error refreshing state", f'Backend "{kind}": {problem.text}')
+    return error(READ, "Error refreshing state", f'Backend "{kind}": {problem.text}')

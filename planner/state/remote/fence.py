@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TypeVar
 
 from planner.clients.problem import ServiceError
-from planner.state.lock import Stop
+from planner.state.lock import Stop, wait
 from planner.state.remote.client import Client, Held, Newer
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
@@ -89,8 +89,5 @@ def patiently(what: Callable[[], T], stop: Stop | None = None, longest: float = 
             left = longest - (time.monotonic() - began)
             if left <= 0 or not problem.may_pass or (stop is not None and stop.requested):
                 raise
-        if stop is not None:
-            stop.wait(min(pause, left))
-        else:
-            time.sleep(min(pause, left))
+        wait(min(pause, left), stop)
         pause = min(pause * 2, 8.0)

@@ -9,20 +9,18 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.clients.problem import ServiceError
 from planner.state.file import read_with_texts, same_content, write_state
+from planner.state.history import lineage_after, successor
 from planner.state.journal import Journal
-from planner.state.lock import SLOW, LockInfo, Stop, new_lock_info
+from planner.state.lock import SLOW, LockInfo, Stop, new_lock_info, wait
 from planner.state.model import State
 from planner.state.remote.client import Client, Held, Newer, Payload
 from planner.state.remote.copy import Copier
-from planner.state.remote.fence import Fence, patiently
+from planner.state.remote.fence import OUTAGE, Fence, patiently
 from planner.state.remote.journals import GuardedJournal, Leftovers
 from planner.state.rescued import forget_rescued
 from planner.state.seal import PLAIN, Seal
@@ -37,6 +35,8 @@ if TYPE_CHECKING:
 
 READ = "state.remote_read"
 """code of what a service does not let us read"""
+LOADING = "error loading state: "
+"""begins what is said of it, but for `init`"""
 FOLDER = "planner"
 """in the data directory: journals and what else belongs to states that are elsewhere"""
 _LONGEST_PAUSE = 16.0
@@ -94,11 +94,7 @@ class RemoteStore:
             if on_wait is not None and not told and timeout > SLOW:
                 told = True
                 on_wait()
-            wait = min(pause, timeout - waited)
-            if stop is not None:
-                stop.wait(wait)
-            else:
-                time.sleep(wait)
+            wait(min(pause, timeout - waited), stop)
             pause = min(pause * 2, _LONGEST_PAUSE)
         self._fence = Fence(self.client, self._info.id, stop)
         return []
@@ -173,7 +169,7 @@ class RemoteStore:
             if self.journal is None:
                 state, found = self._left.taken_in(state, self._is_at_work)
         except ServiceError as problem:
-            return None, [error(READ, f"error loading state: {problem.text}", f"It is in {self.place}.")]
+            return None, [error(READ, f"{LOADING}{problem.text}", f"It is in {self.place}.")]
         except Failure as refused:
             return None, list(refused.diagnostics)
         return state, [*problems, *found]
@@ -229,7 +225,7 @@ class RemoteStore:
             if has_errors(problems):
                 return None, problems
         base = self.current
-        self._lineage = base.lineage if base is not None and base.lineage else new_lineage()
+        self._lineage = lineage_after(base)
         serial = base.serial if base is not None else 0
         path = self.journal_path
         if os.path.exists(path):  # of somebody else, who is at work: there is no lock then, or none is wanted
@@ -255,11 +251,7 @@ class RemoteStore:
             _, problems = self.read()
             if has_errors(problems):
                 return state, problems
-        before = self.current
-        changed = before is None or self._is_pending or not same_content(before, state)
-        serial = (before.serial if before else 0) + (1 if changed else 0)
-        lineage = (before.lineage if before else "") or state.lineage or self._lineage or new_lineage()
-        new = evolve(state, serial=serial, lineage=lineage)
+        new, changed = successor(self.current, state, self._lineage, self._is_pending)
         if not changed:
             return new, self._end_journal(new)
         return self.put(new)
@@ -284,7 +276,7 @@ class RemoteStore:
                 self.journal.saving(state.lineage, state.serial)
             self._left.mark_saving(state)
             self._back_up(state)
-            self._version = patiently(lambda: self._put(sealed), self._stop, longest=120.0 if self.journal else 0.0)
+            self._version = patiently(lambda: self._put(sealed), self._stop, longest=OUTAGE if self.journal else 0.0)
         except Failure as unreadable:
             return state, list(unreadable.diagnostics)
         except Newer as newer:
@@ -392,11 +384,6 @@ class RemoteStore:
         finally:
             problems = [*problems, *self.unlock()]
         return problems
-
-
-def new_lineage() -> str:
-    """A name for the history of a new state."""
-    return str(uuid.uuid4())
 
 
 def _where(problem: ServiceError, place: str) -> str:

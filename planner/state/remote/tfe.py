@@ -20,7 +20,7 @@ from planner.state.lock import LockInfo, Stop, lock_info_of
 from planner.state.model import State
 from planner.state.remote.backend import RemoteBackend
 from planner.state.remote.client import Held, Newer, NothingBeside, Payload
-from planner.state.remote.store import RemoteStore
+from planner.state.remote.store import READ, RemoteStore
 from planner.state.seal import Seal
 from planner.vocabulary.diagnostic import Diagnostic, error
 
@@ -379,7 +379,7 @@ class TfeStore(RemoteStore):
             if not self.client.runs_there:
                 return []
         except ServiceError as problem:
-            return [error("state.remote_read", "Error loading state", problem.text)]
+            return [error(READ, "Error loading state", problem.text)]
         detail = (
             f"Plans and applies of the workspace {self.client.name} run at {self.client.organization.host}. planner "
             "reads and writes its state, but does not start runs there. Nothing was changed. Set the execution mode of "
@@ -412,7 +412,7 @@ class TfeBackend(RemoteBackend):
             self.client(workspace).ensure()
         except ServiceError as problem:
             summary, _, detail = problem.text.partition("\n")
-            return [error("state.remote_read", summary[:1].upper() + summary[1:], detail.strip())]
+            return [error(READ, summary[:1].upper() + summary[1:], detail.strip())]
         return []
 
     def delete_workspace(self, workspace: str) -> None:
