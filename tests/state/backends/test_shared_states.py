@@ -41,12 +41,14 @@ class Place:
     def __init__(self, folder: Path, server: Server) -> None:
         self.folder, self.server = folder, server
         folder.mkdir(exist_ok=True)
+        self.settings = dict[str, Any]()
         self.environment = {**os.environ, "TF_CLI_CONFIG_FILE": "/dev/null", "NO_COLOR": "1", **server.environment}
 
     def write(self, value: str, slow: int = 0) -> None:
         (self.folder / "main.tf").write_text(MAIN % (value, slow), "utf-8")
 
     def backend(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
         (self.folder / "backend.tf").write_text(block(self.server.type, settings), "utf-8")
 
     def run(self, program: list[str], *words: str, answer: str = "") -> tuple[int, str]:
@@ -219,3 +221,24 @@ def test_another_machine_goes_on(place: Place, tmp_path: Path) -> None:
     assert [r["name"] for r in state["resources"]] == ["a"]
     assert "recovered" not in elsewhere.good(OURS, "plan")
     assert "recovered" not in place.good(OURS, "plan")  # the journal that was left there adds nothing
+
+
+READER = """
+data "terraform_remote_state" "s" {
+  backend = "%s"
+  config  = %s
+}
+output "read" { value = data.terraform_remote_state.s.outputs.o }
+"""
+
+
+@pytest.mark.parametrize("writer", [None, pytest.param("the peer", marks=pytest.mark.slow)])
+def test_another_configuration_reads_its_outputs(place: Place, writer: str | None, tmp_path: Path) -> None:
+    program = peer() if writer else OURS
+    place.write("told")
+    place.good(program, "init", "-input=false")
+    place.good(program, "apply", "-auto-approve")
+    reader = Place(tmp_path / "reader", place.server)
+    (reader.folder / "main.tf").write_text(READER % (place.server.type, json.dumps(place.settings)), "utf-8")
+    reader.good(OURS, "init", "-input=false")
+    assert 'read = "told"' in reader.good(OURS, "apply", "-auto-approve")
