@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import gc
-import signal
 import sys
 from importlib import import_module
 from types import TracebackType
 
-signal.signal(signal.SIGINT, signal.SIG_IGN)  # the processes that are forked handle it
-
-from planner import DEPTH, DIGITS  # noqa: E402
+from planner import DEPTH, DIGITS
 
 gc.disable()
 sys.setrecursionlimit(DEPTH)

@@ -120,4 +120,7 @@ def test_watching(folder: Path) -> None:
         wait_for("interrupt to end")
         time.sleep(0.05)
         os.kill(process.pid, signal.SIGINT)
-        assert process.wait(20) == 0
+        try:
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
