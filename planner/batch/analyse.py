@@ -29,8 +29,9 @@ WANT = (
     "selected_unit",
     "changed_unit",
     "run_order",
+    "reads_from",
 )
-_KEPT = ("edges", "before", "waves", "selected", "state_of")
+_KEPT = ("edges", "before", "waves", "selected", "state_of", "reads_from")
 ENVIRONMENT = "TF_"
 """what the names of variables begin with that go to workers"""
 
@@ -52,6 +53,8 @@ class Analysis:
     own: Files = ()
     state_of: dict[str, str] = field(factory=dict)
     """unit -> the state that it writes"""
+    reads_from: dict[str, tuple[str, ...]] = field(factory=dict)
+    """unit -> the units whose outputs it reads"""
 
     @property
     def database(self) -> Database:
@@ -67,7 +70,7 @@ def to_plain(analysis: Analysis) -> dict[str, Any]:
 
 def from_plain(data: dict[str, Any], fleet: Fleet, command: str, own: Files) -> Analysis:
     """An analysis that was kept, of the same fleet."""
-    edges, before, waves, selected, state_of = (data[name] for name in _KEPT)
+    edges, before, waves, selected, state_of, reads_from = (data[name] for name in _KEPT)
     return Analysis(
         fleet,
         None,
@@ -79,6 +82,7 @@ def from_plain(data: dict[str, Any], fleet: Fleet, command: str, own: Files) -> 
         command,
         own,
         state_of,
+        {name: tuple(others) for name, others in reads_from.items()},
     )
 
 
@@ -127,6 +131,9 @@ def analyse(
     for earlier, later in database.sorted("run_order"):
         if earlier in before and later in before:
             before[later].append(earlier)
+    read: dict[str, list[str]] = {}
+    for reader, other in database.sorted("reads_from"):
+        read.setdefault(reader, []).append(other)
     return Analysis(
         fleet,
         database,
@@ -138,6 +145,7 @@ def analyse(
         command,
         own,
         {name: s.state for name, s in surveys.items()},
+        {name: tuple(others) for name, others in read.items()},
     )
 
 

@@ -25,6 +25,8 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.nearest import did_you_mean
 
 CONTENTS = "batch/contents.dl"
+OUTCOMES = ("earlier", "result", "changed_output", "unknown_output", "awaits", "status")
+"""relations that say how the plans of units ended"""
 
 
 def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
@@ -126,6 +128,58 @@ def chosen(options: BatchOptions, unit: str) -> dict[str, Any]:
     return proof_json(proof, database.facts, fleet_source)
 
 
+def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Listener) -> dict[str, Any]:
+    """The proofs that parts of a unit's plan are not known before other units are applied, one for each part, or,
+    negated, that nothing of it waits for the units before it, one for each of these: {"format_version", "goal",
+    "holds", "proofs": [in the proof format...]}. What the unit stands on is planned. Raises Failure."""
+    predicate = "not_pending" if negated else "pending"
+    documents = _proofs(options, unit, ("pending", "not_pending"), (predicate,), listener)
+    if not documents:
+        if negated:
+            detail = (
+                f"Nothing comes before {unit} that waits for nothing: `planner batch why pending {unit}` says more."
+            )
+        else:
+            detail = f"Nothing in the plan of {unit} waits for another unit: `planner batch why -not pending {unit}`."
+        raise Failure(error("batch.not_pending", "Nothing to explain", detail))
+    return {"format_version": "1.0", "goal": [predicate, unit], "holds": True, "proofs": documents}
+
+
+def why_outcome(options: BatchOptions, unit: str, listener: Listener) -> dict[str, Any]:
+    """The proof of what the plan of a unit comes to; what it stands on is planned. Raises Failure."""
+    documents = _proofs(options, unit, ("outcome", "pending"), ("outcome",), listener)
+    if not documents:
+        raise Failure(error("batch.no_outcome", "Nothing to explain", f"There is no plan of {unit}."))
+    return documents[0]
+
+
+def _proofs(
+    options: BatchOptions, unit: str, want: tuple[str, ...], shown: tuple[str, ...], listener: Listener
+) -> list[dict[str, Any]]:
+    """The proofs of what is shown of a unit, which is planned with all that it stands on."""
+    from planner.datalog.explain.proof import proof_json
+    from planner.datalog.explain.search import Prover
+
+    fleet = Batch(options, "plan").fleet
+    if unit not in fleet.units:
+        detail = f"No unit is called {unit}.{did_you_mean(unit, fleet.units)}"
+        raise Failure(error("batch.unknown_unit", "Unknown unit", detail))
+    own = own_rules(options, fleet)
+    meant = evolve(options, words=(*options.words, f"deps({unit})"))
+    database, _, problems = over_plans(meant, batch_program(own), want, listener)
+    if database is None:
+        raise Failure([problem for problem in problems if problem.is_error])
+    prover = Prover(database.program, database)
+    documents = []
+    for predicate in shown:
+        for row in database.sorted(predicate):
+            if row[0] == unit:
+                proof = prover.why(predicate, row)
+                assert proof is not None
+                documents.append(proof_json(proof, database.facts, fleet_source))
+    return documents
+
+
 # ---------------------------------------------------------------- contents
 
 
@@ -136,11 +190,29 @@ def contents_needed(program: Program, want: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(name for name in contents if program.predicates[name].is_input))
 
 
-def with_contents(facts: FactBase, done: dict[str, Done]) -> FactBase:
-    """The facts of a fleet together with what its plans contain."""
-    builder = FactBuilder(facts)
+def plans_needed(program: Program, want: tuple[str, ...]) -> bool:
+    """Whether these predicates rest on how the plans of units ended."""
+    needed = program.needed(want)
+    return any(program.predicates[name].number in needed for name in OUTCOMES)
+
+
+def with_contents(analysis: Analysis, done: dict[str, Done]) -> FactBase:
+    """The facts of a fleet together with what its plans contain, and what became of them."""
+    builder = FactBuilder(analysis.database.facts)
     for unit, end in done.items():
         builder.add("status", unit, end.outcome)
+        builder.add("about_unit", unit)
+        for other in analysis.before.get(unit, ()):
+            if other in done:
+                builder.add("earlier", unit, other, done[other].outcome)
+        if end.result is not None:
+            builder.add("result", unit, end.result.result)
+            for output in end.result.changed:
+                builder.add("changed_output", unit, output)
+            for output, path in end.result.unknown:
+                builder.add("unknown_output", unit, output, path)
+            for awaited in end.result.rests_on:
+                builder.add("awaits", unit, *awaited)
         for name, rows in (end.result.facts if end.result is not None else {}).items():
             for row in rows:
                 if None not in row:
@@ -160,7 +232,7 @@ def over_plans(
 ) -> tuple[Database | None, Report | None, list[Diagnostic]]:
     """The same for a program."""
     contents = contents_needed(program, want)
-    if not contents:
+    if not contents and not plans_needed(program, want):
         analysis = analysed(options, want)
         if has_errors(analysis.diagnostics):
             return None, None, list(analysis.diagnostics)
@@ -168,7 +240,7 @@ def over_plans(
     report = plan(options, listener, facts=contents)
     if report.analysis is None or has_errors(report.diagnostics):
         return None, report, list(report.diagnostics)
-    facts = with_contents(report.analysis.database.facts, report.done)
+    facts = with_contents(report.analysis, report.done)
     return evaluate(program, facts, want), report, list(report.diagnostics)
 
 

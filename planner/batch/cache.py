@@ -1,6 +1,6 @@
 """What is known from earlier runs: surveys and clean plans, each with everything that it was made from.
 
-A result stands as long as the request is the same (variables, environment, what of the upstream is pending, versions of
+A result stands as long as the request is the same (variables, environment, what of the upstream is planned, versions of
 planner and its rules) and everything that its making looked at is as it was: configuration, modules, variable files,
 states, the outputs of upstream units, lock files, folders of providers, rule files. See reads.py.
 """
@@ -113,6 +113,8 @@ class Cache:
         known = self._known(RESULTS, request.unit)
         if known is None or known["key"] != _key(request) or not set(request.facts) <= set(known["facts"]):
             return None
+        if request.is_read and not known["is_read"]:
+            return None  # nobody asked for its outputs then
         return known if self.may_hold(request.unit) else None
 
     def look_again(self) -> None:
@@ -134,7 +136,7 @@ class Cache:
         data: dict[str, Any] = dict(known["result"])
         if not is_brief:
             data |= orjson.loads(known["details"])
-        if data["plan_file"] and not os.path.exists(data["plan_file"]):
+        if any(data[name] and not os.path.exists(data[name]) for name in ("plan_file", "planned_file")):
             return None  # somebody removed the record of that run
         if request.facts or request.text:
             try:
@@ -150,12 +152,13 @@ class Cache:
     def keep_result(self, request: Request, result: Result, run: str) -> None:
         """Keep a plan without errors, if it is known what it was made from."""
         self._held.pop(request.unit, None)
-        if result.is_secret or result.result not in ("changes", "no-changes") or not result.reads:
+        is_lost = bool(result.changed) and not result.planned_file  # who reads it could not be given its values
+        if is_lost or result.is_secret or result.result not in ("changes", "no-changes") or not result.reads:
             self.forget(request.unit)
             return
         data = to_json(result)
         reads, facts, text = data.pop("reads"), data.pop("facts"), data.pop("text")
-        for name in ("seconds", "cpu", "memory", "is_secret"):
+        for name in ("seconds", "cpu", "memory", "is_secret", "planned", "is_planned_secret"):
             data.pop(name)
         details = {name: data.pop(name) for name in ("changes", "outputs")}
         known = {
@@ -164,6 +167,7 @@ class Cache:
             "result": data,
             "details": orjson.dumps(details).decode(),  # read when somebody asks for them
             "facts": sorted(facts),
+            "is_read": request.is_read,
         }
         self.kept.put(RESULTS, request.unit, known, reads)
         if facts or text:
@@ -203,6 +207,11 @@ def _result(data: dict[str, Any]) -> Result:
         plan_file=data["plan_file"],
         asks_plugins=data["asks_plugins"],
         facts=data.get("facts", {}),
+        changed=tuple(data["changed"]),
+        unknown=tuple(map(tuple, data["unknown"])),
+        rests_on=tuple(map(tuple, data["rests_on"])),
+        digests=tuple(map(tuple, data["digests"])),
+        planned_file=data["planned_file"],
     )
 
 
@@ -216,8 +225,7 @@ def _key(request: Request) -> str:
         request.var_files,
         request.inputs,
         request.state,
-        [[one.unit, one.state, one.pending] for one in request.upstream],
-        request.pending_states,
+        [[one.unit, one.state, one.seen] for one in request.upstream],
         request.environment,
         request.rules,
         request.refresh,

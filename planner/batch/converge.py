@@ -14,10 +14,11 @@ from attrs import evolve
 
 from planner.batch.batch import Batch, BatchOptions
 from planner.batch.decide import decide
+from planner.batch.handed import can_be_read
 from planner.batch.model import Done, from_json
 from planner.batch.record import Record
 from planner.batch.run import Report, Run, begin, finish
-from planner.batch.schedule import Listener
+from planner.batch.schedule import Listener, earlier
 from planner.vocabulary.diagnostic import Failure, error, has_errors
 
 Approve = Callable[[str, list[Done]], bool]
@@ -59,7 +60,7 @@ def carry_on(run: Run, command: str, approve: Approve | None) -> None:
 
 def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
     """Plan again what was incomplete, ask, and apply what is approved."""
-    again = [unit for unit in units if run.done[unit].outcome in ("incomplete", "skipped")]
+    again = [unit for unit in units if run.done[unit].outcome in ("incomplete", "skipped") or _is_overtaken(run, unit)]
     for unit in again:
         del run.done[unit]
     # on what has been applied by now nothing is pending any more; what was not applied keeps its dependents waiting
@@ -79,8 +80,17 @@ def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve
         run.listener.ended(run.done[unit])
 
 
+def _is_overtaken(run: Run, unit: str) -> bool:
+    """Whether a complete plan does not count any more: something that it comes after was not done, or an output that it
+    was made with turned out differently."""
+    if run.done[unit].outcome != "changes":
+        return False
+    before = earlier(run.done, run.analysis.before.get(unit, ()), ())
+    return bool(decide("apply", before).skipped) or bool(run.moved(unit))
+
+
 def _may_apply(run: Run, command: str, done: Done) -> bool:
-    before = {other: run.done[other].outcome for other in run.analysis.before.get(done.unit, ()) if other in run.done}
+    before = earlier(run.done, run.analysis.before.get(done.unit, ()), ())
     return done.result is not None and decide(command, before, result=done.result.result).appliable
 
 
@@ -113,7 +123,9 @@ def resume(
         return Report(command, analysis, diagnostics=problems)
     in_flight = record.in_flight()
     kept = {
-        u: d for u, d in record.finished().items() if d.outcome in KEPT[command] and d.result and u not in in_flight
+        u: d
+        for u, d in record.finished().items()
+        if d.outcome in KEPT[command] and d.result and u not in in_flight and can_be_read(d.result)
     }
     record.add("resumed", kept=len(kept), in_flight=in_flight)
     began(record.name, in_flight)

@@ -1,5 +1,5 @@
-"""The decisions about one unit, as rules/batch/running.dl derives them. Only the outcomes of other units matter and not
-their names, so each shape is derived once and remembered."""
+"""The decisions about one unit, as rules/batch derives them. Of other units only matters what kind of thing is so of
+them, and not their names, so each shape is derived once and remembered."""
 
 from __future__ import annotations
 
@@ -10,19 +10,40 @@ from attrs import frozen
 
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
-from planner.datalog.engine.looks import collapsed
-from planner.datalog.engine.program import Program
 from planner.programs.fleet import batch_program
 
-_WANT = ("skipped", "runs", "reused", "pending", "outcome", "appliable", "retried", "spares_tainted", "decided_by")
+_WANT = (
+    "skipped",
+    "runs",
+    "reused",
+    "sees_plan",
+    "pending",
+    "outcome",
+    "appliable",
+    "retried",
+    "spares_tainted",
+    "decided_by",
+)
 _UNIT = "unit"
 
 
 @frozen
+class Earlier:
+    """A unit that comes before the one that is decided about: its outcome; whether its outputs are read, and change by
+    a plan that is not applied; whether the plan of the one decided about rests on something unknown in them."""
+
+    outcome: str
+    is_read: bool = False
+    changes_outputs: bool = False
+    is_awaited: bool = False
+
+
+@frozen
 class Decision:
-    """What the rules say. `skipped` and `pending` name other units."""
+    """What the rules say. `skipped`, `sees_plan` and `pending` name other units."""
 
     skipped: tuple[str, ...] = ()
+    sees_plan: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
     runs: bool = False
     reused: bool = False
@@ -35,42 +56,48 @@ class Decision:
 
 def decide(
     command: str,
-    before: Mapping[str, str],
+    before: Mapping[str, Earlier],
     same_inputs: bool = False,
     result: str = "",
     died: int = 0,
     asks_plugins: bool = False,
     was_cut_off: bool = False,
 ) -> Decision:
-    """What becomes of a unit. `before`: the outcomes of the units that come before it; `result`: how its own run ended,
-    "" before that; `died`: how often a process died that ran it; `was_cut_off`: it was in work when a run that is
-    resumed now was cut off."""
-    shape = _decide(command, frozenset(before.values()), same_inputs, result, died, asks_plugins, was_cut_off)
-    if not shape.skipped and not shape.pending:
+    """What becomes of a unit. `before`: the units that come before it; `result`: how its own run ended, "" before that;
+    `died`: how often a process died that ran it; `was_cut_off`: it was in work when a run that is resumed now was cut
+    off."""
+    kinds = sorted(set(before.values()), key=_order)
+    shape = _decide(command, tuple(kinds), same_inputs, result, died, asks_plugins, was_cut_off)
+    if not (shape.skipped or shape.sees_plan or shape.pending or shape.because):
         return shape
     names = sorted(before)
+    number = {kind: str(n) for n, kind in enumerate(kinds)}
+
+    def named(found: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple([n for n in names if number[before[n]] in found]) if found else ()
+
     return Decision(
-        tuple([n for n in names if before[n] in shape.skipped]) if shape.skipped else (),
-        tuple([n for n in names if before[n] in shape.pending]) if shape.pending else (),
+        named(shape.skipped),
+        named(shape.sees_plan),
+        named(shape.pending),
         shape.runs,
         shape.reused,
         shape.outcome,
         shape.appliable,
         shape.retried,
         shape.spares_tainted,
-        next((n for n in names if before[n] == shape.because), ""),
+        next(iter(named((shape.because,))), ""),
     )
 
 
-@cache
-def _program() -> Program:
-    return collapsed(batch_program(), "earlier", 1)
+def _order(kind: Earlier) -> tuple[str, bool, bool, bool]:
+    return kind.outcome, kind.is_read, kind.changes_outputs, kind.is_awaited
 
 
 @cache
 def _decide(
     command: str,
-    outcomes: frozenset[str],
+    kinds: tuple[Earlier, ...],
     same_inputs: bool,
     result: str,
     died: int,
@@ -80,8 +107,16 @@ def _decide(
     facts = FactBuilder()
     facts.add("command", command)
     facts.add("about_unit", _UNIT)
-    for outcome in outcomes:
-        facts.add("earlier", _UNIT, outcome, outcome)  # another unit is called like its outcome here
+    for n, kind in enumerate(kinds):
+        other = str(n)
+        facts.add("earlier", _UNIT, other, kind.outcome)
+        if kind.is_read:
+            facts.add("takes_output", _UNIT, "", other, "")
+        if kind.changes_outputs:
+            facts.add("changed_output", other, "")
+        if kind.is_awaited:
+            facts.add("awaits", _UNIT, "", other, "", "")
+            facts.add("unknown_output", other, "", "")
     if same_inputs:
         facts.add("same_inputs", _UNIT)
     if asks_plugins:
@@ -92,13 +127,14 @@ def _decide(
         facts.add("result", _UNIT, result)
     if died:
         facts.add("died_times", _UNIT, died)
-    database = evaluate(_program(), facts.build(), _WANT)
+    database = evaluate(batch_program(), facts.build(), _WANT)
     outcome_rows = database.sorted("outcome")
     if len(outcome_rows) > 1:
         raise AssertionError(f"the rules derive several outcomes: {outcome_rows}")
     return Decision(
         tuple(str(row[1]) for row in database.sorted("skipped")),
-        tuple(str(row[1]) for row in database.sorted("pending")),
+        tuple(str(row[1]) for row in database.sorted("sees_plan")),
+        tuple(sorted({str(row[1]) for row in database["pending"]})),
         bool(database["runs"]),
         bool(database["reused"]),
         str(outcome_rows[0][1]) if outcome_rows else "",

@@ -109,20 +109,22 @@ class Survey:
 
 @frozen
 class Upstream:
-    """A unit whose outputs another takes: its state as `planner.state.identity` names it, whether that is about to
-    change, and its folder and workspace, which say where else than in a file it is."""
+    """A unit whose outputs another reads: its state as `planner.state.identity` names it, and its folder and workspace,
+    which say where else than in a file that is. `seen` names what its outputs are going to be by a plan that is not
+    applied yet ("": its state counts), `planned` is that, encoded."""
 
     unit: str
     state: str
-    pending: bool
+    seen: str = ""
     directory: str = ""
     workspace: str = ""
+    planned: dict[str, Any] = field(factory=dict, eq=False)
 
 
 @frozen
 class Request:
-    """One unit's work. `upstream` are the units whose outputs it takes; `pending_states` are
-    (state, unit) that are about to change; `facts` the relations that are wanted of its plan."""
+    """One unit's work. `upstream` are the units whose outputs it takes as inputs, and those whose planned outputs it
+    sees instead of their states; `facts` the relations that are wanted of its plan."""
 
     unit: str
     directory: str
@@ -134,7 +136,6 @@ class Request:
     state: str = ""
     """the state that the unit writes"""
     upstream: tuple[Upstream, ...] = ()
-    pending_states: tuple[tuple[str, str], ...] = ()
     foreign_states: tuple[str, ...] = ()
     """states of other units, of which the unit sees the outputs alone"""
     environment: tuple[tuple[str, str], ...] = ()
@@ -152,6 +153,8 @@ class Request:
     """a plan that replaces tainted objects is not applied: nobody has seen it"""
     policies: tuple[str, ...] = ()
     """the organisation's, which judge the plan together with the unit's own"""
+    is_read: bool = False
+    """whether other units read the outputs, so that it is wanted what they are going to be"""
 
 
 @frozen
@@ -177,6 +180,20 @@ class Result:
     reads: Reads = field(factory=list, eq=False)
     is_secret: bool = False
     """whether the unit is encrypted, so that nothing is kept in which its values may stand"""
+    changed: tuple[str, ...] = ()
+    """the outputs that get another value by the plan, or go (planned.py)"""
+    unknown: tuple[tuple[str, str], ...] = ()
+    """(output, path) of what is not known of them"""
+    rests_on: tuple[tuple[str, str, str, str], ...] = ()
+    """(user, unit, output, path): unknown parts of other units' outputs that the plan rests on"""
+    planned: dict[str, Any] = field(factory=dict, eq=False)
+    """the values of all outputs, encoded, when any changes; in no record"""
+    is_planned_secret: bool = False
+    """whether a changed output is sensitive, so that the values are in no file either"""
+    digests: tuple[tuple[str, str], ...] = ()
+    """(output, digest) of these values, with the user's key"""
+    planned_file: str = ""
+    """where the values are, if they may be in a file"""
 
 
 @frozen

@@ -3,7 +3,8 @@
     run.json      what was asked, written first
     events.jsonl  one line for everything that happens, only ever appended before anything rests on it; on disk by then
                   where anything is changed
-    plans/        a plan file for each unit with a complete plan that has changes
+    plans/        a plan file for each unit with a complete plan that has changes, and the planned outputs that others
+                  read where none is sensitive; for the user alone
     logs/         what each unit's run printed
 
 Events: {"event": "started", "unit", "attempt", "command"}, {"event": "finished", "unit", "outcome", "done"},
@@ -149,6 +150,10 @@ class Record:
 
     def plan_path(self, unit: str) -> str:
         return os.path.join(self.path, "plans", f"{safe_name(unit)}.tfplan")
+
+    def outputs_path(self, unit: str) -> str:
+        """Where the planned outputs of a unit are, for those who read them in a later run."""
+        return os.path.join(self.path, "plans", f"{safe_name(unit)}.outputs")
 
     def finish(self, done: Done) -> None:
         """Note a unit's end; what its run printed goes to a file of its own."""

@@ -14,9 +14,10 @@ from planner.batch.analyse import Analysis
 from planner.batch.batch import Batch, BatchOptions
 from planner.batch.decide import Decision
 from planner.batch.executors import FEW
+from planner.batch.handed import Handed, moved
 from planner.batch.model import BAD, Done, Request, Result, Upstream
 from planner.batch.record import Record
-from planner.batch.schedule import HARMLESS, Listener, Schedule
+from planner.batch.schedule import HARMLESS, Listener, Schedule, Work
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 
@@ -60,6 +61,10 @@ class Run:
         self.done: dict[str, Done] = done or {}
         self.facts = facts
         self.cut_off = cut_off
+        self.handed = Handed(self.done)
+        self.planned: dict[str, Result] = {}
+        """what was planned for units that are applied by now"""
+        self.read = {other for unit in analysis.selected for other in analysis.reads_from.get(unit, ())}
         self.order = sorted(analysis.selected, key=lambda unit: (analysis.waves.get(unit, 0), unit))
 
     def plan(self, units: list[str], command: str = "plan", mode: str = "plan") -> dict[str, Done]:
@@ -76,6 +81,7 @@ class Run:
         """Apply the plans that were made and approved."""
         files = {unit: done.result.plan_file for unit, done in self.done.items() if done.result is not None}
         before = {unit: self.done.pop(unit) for unit in units}
+        self.planned |= {unit: done.result for unit, done in before.items() if done.result is not None}
 
         def prepare(unit: str, decision: Decision) -> Request:
             return evolve(self._request(unit, "apply_plan", decision, False), plan_file=files[unit])
@@ -88,6 +94,15 @@ class Run:
                 done[unit] = evolve(done[unit], result=shown)
         return done
 
+    def moved(self, unit: str) -> dict[str, list[str]]:
+        """The outputs that a unit was planned with and that turned out differently, by the unit that they belong to."""
+        found = {}
+        for other in self.analysis.reads_from.get(unit, ()):
+            planned, now = self.planned.get(other), self.done[other].result if other in self.done else None
+            if planned is not None and planned.changed and now is not None and now.result == "applied":
+                found[other] = moved(planned, now)
+        return {other: names for other, names in found.items() if names}
+
     def _schedule(
         self,
         command: str,
@@ -98,20 +113,29 @@ class Run:
         from planner.support.signals import STOP
 
         cache = self.batch.cache
-
-        def known(unit: str, request: Request) -> Result | None:
-            if request.command != "plan":
-                return None
-            found = cache.result(request)
-            return cache.restored(found, request, self.batch.options.is_brief) if found is not None else None
-
         requests: dict[str, Request] = {}
-
-        def made(unit: str, decision: Decision) -> Request:
-            requests[unit] = prepare(unit, decision)
-            return requests[unit]
-
         run = self
+
+        class Runs(Work):
+            """Gives out what this run knows."""
+
+            def prepare(self, unit: str, decision: Decision) -> Request:
+                requests[unit] = prepare(unit, decision)
+                return requests[unit]
+
+            def known(self, request: Request) -> Result | None:
+                if request.command != "plan":
+                    return None
+                found = cache.result(request)
+                return cache.restored(found, request, run.batch.options.is_brief) if found is not None else None
+
+            def completed(self, request: Request) -> Request:
+                return run.handed.completed(request)
+
+            def received(self, request: Request, result: Result) -> Result:
+                path = run.record.outputs_path(request.unit) if request.command == "plan" else ""
+                return run.handed.take(result, path)
+
         is_small = sum(unit not in self.done and not cache.may_hold(unit) for unit in units) <= FEW < len(units)
 
         class Keeper(Listener):
@@ -125,7 +149,7 @@ class Run:
 
             def ended(self, done: Done) -> None:
                 if done.result is not None and not done.reused:
-                    if requests[done.unit].command == "plan":
+                    if done.unit in requests and requests[done.unit].command == "plan":
                         cache.keep_result(requests[done.unit], done.result, run.record.name)
                     run.done[done.unit] = evolve(done, result=evolve(done.result, reads=[]))
                 run.listener.ended(done)
@@ -133,8 +157,8 @@ class Run:
         schedule = Schedule(
             command,
             self.analysis.before,
-            made,
-            known,
+            self.analysis.reads_from,
+            Runs(),
             lambda: self.batch.open_executor(command == "plan" and is_small),
             self.batch.workers,
             self.record,
@@ -149,20 +173,21 @@ class Run:
         self.batch.peak = max(self.batch.peak, schedule.peak)
         return self.done
 
-    def _upstream(self, unit: str, pending: bool) -> Upstream:
-        """A unit whose outputs another takes."""
+    def _upstream(self, unit: str, is_planned: bool) -> Upstream:
+        """A unit whose outputs another reads, by its plan or by its state."""
         fleet = self.analysis.fleet
         described = fleet.units[unit]
         folder = f"{fleet.root}/{described.folder}"
-        return Upstream(unit, self.analysis.state_of.get(unit, ""), pending, folder, described.workspace)
+        seen = self.handed.seen(unit) if is_planned else ""
+        return Upstream(unit, self.analysis.state_of.get(unit, ""), seen, folder, described.workspace)
 
     def _request(self, unit: str, command: str, decision: Decision, keep_plan: bool) -> Request:
         analysis, options = self.analysis, self.batch.options
         described = analysis.fleet.units[unit]
-        inputs, pending, states = described.inputs, decision.pending, analysis.state_of
-        taken = sorted({other for given in inputs for other, _, _ in given.mentions}) if inputs else ()
+        inputs, seen, states = described.inputs, decision.sees_plan, analysis.state_of
+        taken = {other for given in inputs for other, _, _ in given.mentions} if inputs else set[str]()
         before = [states[other] for other in analysis.edges[unit] if states.get(other)]
-        complete = not pending and command in ("plan", "destroy") and keep_plan
+        keep_plan = keep_plan and command in ("plan", "destroy")
         return Request(
             unit,
             f"{analysis.fleet.root}/{described.folder}",
@@ -172,8 +197,7 @@ class Run:
             described.var_files,
             tuple((given.variable, given.text) for given in inputs) if inputs else (),
             states.get(unit, ""),
-            tuple(self._upstream(other, other in pending) for other in taken) if taken else (),
-            tuple(sorted([(states[other], f"unit.{other}") for other in pending if states.get(other)])),
+            tuple(self._upstream(other, other in seen) for other in sorted({*taken, *seen})) if taken or seen else (),
             tuple(sorted(before)),
             self.batch.environment,
             (),
@@ -181,11 +205,12 @@ class Run:
             options.lock,
             options.lock_timeout,
             options.parallelism,
-            self.record.plan_path(unit) if complete else "",
+            self.record.plan_path(unit) if keep_plan else "",
             self.facts if command == "plan" else (),
             options.text,
             policies=self.batch.policies,
             spares_tainted=decision.spares_tainted,
+            is_read=unit in self.read,
         )
 
     def in_order(self) -> dict[str, Done]:
@@ -193,13 +218,18 @@ class Run:
 
 
 def begin(
-    command: str, options: BatchOptions, listener: Listener, facts: tuple[str, ...] = (), asked: Mapping[str, Any] = {}
+    command: str,
+    options: BatchOptions,
+    listener: Listener,
+    facts: tuple[str, ...] | None = None,
+    asked: Mapping[str, Any] = {},
 ) -> tuple[Run | None, Report]:
-    """Find and analyse a fleet and begin the record of a run; no Run when something is wrong. Raises Failure."""
+    """Find and analyse a fleet and begin the record of a run; no Run when something is wrong. `facts`: the relations
+    that are wanted of plans, which are going to be asked about; None: nobody asks. Raises Failure."""
     started = time.monotonic()
     batch = Batch(options, command, keeps_pool=True)
     batch.hold()
-    analysis = batch.analysis(asks=bool(facts) or options.text)  # pages with texts say why edges are there
+    analysis = batch.analysis(asks=facts is not None or options.text)  # pages with texts say why edges are there
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
     report = Report(command, analysis, diagnostics=problems, seconds=time.monotonic() - started)
     if has_errors(problems):
@@ -208,7 +238,7 @@ def begin(
         return None, report
     document = {"command": command, "options": attrs.asdict(options), "directory": os.getcwd(), **asked}
     record = Record.new(batch.fleet.root, document, durable=command not in HARMLESS)
-    return Run(batch, analysis, record, listener, facts=facts), report
+    return Run(batch, analysis, record, listener, facts=facts or ()), report
 
 
 def finish(run: Run, report: Report, started: float, in_flight: tuple[str, ...] = ()) -> Report:
@@ -229,7 +259,9 @@ def finish(run: Run, report: Report, started: float, in_flight: tuple[str, ...] 
     return found
 
 
-def plan(options: BatchOptions, listener: Listener, command: str = "plan", facts: tuple[str, ...] = ()) -> Report:
+def plan(
+    options: BatchOptions, listener: Listener, command: str = "plan", facts: tuple[str, ...] | None = None
+) -> Report:
     """Plan or validate the selected units. Raises Failure."""
     started = time.monotonic()
     run, report = begin(command, options, listener, facts)

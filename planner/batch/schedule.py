@@ -6,15 +6,15 @@ process that dies had in work may be run once more; nothing else is touched by t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from heapq import heappop, heappush
 from typing import Any
 
 from attrs import evolve
 
-from planner.batch.decide import Decision, decide
-from planner.batch.executors import work
+from planner.batch.decide import Decision, Earlier, decide
+from planner.batch.executors import work as run_in
 from planner.batch.model import Done, Request, Result
 from planner.batch.record import Record
 from planner.batch.workplace import Workplace, is_death
@@ -39,18 +39,36 @@ class Listener:
         """Somebody wants to stop: nothing more begins, and these units come to their end."""
 
 
-class Schedule:
-    """One pass over some units.
+class Work:
+    """What a pass asks of whoever runs it."""
 
-    `prepare(unit, decision)` makes the request of a unit that is to be run, `known(unit, request)` finds the result
-    from before that still stands (None: there is none), `open_executor` makes the executor when one is needed."""
+    def prepare(self, unit: str, decision: Decision) -> Request:
+        """The request of a unit that is to be run."""
+        raise NotImplementedError
+
+    def known(self, request: Request) -> Result | None:
+        """The result from before that still stands; None: there is none."""
+        return None
+
+    def completed(self, request: Request) -> Request:
+        """The request with the values of other units that it is run with. Raises Failure."""
+        return request
+
+    def received(self, request: Request, result: Result) -> Result:
+        """A result that has arrived, as it is passed on."""
+        return result
+
+
+class Schedule:
+    """One pass over some units. `before`: what comes before a unit; `reads_from`: whose outputs it reads;
+    `open_executor` makes the executor when one is needed."""
 
     def __init__(
         self,
         command: str,
         before: Mapping[str, tuple[str, ...]],
-        prepare: Callable[[str, Decision], Request],
-        known: Callable[[str, Request], Result | None],
+        reads_from: Mapping[str, tuple[str, ...]],
+        work: Work,
         open_executor: Callable[[], Workplace],
         workers: int,
         record: Record,
@@ -59,7 +77,7 @@ class Schedule:
         is_stopped: Callable[[], bool] = lambda: False,
         cut_off: frozenset[str] = frozenset(),
     ) -> None:
-        self.command, self.before, self.prepare, self.known = command, before, prepare, known
+        self.command, self.before, self.reads_from, self.work = command, before, reads_from, work
         self.open_executor, self.workers, self.record, self.listener = open_executor, workers, record, listener
         self.done, self.is_stopped, self.cut_off = done, is_stopped, cut_off
         self.executor: Workplace | None = None
@@ -105,16 +123,17 @@ class Schedule:
     def _begin(self) -> None:
         while self.ready and self._has_room():
             unit = heappop(self.ready)
-            outcomes = self._outcomes(unit)
+            outcomes = self._earlier(unit)
             decision = decide(self.command, outcomes, was_cut_off=unit in self.cut_off)
             if decision.skipped:
                 self._end(Done(unit, decision.outcome, decision.because))
                 continue
             request = self.requests.get(unit)
             if request is None:
-                request = self.requests[unit] = self.prepare(unit, decision)
-            known = self.known(unit, request)
+                request = self.requests[unit] = self.work.prepare(unit, decision)
+            known = self.work.known(request)
             if known is not None:
+                outcomes = self._earlier(unit, known)
                 decision = decide(self.command, outcomes, True, known.result, asks_plugins=known.asks_plugins)
                 if decision.reused:
                     self._end(Done(unit, decision.outcome, decision.because, True, known))
@@ -136,7 +155,7 @@ class Schedule:
         try:
             if self.executor is None:
                 self.executor = self.open_executor()
-            future = self.executor.submit(work, request)
+            future = self.executor.submit(run_in, self.work.completed(request))
         except Exception as problem:
             if not is_death(problem):
                 raise
@@ -144,8 +163,10 @@ class Schedule:
             future.set_exception(problem)
         self.running[future] = unit
 
-    def _outcomes(self, unit: str) -> dict[str, str]:
-        return {other: self.done[other].outcome for other in self.before.get(unit, ()) if other in self.done}
+    def _earlier(self, unit: str, result: Result | None = None) -> dict[str, Earlier]:
+        """What came before a unit; `result` is its own, by which what is awaited is known."""
+        awaited = {other for _, other, _, _ in result.rests_on} if result is not None else set[str]()
+        return earlier(self.done, self.before.get(unit, ()), self.reads_from.get(unit, ()), awaited)
 
     # ---------------------------------------------------------------- ending
 
@@ -162,7 +183,7 @@ class Schedule:
             if problem is None:
                 result = future.result()
                 self.peak = max(self.peak, result.memory)
-                self._finish(unit, result)
+                self._finish(unit, self.work.received(self.requests[unit], result))
             elif is_death(problem):
                 self._bury(unit)
             else:
@@ -172,7 +193,7 @@ class Schedule:
         """The process that ran a unit is gone."""
         self.deaths[unit] = self.deaths.get(unit, 0) + 1
         self.record.add("died", unit=unit, attempt=self.deaths[unit])
-        decision = decide(self.command, self._outcomes(unit), result="died", died=self.deaths[unit])
+        decision = decide(self.command, self._earlier(unit), result="died", died=self.deaths[unit])
         if decision.retried and not self.is_stopped():
             self.requests[unit] = evolve(self.requests[unit], spares_tainted=decision.spares_tainted)
             heappush(self.ready, unit)
@@ -180,8 +201,9 @@ class Schedule:
             self._finish(unit, Result(unit, "died", diagnostics=(_died(unit, self.deaths[unit]),)))
 
     def _finish(self, unit: str, result: Result) -> None:
-        outcomes = self._outcomes(unit)
-        decision = decide(self.command, outcomes, result=result.result, died=self.deaths.get(unit, 0))
+        decision = decide(
+            self.command, self._earlier(unit, result), result=result.result, died=self.deaths.get(unit, 0)
+        )
         attempts = self.deaths.get(unit, 0) + (result.result != "died")
         self._end(Done(unit, decision.outcome, decision.because, False, result, attempts))
 
@@ -201,6 +223,20 @@ class Schedule:
         executor, self.executor = self.executor, None
         if executor is not None:
             executor.shutdown(wait=True, cancel_futures=True)
+
+
+def earlier(
+    done: Mapping[str, Done], before: Iterable[str], read: Container[str], awaited: Container[str] = ()
+) -> dict[str, Earlier]:
+    """The units before one that are done with. `read`: those whose outputs it reads; `awaited`: those whose unknown
+    outputs its plan rests on."""
+    found = {}
+    for other in before:
+        end = done.get(other)
+        if end is not None:
+            changes = end.result is not None and bool(end.result.changed)
+            found[other] = Earlier(end.outcome, other in read, changes, other in awaited)
+    return found
 
 
 def _note(done: Done) -> tuple[dict[str, Any], ...]:

@@ -30,11 +30,12 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.span import Source
 
 if TYPE_CHECKING:
-    from planner.model.plan import ResourceChange
+    from planner.model.plan import Plan, ResourceChange
     from planner.operations.apply import Applied
     from planner.operations.loading import Reading
     from planner.operations.options import OperationOptions
     from planner.operations.plan import Made, Planned, Start
+    from planner.plan.options import ComingState
     from planner.state.model import State
 
 _ALONE = threading.RLock()
@@ -178,18 +179,32 @@ def _options(request: Request) -> OperationOptions:
         policies=own("."),
         standing_policies=request.policies,
         inputs=_inputs(request),
-        pending_states=dict(request.pending_states),
+        coming_states=_coming_states(request) if request.upstream else {},
     )
 
 
+def _coming_states(request: Request) -> dict[str, ComingState]:
+    """The states that units before this one are going to write. Raises Failure."""
+    seen = [one for one in request.upstream if one.seen and one.state]
+    if not seen:
+        return {}
+    from planner.batch.planned import outputs_of
+    from planner.plan.options import ComingState
+
+    return {one.state: ComingState(one.unit, outputs_of(one.unit, one.planned)) for one in seen}
+
+
 def _inputs(request: Request) -> dict[str, Any]:
-    """The values of variables that the fleet gives. Raises Failure."""
+    """The values of variables that the fleet gives, with marks where they rest on what is not known of other units.
+    Raises Failure."""
+    if not request.inputs and not request.variables:
+        return {}
     from planner.language.evaluate import evaluate
     from planner.language.scope import MappingScope
     from planner.syntax.parse import parse_expression
 
     only_checked = request.command == "validate"
-    units = {one.unit: _outputs(one, one.pending or only_checked) for one in request.upstream}
+    units = {one.unit: _outputs(one, only_checked) for one in request.upstream} if request.inputs else {}
     inputs: dict[str, Any] = {}
     for entries_, scope in ((request.variables, MappingScope({})), (request.inputs, MappingScope({"unit": units}))):
         for name, text in entries_:
@@ -201,14 +216,18 @@ def _inputs(request: Request) -> dict[str, Any]:
     return inputs
 
 
-def _outputs(upstream: Upstream, pending: bool) -> Any:
-    """The root outputs of another unit, as its state has them; unknown as long as they are about to change. Sensitive
+def _outputs(upstream: Upstream, only_checked: bool) -> Any:
+    """The root outputs of another unit, as its state has them, or as they are going to be by its plan. Sensitive
     ones come without their mark: variables say themselves whether they are sensitive. Raises Failure."""
     from planner.values.types import DYNAMIC
     from planner.values.value import Unknown
 
-    if pending:
+    if only_checked:
         return Unknown(DYNAMIC)
+    if upstream.seen:
+        from planner.batch.planned import outputs_of
+
+        return outputs_of(upstream.unit, upstream.planned)
     unit = upstream.unit
     if not upstream.state:
         detail = f"Where the state of the unit {unit} is, is not known. Give the variable another way, such as a file."
@@ -356,8 +375,8 @@ def _plan(request: Request, options: OperationOptions) -> Result:
     if has_errors(problems):
         return _failed(request, told)
     result = _of_plan(request, made, told)
-    if request.plan_file and made.plan.can_apply:
-        problems = save_plan(made, request.plan_file)
+    if request.plan_file and result.result == "changes" and not result.rests_on:
+        problems = save_plan(made, request.plan_file, 0o600)
         if has_errors(problems):
             return _failed(request, problems)
         result = evolve(result, plan_file=request.plan_file)
@@ -384,9 +403,10 @@ def _of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) ->
 
     plan = made.plan
     counts = Counts.of_plan(plan)
-    return Result(
+    only_read = _only_read(plan) if any(one.seen for one in request.upstream) else frozenset()
+    short = Result(
         request.unit,
-        "changes" if plan.can_apply else "no-changes",
+        "changes" if plan.can_apply and not _is_all(plan, only_read) else "no-changes",
         (counts.add, counts.change, counts.remove, counts.imports, counts.forget),
         tuple((c.address, c.action, c.reason) for c in plan.changes if _is_shown(c)),
         tuple((o.name, o.action) for o in plan.outputs if o.action != "no-op"),
@@ -395,6 +415,45 @@ def _of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) ->
         facts=_facts(request, made) if request.facts else {},
         asks_plugins=_asks_plugins(made),
     )
+    return _with_outputs(request, made, short, only_read)
+
+
+def _with_outputs(request: Request, made: Made[Start], short: Result, only_read: frozenset[str]) -> Result:
+    """The result with what the plan makes of outputs: its own, for those who read them, and those that it saw."""
+    if any(one.seen for one in request.upstream):
+        from planner.batch.planned import awaited_in, rests_on
+
+        given = [
+            (f"var.{name}", mark) for name, value in made.loaded.options.inputs.items() for mark in awaited_in(value)
+        ]
+        used = [*given, *rests_on(made.plan, only_read)]
+        short = evolve(short, rests_on=tuple(sorted({(user, m.unit, m.output, m.path) for user, m in used})))
+    if request.is_read and short.result == "changes":
+        from planner.batch.planned import gives
+
+        given_out = gives(made.plan)
+        short = evolve(
+            short,
+            changed=given_out.changed,
+            unknown=given_out.unknown,
+            planned=given_out.values,
+            is_planned_secret=given_out.is_secret,
+        )
+    return short
+
+
+def _only_read(plan: Plan) -> frozenset[str]:
+    """The data sources that are read later only because the state that they read is to be written first."""
+    return frozenset(
+        c.address for c in plan.changes if any(fact[0] == "state_changes" for fact in c.facts) and c.action == "read"
+    )
+
+
+def _is_all(plan: Plan, only_read: frozenset[str]) -> bool:
+    """Whether a plan has nothing but such reads."""
+    if not only_read or any(output.action != "no-op" for output in plan.outputs):
+        return False
+    return all((c.action == "no-op" and c.importing is None) or c.address in only_read for c in plan.changes)
 
 
 def _asks_plugins(made: Made[Start]) -> bool:
@@ -465,13 +524,18 @@ def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagn
 
     counts, problems = applied.counts, [*applied.diagnostics, *(more or ())]
     failed = "stopped" if STOP.requested else "error"
-    return Result(
+    result = Result(
         request.unit,
         failed if has_errors(problems) else "applied",
         (counts.add, counts.change, counts.remove, counts.imports, counts.forget),
         diagnostics=described(problems),
         text=terminal.stdout.getvalue(),
     )
+    if request.is_read and applied.state is not None and result.result == "applied":
+        from planner.batch.planned import recorded
+
+        result = evolve(result, planned=recorded(applied.state))
+    return result
 
 
 def _validate(request: Request, options: OperationOptions) -> Result:

@@ -166,8 +166,8 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
         terminal.out(f"Objects: {', '.join(found) or 'none'}.")
     if any(unit["outcome"] == "incomplete" for unit in document["units"]):
         terminal.out(
-            "Incomplete plans have unknown inputs, because something that their units read has changes that are not\n"
-            "applied yet. They cannot be applied; they are planned again when those are."
+            "Part of an incomplete plan is known only when the unit that is named is applied: `planner batch why\n"
+            "pending UNIT` says what. It cannot be applied; it is planned again then."
         )
     if any(unit["outcome"] == "stopped" for unit in document["units"]):
         terminal.out("The run was interrupted. To go on: planner batch resume")

@@ -46,8 +46,11 @@ _MODES = ("normal", "destroy", "refresh-only")
 # ---------------------------------------------------------------- writing
 
 
-def write_plan(path: str, plan: Plan, sources: Mapping[str, bytes], seal: Seal = PLAIN) -> list[Diagnostic]:
-    """Save a plan with the files of its configuration (path as the loader asked for it -> content)."""
+def write_plan(
+    path: str, plan: Plan, sources: Mapping[str, bytes], seal: Seal = PLAIN, mode: int = 0o666
+) -> list[Diagnostic]:
+    """Save a plan with the files of its configuration (path as the loader asked for it -> content). `mode`: the
+    permissions of a new file, before the umask."""
     with collector_paused():
         data = plan_bytes(plan, sources)
     try:
@@ -56,7 +59,7 @@ def write_plan(path: str, plan: Plan, sources: Mapping[str, bytes], seal: Seal =
         return failure.diagnostics
     try:
         remove_leftovers(path)
-        replace_file(path, data)
+        replace_file(path, data, mode)
     except OSError as e:
         return [error("plan_file.write", "Cannot write the plan file", f"{path}: {e.strerror or e}.")]
     return []

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
 from planner.vocabulary.walks import Mode
+
+if TYPE_CHECKING:
+    from planner.plan.options import ComingState
 
 NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
 """how to name policies where none are known"""
@@ -86,8 +89,8 @@ class OperationOptions(StateOptions):
     """the plan is going to be applied: it tells what values it was made with (planner.state.value_record)"""
     keeps_values: bool = False
     """somebody is going to ask about the values that a plan was made with"""
-    pending_states: Mapping[str, str] = field(factory=dict)
-    """states that are about to change (`planner.state.identity`), with what changes them: who reads one has to wait"""
+    coming_states: Mapping[str, ComingState] = field(factory=dict)
+    """states that are about to be written (`planner.state.identity`): who reads one gets what it is going to have"""
 
     @property
     def limits(self) -> Limits:

@@ -255,7 +255,7 @@ def plan_options(start: Start) -> PlanOptions:
         workspace=start.workspace,
         stop=STOP,
         offline=options.offline,
-        pending_states=options.pending_states,
+        coming_states=options.coming_states,
         digester=digester() if options.records_values else None,
         provider_limits=provider_limits(options, start.config, start.state),
     )

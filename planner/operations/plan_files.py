@@ -28,8 +28,8 @@ Unstored = Loaded[OperationOptions]
 """what a plan in a file was made from, without the backend of its state"""
 
 
-def save_plan(made: Made[Unstored], path: str) -> list[Diagnostic]:
-    """Write the plan file, with the files of the configuration."""
+def save_plan(made: Made[Unstored], path: str, mode: int = 0o666) -> list[Diagnostic]:
+    """Write the plan file, with the files of the configuration. `mode`: its permissions, before the umask."""
     from planner.config.modules_manifest import manifest_path
     from planner.documents.plan_file import ABSOLUTE, write_plan
     from planner.state.workspace import data_directory
@@ -44,7 +44,7 @@ def save_plan(made: Made[Unstored], path: str) -> list[Diagnostic]:
     for name, file_path in names.items():
         sources[f"{ABSOLUTE}{name}" if name.startswith("/") else name] = read_whole(file_path)
     try:
-        return write_plan(path, made.plan, sources, made.loaded.encryption.plan)
+        return write_plan(path, made.plan, sources, made.loaded.encryption.plan, mode)
     except CodecError as bad:
         detail = f"The plan cannot be saved in {path}: {bad}."
         return [error("plan.unwritable", "Failed to write plan file", detail)]

@@ -19,6 +19,7 @@ from planner.values.value import Null, Value, is_wholly_known, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
+    from planner.plan.options import ComingState
     from planner.plan.work import PlanWork
 
 
@@ -31,9 +32,9 @@ def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         return problems
     config = data_configuration(it, problems)
     facts: Facts = {"desired": (), "data_source": (), **readiness(walk, it, config)}
-    changing = _changing_state(walk, it, config)
-    if changing:
-        facts["state_changes"] = (changing,)
+    coming = _coming_state(walk, it, config)
+    if coming is not None and not coming.is_known:
+        facts["state_changes"] = (f"unit.{coming.unit}",)
     if it.decl.check is not None:
         facts["read_for_check"] = (f"check.{it.decl.check}",)
     if walk.options.mode == "refresh-only":
@@ -44,13 +45,18 @@ def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
             report_to_check(walk, it, it.decl.check, [])
         walk.record.refreshed.remove_object(it.resource_address, it.key)
         planned = _planned(it, config)
+        if coming is not None:
+            planned = {
+                **planned,
+                "outputs": remote_state.with_outputs(unmark_deep(config)[0], coming.outputs)["outputs"],
+            }
         _record(walk, it, planned, facts, decision)
         if not does(decision.action, "makes"):
             it.objects.remove(it.key)
             return problems
         it.objects.set(it.key, marked_by_schema(planned, it.schema.block))
         return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))
-    value, found = read_data(walk, it, config)
+    value, found = (_seen(config, coming), list[Diagnostic]()) if coming is not None else read_data(walk, it, config)
     if it.decl.check is not None:
         found = report_to_check(walk, it, it.decl.check, found)
         value = _planned(it, config) if value is None else value
@@ -83,13 +89,19 @@ def readiness(walk: PlanWork, it: Instance, config: Value) -> Facts:
     return facts
 
 
-def _changing_state(walk: PlanWork, it: Instance, config: Value) -> str:
-    """What is about to change the state that a terraform_remote_state reads, "" for nothing."""
-    if not walk.options.pending_states or not it.provider.is_inline or it.type != remote_state.NAME:
-        return ""
+def _coming_state(walk: PlanWork, it: Instance, config: Value) -> ComingState | None:
+    """What the state that a terraform_remote_state reads is going to be, if something is about to write it."""
+    if not walk.options.coming_states or not it.provider.is_inline or it.type != remote_state.NAME:
+        return None
     if not is_wholly_known(config):
-        return ""
-    return walk.options.pending_states.get(remote_state.source(unmark_deep(config)[0]) or "") or ""
+        return None
+    return walk.options.coming_states.get(remote_state.source(unmark_deep(config)[0]) or "")
+
+
+def _seen(config: Value, coming: ComingState) -> Value:
+    """What a data source is going to read, with the configuration's marks."""
+    value = remote_state.with_outputs(unmark_deep(config)[0], coming.outputs)
+    return apply_marks(value, marked_paths(config))
 
 
 def _settled(value: Value) -> Value:

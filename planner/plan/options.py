@@ -9,7 +9,20 @@ from attrs import field, frozen
 from planner.evaluation.context import EvaluationContext
 from planner.evaluation.walking import WalkOptions
 from planner.state.value_record import Digester
+from planner.values.value import Value, is_wholly_known
 from planner.vocabulary.walks import Mode, Walk, walk_of
+
+
+@frozen(eq=False)
+class ComingState:
+    """What a state is going to be: the unit that writes it, and its root outputs then, with unknown parts."""
+
+    unit: str
+    outputs: Mapping[str, Value]
+
+    @property
+    def is_known(self) -> bool:
+        return all(map(is_wholly_known, self.outputs.values()))
 
 
 @frozen(eq=False, kw_only=True)
@@ -31,8 +44,8 @@ class PlanOptions(WalkOptions):
     """the walk only refreshes the state for a plan that destroys: failed conditions are warnings"""
     offline: bool = False
     """no provider is asked, so that nothing is told of refreshing"""
-    pending_states: Mapping[str, str] = field(factory=dict)
-    """states that something else is about to change (`planner.state.identity`), with what that is"""
+    coming_states: Mapping[str, ComingState] = field(factory=dict)
+    """states that something else is about to write (`planner.state.identity`)"""
 
     keep: Callable[[EvaluationContext], None] | None = None
     """takes the values that the plan was made with, when it is finished; else they are let go of"""

@@ -5,6 +5,8 @@ In whatever backend the state is. Sensitive outputs arrive without their mark, a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from planner.provider.interface import AttributeDiagnostic, ReadAnswer, ResourceSchema
 from planner.state.backend import DEFAULT_WORKSPACE, Backend, open_backend
 from planner.state.identity import state_identity
@@ -65,6 +67,11 @@ def source(config: Value) -> str | None:
     return state_identity(kind, settings, workspace)
 
 
+def with_outputs(config: Value, outputs: Mapping[str, Value]) -> Value:
+    """The data source's object when the state has these outputs."""
+    return {**config, "outputs": {**_entries(config["defaults"]), **outputs}}
+
+
 def _read(config: Value, seal: Seal) -> ReadAnswer:
     backend, problems = _backend(config, seal)
     if backend is None:
@@ -77,15 +84,13 @@ def _read(config: Value, seal: Seal) -> ReadAnswer:
         detail = str(problem.strerror or problem)
         return ReadAnswer(Null(DYNAMIC), diagnostics=(_problem("Error loading state error", detail, "backend"),))
     answers = [_from_diagnostic(d) for d in diagnostics]
-    outputs = dict(_entries(config["defaults"]))
-    value = {**config, "outputs": outputs}
     if state is None:
         if not answers:
             detail = f'There is no state of the workspace "{workspace}": {store.place} does not exist or is empty.'
             answers.append(_problem("Unable to find remote state", detail, "workspace"))
-        return ReadAnswer({**value, "outputs": {}}, diagnostics=tuple(answers))
-    outputs.update({name: output.value for name, output in state.outputs.items()})
-    return ReadAnswer(value, diagnostics=tuple(answers))
+        return ReadAnswer({**config, "outputs": {}}, diagnostics=tuple(answers))
+    outputs = {name: output.value for name, output in state.outputs.items()}
+    return ReadAnswer(with_outputs(config, outputs), diagnostics=tuple(answers))
 
 
 def _backend(config: Value, seal: Seal = PLAIN) -> tuple[Backend | None, list[AttributeDiagnostic]]:

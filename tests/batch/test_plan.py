@@ -48,7 +48,7 @@ def test_upstream_without_changes_is_read(tmp_path: Path) -> None:
     ran = batch(tmp_path, "plan", "-json")
     assert ran.outcomes == {"a": "unchanged", "b": "changes"}
     write(tmp_path, {"a/main.tf": unit(None, '"y"')})
-    assert batch(tmp_path, "plan", "-json").outcomes == {"a": "changes", "b": "incomplete"}
+    assert batch(tmp_path, "plan", "-json").outcomes == {"a": "changes", "b": "changes"}  # the id stays
 
 
 def test_a_failure_skips_only_what_waits_for_it(tmp_path: Path) -> None:
@@ -200,7 +200,10 @@ class TestNotPlannedAgain:
 
     def test_a_change_reaches_what_reads_it(self, fleet: Path) -> None:
         write(fleet, {"a/main.tf": unit(None, '"other"')})
-        assert self.planned(fleet) == ["a", "b", "c"]
+        assert self.planned(fleet) == ["a"]  # what it gives out stays
+        output = 'output "more" {\n  value = terraform_data.main.output\n}\n'
+        write(fleet, {"a/main.tf": unit(None, '"other"', output)})
+        assert self.planned(fleet) == ["a", "b"]
         assert self.planned(fleet) == []
 
     def test_times_do_not_count_but_contents_do(self, fleet: Path) -> None:
@@ -215,7 +218,7 @@ class TestNotPlannedAgain:
         assert self.planned(fleet) == ["a"]
         state["outputs"]["id"]["value"] = "other"
         path.write_text(json.dumps(state))
-        assert self.planned(fleet) == ["a", "b", "c"]  # a has an output to set right, so nothing of it is known
+        assert self.planned(fleet) == ["a", "b"]  # a has an output to set right, to what b was made with
 
     def test_environment(self, fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TF_VAR_v", "3")

@@ -6,11 +6,15 @@
                 "selected_by": [{"selector", "way"}...], "waits_for": [unit...],
                 "counts": {"add", "change", "remove", "import", "forget"},
                 "changes": [{"address", "action", "reason"}...], "outputs": [{"name", "action"}...],
+                "changed_outputs": [name...], "unknown_outputs": [{"name", "path"}...],
+                "awaits": [{"used_by", "unit", "output", "path"}...],
                 "diagnostics": [...], "seconds", "plan_file"}...],
      "edges": [[dependent, dependency]...], "diagnostics": [...]}
 
 Units stand in the order of waves and names. `because` is the unit whose outcome decided this one's. `way` is all,
-named, dependency or dependent. Diagnostics have the shape of `validate -json`.
+named, dependency or dependent. `changed_outputs` and `unknown_outputs` are of units that others read: what is going to
+have another value, and what of that is not known yet; `awaits` says what in a plan is made from such unknown values.
+Diagnostics have the shape of `validate -json`.
 """
 
 from __future__ import annotations
@@ -71,6 +75,12 @@ def _unit(report: Report, done: Done, is_brief: bool) -> dict[str, Any]:
             {"address": a, "action": b, "reason": c} for a, b, c in (result.changes if result and not is_brief else ())
         ],
         "outputs": [{"name": n, "action": a} for n, a in (result.outputs if result and not is_brief else ())],
+        "changed_outputs": list(result.changed if result else ()),
+        "unknown_outputs": [{"name": n, "path": p} for n, p in (result.unknown if result else ())],
+        "awaits": [
+            {"used_by": used, "unit": u, "output": o, "path": p}
+            for used, u, o, p in (result.rests_on if result else ())
+        ],
         "diagnostics": list(result.diagnostics) if result is not None else [],
         "seconds": round(result.seconds, 3) if result is not None else 0.0,
         "plan_file": result.plan_file if result is not None else "",

@@ -11,8 +11,9 @@ HELP = f"""Plans the units of a fleet in their order, several at a time.
 
 {WORDS}
 
-A unit that reads something of another one with changes is planned with unknown inputs: its plan is incomplete and
-cannot be applied. A unit is not planned again when nothing has changed that its last plan was made from.
+A unit that reads outputs of another one with changes is planned with the values that these are going to have. Only
+where such a value is not known before the apply, and the plan rests on it, the plan is incomplete and cannot be
+applied. A unit is not planned again when nothing has changed that its last plan was made from.
 
 Ends with 0; with 1 when something failed; with -detailed-exitcode with 2 when there are changes."""
 FLAGS = (

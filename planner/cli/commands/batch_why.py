@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attrs import evolve
 
 from planner.cli.batch_options import SELECT, batch_options
@@ -10,11 +12,15 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON
 from planner.render.terminal import Terminal
 
-USAGE = "[options] UNIT OTHER | UNIT"
+USAGE = "[options] UNIT OTHER | [pending] UNIT"
 HELP = """Explains why UNIT waits for OTHER: the chain of units in between, and for each edge the rule, and the line of
 a file that says so. With -not, why it does not.
 
-With one word: why the selection (-tag, -group, -changed, -exclude, -select) has the unit in it."""
+With `pending` before it: which parts of the unit's plan are not known before other units are applied, by output and
+path; with -not, why it does not wait for those that come before it. What the unit stands on is planned for that.
+
+With one word: what the unit's plan comes to, and why; with a selection (-tag, -group, -changed, -exclude, -select), why
+that has the unit in it."""
 FLAGS = (
     Flag("not", "bool", "Explain why it does not wait."),
     Flag("full", "bool", "Show the whole proof."),
@@ -24,9 +30,13 @@ FLAGS = (
 )
 
 
+PENDING = "pending"
+
+
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; what cannot be explained is a Failure."""
-    from planner.batch.ask import chosen, why
+    from planner.batch.ask import chosen, why, why_outcome, why_pending
+    from planner.batch.schedule import Listener
     from planner.render.proof import proof_text
     from planner.render.why import why_text
 
@@ -34,11 +44,34 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("One or two units are needed", "See planner batch why -help.")
     options = evolve(batch_options(arguments), words=tuple(arguments["select"]))
     words = arguments.words
-    proof = chosen(options, words[0]) if len(words) == 1 else why(options, words[0], words[1], arguments["not"])
+    if len(words) == 2 and words[0] == PENDING:
+        return _pending(why_pending(options, words[1], arguments["not"], Listener()), arguments, terminal)
+    if len(words) == 2:
+        proof = why(options, words[0], words[1], arguments["not"])
+    elif any(arguments[name] for name in ("select", "tag", "group", "changed", "exclude")):
+        proof = chosen(options, words[0])
+    else:
+        proof = why_outcome(options, words[0], Listener())
+        if not arguments["json"]:
+            terminal.out(f"{words[0]}: {proof['goal'][2]}")
     if arguments["json"]:
         terminal.data(json_text(proof))
     elif "proofs" in proof and proof["goal"][0] in ("edge", "waits_for") and not arguments["full"]:
         terminal.out(why_text(proof, terminal.paint))
     else:
+        terminal.out(proof_text(proof, terminal.paint, arguments["full"]))
+    return 0
+
+
+def _pending(found: dict[str, Any], arguments: Arguments, terminal: Terminal) -> int:
+    """Print what parts of a plan wait for, or why they do not."""
+    from planner.render.proof import proof_text
+
+    if arguments["json"]:
+        terminal.data(json_text(found))
+        return 0
+    for number, proof in enumerate(found["proofs"]):
+        if number:
+            terminal.out()
         terminal.out(proof_text(proof, terminal.paint, arguments["full"]))
     return 0
