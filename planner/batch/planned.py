@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
+from planner.batch.model import Request, Result
 from planner.documents.encoding import decode, encode
 from planner.model.plan import Plan
 from planner.state.model import State
@@ -71,6 +72,42 @@ def gives(plan: Plan) -> Gives:
         return Gives()
     encoded = {name: encode(value, {}) for name, value in sorted(values.items())}
     return Gives(tuple(sorted(changed)), tuple(sorted(unknown)), encoded, secret)
+
+
+def with_outputs(request: Request, plan: Plan, inputs: Mapping[str, Value], short: Result) -> Result:
+    """The short form of a finished plan, with what it makes of outputs: its own, for those who read them, and the
+    planned ones that it saw, in `inputs` and in states."""
+    if any(one.seen for one in request.upstream):
+        reads = _only_read(plan)
+        used = [(f"var.{name}", mark) for name, value in inputs.items() for mark in awaited_in(value)]
+        used += rests_on(plan, reads)
+        result = "no-changes" if _is_nothing_but(plan, reads) else short.result
+        rows = sorted({(user, mark.unit, mark.output, mark.path) for user, mark in used})
+        short = evolve(short, result=result, rests_on=tuple(rows))
+    if not request.is_read or short.result != "changes":
+        return short
+    found = gives(plan)
+    return evolve(
+        short,
+        changed=found.changed,
+        unknown=found.unknown,
+        planned=found.values,
+        is_planned_secret=found.is_secret,
+    )
+
+
+def _only_read(plan: Plan) -> frozenset[str]:
+    """The data sources that are read later only because the state that they read is to be written first."""
+    return frozenset(
+        c.address for c in plan.changes if c.mode == "data" and any(fact[0] == "state_changes" for fact in c.facts)
+    )
+
+
+def _is_nothing_but(plan: Plan, reads: frozenset[str]) -> bool:
+    """Whether a plan has nothing but such reads."""
+    if not reads or any(output.action != "no-op" for output in plan.outputs):
+        return False
+    return all((c.action == "no-op" and c.importing is None) or c.address in reads for c in plan.changes)
 
 
 def recorded(state: State) -> dict[str, Any]:

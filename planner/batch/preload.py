@@ -13,7 +13,7 @@ gc.disable()
 sys.setrecursionlimit(DEPTH)
 sys.set_int_max_str_digits(DIGITS)
 
-import planner.batch.planned  # noqa: E402
+import planner.batch.inputs  # noqa: E402
 import planner.batch.survey  # noqa: E402
 import planner.batch.worker  # noqa: E402
 import planner.config.validate  # noqa: E402

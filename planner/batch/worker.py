@@ -20,17 +20,15 @@ from attrs import evolve
 
 from planner import DEPTH, DIGITS
 from planner.batch.described import described
-from planner.batch.model import Request, Result, Survey, Upstream
+from planner.batch.model import Request, Result, Survey
 from planner.batch.reads import RECORDER, entries
 from planner.config.secrecy import is_secret_directory
 from planner.policy.standing import OWN, own
-from planner.state.seal import PLAIN, Seal
 from planner.support.files_read import service_reads
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.vocabulary.span import Source
 
 if TYPE_CHECKING:
-    from planner.model.plan import Plan, ResourceChange
+    from planner.model.plan import ResourceChange
     from planner.operations.apply import Applied
     from planner.operations.loading import Reading
     from planner.operations.options import OperationOptions
@@ -167,6 +165,7 @@ def _peak() -> int:
 def _options(request: Request) -> OperationOptions:
     from planner.operations.options import OperationOptions
 
+    given, coming = _made_of(request)
     return OperationOptions(
         directory=".",
         var_args=tuple(("var-file", file) for file in request.var_files),
@@ -178,122 +177,23 @@ def _options(request: Request) -> OperationOptions:
         rules=request.rules or ((OWN_RULES,) if os.path.isdir(OWN_RULES) else ()),
         policies=own("."),
         standing_policies=request.policies,
-        inputs=_inputs(request),
-        coming_states=_coming_states(request) if request.upstream else {},
+        inputs=given,
+        coming_states=coming,
     )
 
 
-def _coming_states(request: Request) -> dict[str, ComingState]:
-    """The states that units before this one are going to write. Raises Failure."""
-    seen = [one for one in request.upstream if one.seen and one.state]
-    if not seen:
-        return {}
-    from planner.batch.planned import outputs_of
-    from planner.plan.options import ComingState
-
-    return {one.state: ComingState(one.unit, outputs_of(one.unit, one.planned)) for one in seen}
-
-
-def _inputs(request: Request) -> dict[str, Any]:
-    """The values of variables that the fleet gives, with marks where they rest on what is not known of other units.
+def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
+    """The values of variables that the fleet gives, and the states that units before this one are going to write.
     Raises Failure."""
-    if not request.inputs and not request.variables:
-        return {}
-    from planner.language.evaluate import evaluate
-    from planner.language.scope import MappingScope
-    from planner.syntax.parse import parse_expression
-
-    only_checked = request.command == "validate"
-    units = {one.unit: _outputs(one, only_checked) for one in request.upstream} if request.inputs else {}
-    inputs: dict[str, Any] = {}
-    for entries_, scope in ((request.variables, MappingScope({})), (request.inputs, MappingScope({"unit": units}))):
-        for name, text in entries_:
-            source = Source(f"<{name} of unit {request.unit}>", text)
-            node, problems = parse_expression(source)
-            if node is None or has_errors(problems):
-                raise Failure(problems)
-            inputs[name] = evaluate(node, scope, source)
-    return inputs
+    if not (request.inputs or request.variables or request.upstream):
+        return {}, {}
+    return _from_other_units(request)
 
 
-def _outputs(upstream: Upstream, only_checked: bool) -> Any:
-    """The root outputs of another unit, as its state has them, or as they are going to be by its plan. Sensitive
-    ones come without their mark: variables say themselves whether they are sensitive. Raises Failure."""
-    from planner.values.types import DYNAMIC
-    from planner.values.value import Unknown
+def _from_other_units(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
+    from planner.batch.inputs import coming_states, inputs
 
-    if only_checked:
-        return Unknown(DYNAMIC)
-    if upstream.seen:
-        from planner.batch.planned import outputs_of
-
-        return outputs_of(upstream.unit, upstream.planned)
-    unit = upstream.unit
-    if not upstream.state:
-        detail = f"Where the state of the unit {unit} is, is not known. Give the variable another way, such as a file."
-        raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
-    state, problems = _state_of(upstream)
-    if has_errors(problems):
-        detail = "\n".join(f"{d.summary}: {d.detail}" for d in problems if d.is_error)
-        raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
-    if state is None:
-        detail = f"The unit {unit} has no state yet: apply it first, or together with this one."
-        raise Failure(error("batch.no_upstream_state", "Nothing to take outputs from", detail))
-    return {name: output.value for name, output in state.outputs.items()}
-
-
-def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
-    """The state of another unit. One that is encrypted is read as the data source `terraform_remote_state` of the
-    unit's name would be, or else as this unit's own."""
-    from planner.operations.encryption import encryption_of_directory
-    from planner.operations.loading import load_variables
-    from planner.operations.options import Options
-
-    if not is_secret_directory("."):
-        return _state_with(upstream, PLAIN)
-    try:
-        given, _ = load_variables(Options("."))
-        encryption = encryption_of_directory(".", given, os.environ.get("TF_WORKSPACE") or "default")
-        remote, mine = encryption.remote_state(upstream.unit), encryption.state
-    except Failure as failure:
-        return None, failure.diagnostics
-    if remote is not PLAIN:
-        return _state_with(upstream, remote)
-    state, problems = _state_with(upstream, PLAIN)
-    return (state, problems) if mine is PLAIN or not has_errors(problems) else _state_with(upstream, mine)
-
-
-def _state_with(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
-    """The state in its file, or in the service that `init` has set up for the unit."""
-    if os.path.isabs(upstream.state):
-        return _state_in_file(upstream.state, seal)
-    return _state_in_service(upstream, seal)
-
-
-def _state_in_file(path: str, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
-    from planner.state.backends.local import StateStore
-
-    return StateStore(path, seal=seal).read()
-
-
-def _state_in_service(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
-    from planner.operations.backends import data_folder
-    from planner.state.backend import open_backend
-    from planner.state.pointer import read_pointer
-    from planner.state.workspace import current_workspace
-
-    pointer, problems = read_pointer(data_folder(upstream.directory))
-    if pointer is None:
-        detail = f"The unit {upstream.unit} is not set up yet, so nobody knows where its state is: run init there."
-        return None, problems or [error("batch.remote_outputs", "The backend is not set up", detail)]
-    backend, problems = open_backend(pointer.type, pointer.settings, seal)
-    if backend is None:
-        return None, problems
-    workspace = upstream.workspace or current_workspace(upstream.directory, {})[0]
-    try:
-        return backend.store(workspace).read()
-    except OSError as problem:
-        return None, [error("batch.remote_outputs", "Error loading state", str(problem.strerror or problem))]
+    return inputs(request), coming_states(request)
 
 
 def _is_new(reading: Reading[OperationOptions]) -> bool:
@@ -403,10 +303,9 @@ def _of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) ->
 
     plan = made.plan
     counts = Counts.of_plan(plan)
-    only_read = _only_read(plan) if any(one.seen for one in request.upstream) else frozenset()
     short = Result(
         request.unit,
-        "changes" if plan.can_apply and not _is_all(plan, only_read) else "no-changes",
+        "changes" if plan.can_apply else "no-changes",
         (counts.add, counts.change, counts.remove, counts.imports, counts.forget),
         tuple((c.address, c.action, c.reason) for c in plan.changes if _is_shown(c)),
         tuple((o.name, o.action) for o in plan.outputs if o.action != "no-op"),
@@ -415,45 +314,14 @@ def _of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) ->
         facts=_facts(request, made) if request.facts else {},
         asks_plugins=_asks_plugins(made),
     )
-    return _with_outputs(request, made, short, only_read)
+    return _with_outputs(request, made, short) if request.is_read or request.upstream else short
 
 
-def _with_outputs(request: Request, made: Made[Start], short: Result, only_read: frozenset[str]) -> Result:
+def _with_outputs(request: Request, made: Made[Start], short: Result) -> Result:
     """The result with what the plan makes of outputs: its own, for those who read them, and those that it saw."""
-    if any(one.seen for one in request.upstream):
-        from planner.batch.planned import awaited_in, rests_on
+    from planner.batch.planned import with_outputs
 
-        given = [
-            (f"var.{name}", mark) for name, value in made.loaded.options.inputs.items() for mark in awaited_in(value)
-        ]
-        used = [*given, *rests_on(made.plan, only_read)]
-        short = evolve(short, rests_on=tuple(sorted({(user, m.unit, m.output, m.path) for user, m in used})))
-    if request.is_read and short.result == "changes":
-        from planner.batch.planned import gives
-
-        given_out = gives(made.plan)
-        short = evolve(
-            short,
-            changed=given_out.changed,
-            unknown=given_out.unknown,
-            planned=given_out.values,
-            is_planned_secret=given_out.is_secret,
-        )
-    return short
-
-
-def _only_read(plan: Plan) -> frozenset[str]:
-    """The data sources that are read later only because the state that they read is to be written first."""
-    return frozenset(
-        c.address for c in plan.changes if any(fact[0] == "state_changes" for fact in c.facts) and c.action == "read"
-    )
-
-
-def _is_all(plan: Plan, only_read: frozenset[str]) -> bool:
-    """Whether a plan has nothing but such reads."""
-    if not only_read or any(output.action != "no-op" for output in plan.outputs):
-        return False
-    return all((c.action == "no-op" and c.importing is None) or c.address in only_read for c in plan.changes)
+    return with_outputs(request, made.plan, made.loaded.options.inputs, short)
 
 
 def _asks_plugins(made: Made[Start]) -> bool:
@@ -532,10 +400,14 @@ def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagn
         text=terminal.stdout.getvalue(),
     )
     if request.is_read and applied.state is not None and result.result == "applied":
-        from planner.batch.planned import recorded
-
-        result = evolve(result, planned=recorded(applied.state))
+        return _with_recorded(result, applied.state)
     return result
+
+
+def _with_recorded(result: Result, state: State) -> Result:
+    from planner.batch.planned import recorded
+
+    return evolve(result, planned=recorded(state))
 
 
 def _validate(request: Request, options: OperationOptions) -> Result:

@@ -1,0 +1,115 @@
+"""What a unit is planned with of other units: the values of its variables that the fleet gives, and the states that it
+reads and that are about to be written."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from planner.batch.model import Request, Upstream
+from planner.batch.planned import outputs_of
+from planner.config.secrecy import is_secret_directory
+from planner.language.evaluate import evaluate
+from planner.language.scope import MappingScope
+from planner.operations.backends import data_folder
+from planner.operations.encryption import encryption_of_directory
+from planner.operations.loading import load_variables
+from planner.operations.options import Options
+from planner.plan.options import ComingState
+from planner.state.backend import open_backend
+from planner.state.backends.local import StateStore
+from planner.state.model import State
+from planner.state.pointer import read_pointer
+from planner.state.seal import PLAIN, Seal
+from planner.state.workspace import current_workspace
+from planner.syntax.parse import parse_expression
+from planner.values.types import DYNAMIC
+from planner.values.value import Unknown
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.span import Source
+
+
+def coming_states(request: Request) -> dict[str, ComingState]:
+    """The states that units before this one are going to write. Raises Failure."""
+    seen = [one for one in request.upstream if one.seen and one.state]
+    return {one.state: ComingState(one.unit, outputs_of(one.unit, one.planned)) for one in seen}
+
+
+def inputs(request: Request) -> dict[str, Any]:
+    """The values of variables that the fleet gives, with marks where they rest on what is not known of other units.
+    Raises Failure."""
+    only_checked = request.command == "validate"
+    units = {one.unit: _outputs(one, only_checked) for one in request.upstream} if request.inputs else {}
+    given: dict[str, Any] = {}
+    for entries_, scope in ((request.variables, MappingScope({})), (request.inputs, MappingScope({"unit": units}))):
+        for name, text in entries_:
+            source = Source(f"<{name} of unit {request.unit}>", text)
+            node, problems = parse_expression(source)
+            if node is None or has_errors(problems):
+                raise Failure(problems)
+            given[name] = evaluate(node, scope, source)
+    return given
+
+
+def _outputs(upstream: Upstream, only_checked: bool) -> Any:
+    """The root outputs of another unit, as its state has them, or as they are going to be by its plan. Sensitive
+    ones come without their mark: variables say themselves whether they are sensitive. Raises Failure."""
+    if only_checked:
+        return Unknown(DYNAMIC)
+    if upstream.seen:
+        return outputs_of(upstream.unit, upstream.planned)
+    unit = upstream.unit
+    if not upstream.state:
+        detail = f"Where the state of the unit {unit} is, is not known. Give the variable another way, such as a file."
+        raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
+    state, problems = _state_of(upstream)
+    if has_errors(problems):
+        detail = "\n".join(f"{d.summary}: {d.detail}" for d in problems if d.is_error)
+        raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
+    if state is None:
+        detail = f"The unit {unit} has no state yet: apply it first, or together with this one."
+        raise Failure(error("batch.no_upstream_state", "Nothing to take outputs from", detail))
+    return {name: output.value for name, output in state.outputs.items()}
+
+
+def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
+    """The state of another unit. One that is encrypted is read as the data source `terraform_remote_state` of the
+    unit's name would be, or else as this unit's own."""
+    if not is_secret_directory("."):
+        return _state_with(upstream, PLAIN)
+    try:
+        given, _ = load_variables(Options("."))
+        encryption = encryption_of_directory(".", given, os.environ.get("TF_WORKSPACE") or "default")
+        remote, mine = encryption.remote_state(upstream.unit), encryption.state
+    except Failure as failure:
+        return None, failure.diagnostics
+    if remote is not PLAIN:
+        return _state_with(upstream, remote)
+    state, problems = _state_with(upstream, PLAIN)
+    return (state, problems) if mine is PLAIN or not has_errors(problems) else _state_with(upstream, mine)
+
+
+def _state_with(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
+    """The state in its file, or in the service that `init` has set up for the unit."""
+    if os.path.isabs(upstream.state):
+        return _state_in_file(upstream.state, seal)
+    return _state_in_service(upstream, seal)
+
+
+def _state_in_file(path: str, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
+    return StateStore(path, seal=seal).read()
+
+
+def _state_in_service(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
+    pointer, problems = read_pointer(data_folder(upstream.directory))
+    if pointer is None:
+        detail = f"The unit {upstream.unit} is not set up yet, so nobody knows where its state is: run init there."
+        return None, problems or [error("batch.remote_outputs", "The backend is not set up", detail)]
+    backend, problems = open_backend(pointer.type, pointer.settings, seal)
+    if backend is None:
+        return None, problems
+    workspace = upstream.workspace or current_workspace(upstream.directory, {})[0]
+    try:
+        return backend.store(workspace).read()
+    except OSError as problem:
+        return None, [error("batch.remote_outputs", "Error loading state", str(problem.strerror or problem))]
