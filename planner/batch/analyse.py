@@ -94,12 +94,13 @@ def environment() -> tuple[tuple[str, str], ...]:
 def survey_request(fleet: Fleet, unit: Unit, surroundings: tuple[tuple[str, str], ...]) -> Request:
     return Request(
         unit.name,
-        f"{fleet.root}/{unit.folder}",
+        unit.directory(fleet.root),
         "survey",
         workspace=unit.workspace,
         variables=unit.variables,
         var_files=unit.var_files,
         environment=surroundings,
+        recipe=unit.recipe,
     )
 
 

@@ -10,7 +10,7 @@ from attrs import evolve
 from planner.batch.analyse import Analysis
 from planner.batch.batch import Batch, BatchOptions, own_rules
 from planner.batch.facts import fleet_source
-from planner.batch.model import Done
+from planner.batch.model import Done, Fleet
 from planner.batch.run import Report, plan
 from planner.batch.schedule import Listener
 from planner.datalog.engine.evaluate import Database, evaluate
@@ -35,7 +35,20 @@ def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
     analysis = batch.analysis(want)
     batch.cache.save()
     problems = [*batch.fleet.diagnostics, *analysis.diagnostics]
+    if any(unit.recipe is not None for unit in batch.fleet.units.values()):
+        problems += refusals(batch.fleet)
     return evolve(analysis, diagnostics=tuple(problems))
+
+
+def refusals(fleet: Fleet) -> list[Diagnostic]:
+    """Warnings about units that cannot be run, for those who only look at the fleet."""
+    found = []
+    for unit in fleet.units.values():
+        for said in unit.recipe.refusals if unit.recipe is not None else ():
+            place = said.get("range") or {}
+            at = f" ({place.get('filename')}:{(place.get('start') or {}).get('line')})" if place else ""
+            found.append(warning("batch.refused", f"{unit.name}: {said['summary']}", f"{said.get('detail', '')}{at}"))
+    return found
 
 
 # ---------------------------------------------------------------- graph

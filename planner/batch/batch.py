@@ -153,7 +153,8 @@ class Batch:
     def _survey_missing(self, requests: list[Request]) -> list[Survey]:
         from planner.batch.worker import survey_units
 
-        folders = [self.fleet.units[r.unit].folder for r in requests]
+        root, units = self.fleet.root, self.fleet.units
+        folders = [os.path.relpath(units[r.unit].directory(root), root) for r in requests]
         if len(requests) <= CHUNK and not self.options.executor.startswith("dask"):
             return survey_units(requests, folders)
         try:

@@ -230,5 +230,6 @@ def _key(request: Request) -> str:
         request.rules,
         request.refresh,
         request.policies,
+        to_json(request.recipe) if request.recipe is not None else None,
     ]
     return blake2b(orjson.dumps(parts), digest_size=16).hexdigest()

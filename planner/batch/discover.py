@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from planner.batch.model import Fleet, Unit
-from planner.batch.root_modules import MARKERS, STATE, Memory, root_modules
+from planner.batch.root_modules import MARKERS, STATE, TERRAGRUNT, Memory, root_modules
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 
 _PATTERN = re.compile(r"[*?\[]")
@@ -45,6 +45,8 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], Memory])
         if not paths and folder in words and os.path.realpath(folder) not in map(os.path.realpath, left):
             without.append(folder)
         names.update(os.path.relpath(path, root) for path in paths)
+    if any(os.path.exists(os.path.join(name, file)) for name in names for file in TERRAGRUNT):
+        return _terragrunt(root, names), others
     units = {name: Unit(name, name) for name in sorted(names)}
     problems: tuple[Diagnostic, ...] = ()
     detail = (
@@ -58,6 +60,12 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], Memory])
     looked = tuple(os.path.relpath(folder, root) for folder in folders) or (".",)
     states = tuple((os.path.relpath(folder, root), os.path.join(os.path.realpath(folder), STATE)) for folder in left)
     return Fleet(root, units, "", problems, looked=looked, left=states), others
+
+
+def _terragrunt(root: str, names: Iterable[str]) -> Fleet:
+    from planner.batch.terragrunt.find import find_units, has_files
+
+    return find_units(root, sorted(name for name in names if has_files(os.path.join(root, name))), os.environ)
 
 
 def _folders(words: list[str]) -> tuple[list[str], list[str]]:

@@ -39,6 +39,16 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str
                 facts.add("takes_output", name, given.variable, other, output, source=place)
         for other, place in unit.after:
             facts.add("declared_after", name, other, source=place)
+        for label, other, place in unit.blocks:
+            facts.add("dependency_block", name, label, other, source=place)
+        for other, place in unit.paths:
+            facts.add("dependencies_path", name, other, source=place)
+        for action, others, place in unit.excludes:
+            facts.add("excluded_from", name, action, source=place)
+            if others:
+                facts.add("excludes_dependencies", name, source=place)
+        if unit.is_outside:
+            facts.add("outside", name, source=unit.place)
         survey = surveys.get(name)
         if survey is None:
             continue
@@ -73,7 +83,7 @@ def file_facts(facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey]) 
     common = [fleet.file] if fleet.file else []
     shown: dict[str, str] = {}
     for name, survey in surveys.items():
-        for file in (*survey.files, *common):
+        for file in (*survey.files, *common, *fleet.units[name].files):
             if file not in shown:
                 shown[file] = os.path.relpath(os.path.realpath(file), real)
             facts.add("reads_file", name, shown[file])

@@ -54,8 +54,11 @@ def _said(database: Database) -> Iterator[tuple[Edge, object]]:
     facts = database.facts
     for row in facts.relation("takes_output"):
         yield (row[0], row[2]), facts.source("takes_output", row)
-    for row in facts.relation("declared_after"):
-        yield (row[0], row[1]), facts.source("declared_after", row)
+    for row in facts.relation("dependency_block"):
+        yield (row[0], row[2]), facts.source("dependency_block", row)
+    for name in ("declared_after", "dependencies_path"):
+        for row in facts.relation(name):
+            yield (row[0], row[1]), facts.source(name, row)
     writers: dict[str, list[str]] = defaultdict(list)
     for unit, state in facts.relation("writes_state"):
         writers[state].append(unit)

@@ -51,6 +51,12 @@ def inputs(request: Request) -> dict[str, Any]:
     return given
 
 
+def outputs(request: Request, unit: str) -> Any:
+    """The root outputs of a unit that the request knows. Raises Failure."""
+    upstream = next(one for one in request.upstream if one.unit == unit)
+    return _outputs(upstream, request.command == "validate")
+
+
 def _outputs(upstream: Upstream, only_checked: bool) -> Any:
     """The root outputs of another unit, as its state has them, or as they are going to be by its plan. Sensitive
     ones come without their mark: variables say themselves whether they are sensitive. Raises Failure."""

@@ -3,11 +3,13 @@ results hold plain data only, so that they can go to another process, to another
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import attrs
 from attrs import field, frozen
 
+from planner.batch.recipe import Recipe
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.span import Span
 
@@ -52,8 +54,8 @@ class Input:
 
 @frozen
 class Unit:
-    """A root module that is run on its own. `folder` is as seen from the fleet's root; `variables` are expressions of
-    constants as text."""
+    """A root module that is run on its own. `folder` is as seen from the fleet's root, `working` where it is run, if
+    that is somewhere else; `variables` are expressions of constants as text."""
 
     name: str
     folder: str
@@ -65,6 +67,22 @@ class Unit:
     after: tuple[tuple[str, Place], ...] = ()
     workspace: str = ""
     place: Place | None = None
+    working: str = ""
+    recipe: Recipe | None = None
+    blocks: tuple[tuple[str, str, Place], ...] = ()
+    """units whose outputs a `dependency` block names: (label, unit, place)"""
+    paths: tuple[tuple[str, Place], ...] = ()
+    """units that a `dependencies` block names"""
+    files: tuple[str, ...] = ()
+    """files that say something about the unit, besides its configuration"""
+    excludes: tuple[tuple[str, bool, Place], ...] = ()
+    """commands that an `exclude` block leaves the unit out of, and whether what it waits for is left out, too"""
+    is_outside: bool = False
+    """whether it is known only because another unit waits for it"""
+
+    def directory(self, root: str) -> str:
+        """Where it is run, in a fleet with this root."""
+        return self.working or f"{root}/{self.folder}"
 
 
 @frozen(eq=False)
@@ -155,6 +173,9 @@ class Request:
     """the organisation's, which judge the plan together with the unit's own"""
     is_read: bool = False
     """whether other units read the outputs, so that it is wanted what they are going to be"""
+    recipe: Recipe | None = None
+    given: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)
+    """values of variables, which the worker finds out and no request has yet"""
 
 
 @frozen

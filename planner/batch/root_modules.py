@@ -11,6 +11,8 @@ from planner.support.disk import read_whole
 
 MARKERS = (".planner-unit",)
 """files that make a folder with configuration a unit, though no block in it says so"""
+TERRAGRUNT = frozenset(("terragrunt.hcl", "terragrunt.stack.hcl"))
+"""files that make a folder a unit, or several, that planner.batch.terragrunt reads"""
 STATE = "terraform.tfstate"
 _ROOT_BLOCK = re.compile(rb"^\s*(terraform|language)\s*\{", re.MULTILINE)
 _ROOT_SETTING = re.compile(rb"\b(backend|cloud|required_[a-z]+)\b|\bencryption\b")
@@ -78,6 +80,8 @@ def _look_into(path: str, memory: Memory) -> tuple[bool, list[str]]:
 def _is_root(folder: str, names: list[str], looked: Looked) -> bool:
     """Whether a folder with these files is a root module of its own."""
     files = [n for n in names if n.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")) and not n.startswith(".")]
+    if TERRAGRUNT.intersection(names):
+        return True
     if not files:
         return False
     if any(marker in names for marker in MARKERS):

@@ -177,7 +177,7 @@ class Run:
         """A unit whose outputs another reads, by its plan or by its state."""
         fleet = self.analysis.fleet
         described = fleet.units[unit]
-        folder = f"{fleet.root}/{described.folder}"
+        folder = described.directory(fleet.root)
         seen = self.handed.seen(unit) if is_planned else ""
         return Upstream(unit, self.analysis.state_of.get(unit, ""), seen, folder, described.workspace)
 
@@ -186,11 +186,13 @@ class Run:
         described = analysis.fleet.units[unit]
         inputs, seen, states = described.inputs, decision.sees_plan, analysis.state_of
         taken = {other for given in inputs for other, _, _ in given.mentions} if inputs else set[str]()
+        if described.blocks:
+            taken |= {other for _, other, _ in described.blocks}
         before = [states[other] for other in analysis.edges[unit] if states.get(other)]
         keep_plan = keep_plan and command in ("plan", "destroy")
         return Request(
             unit,
-            f"{analysis.fleet.root}/{described.folder}",
+            described.directory(analysis.fleet.root),
             command,
             described.workspace,
             described.variables,
@@ -211,6 +213,7 @@ class Run:
             policies=self.batch.policies,
             spares_tainted=decision.spares_tainted,
             is_read=unit in self.read,
+            recipe=described.recipe,
         )
 
     def in_order(self) -> dict[str, Done]:

@@ -53,7 +53,7 @@ def run_unit(request: Request) -> Result:
         secret = is_secret_directory(".")
         before = service_reads()
         try:
-            result = _run(request)
+            result = _run(request) if request.recipe is None else _carried_out(request)
         except Failure as failure:
             result = _failed(request, failure.diagnostics)
         except Exception as problem:
@@ -86,8 +86,9 @@ def _survey(request: Request, folder: str) -> Survey:
 
     with _ALONE, _home(request), RECORDER.recording() as paths:
         try:
+            request = _with_recipe(request)
             reading, is_whole = read_configuration(_options(request)), True
-            if _is_new(reading):
+            if _is_new(reading) and not (request.recipe is not None and request.recipe.refusals):
                 try:
                     _set_up(request, reading)
                 except Failure:  # its plan says why; who waits for it is known without
@@ -168,7 +169,7 @@ def _options(request: Request) -> OperationOptions:
     given, coming = _made_of(request)
     return OperationOptions(
         directory=".",
-        var_args=tuple(("var-file", file) for file in request.var_files),
+        var_args=(*(("var-file", file) for file in request.var_files), *_arguments(request)),
         mode="destroy" if request.command == "destroy" else "normal",
         refresh=request.refresh,
         parallelism=request.parallelism,
@@ -178,6 +179,7 @@ def _options(request: Request) -> OperationOptions:
         policies=own("."),
         standing_policies=request.policies,
         inputs=given,
+        surrounding=request.given,
         coming_states=coming,
     )
 
@@ -188,6 +190,19 @@ def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
     if not (request.inputs or request.variables or request.upstream):
         return {}, {}
     return _from_other_units(request)
+
+
+def _arguments(request: Request) -> tuple[tuple[str, str], ...]:
+    """What belongs to the unit as options of a command line would give it."""
+    if request.recipe is None or not request.recipe.arguments:
+        return ()
+    return _fitting(request)
+
+
+def _fitting(request: Request) -> tuple[tuple[str, str], ...]:
+    from planner.batch.carry_out import fitting_arguments
+
+    return fitting_arguments(request)
 
 
 def _from_other_units(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
@@ -221,7 +236,33 @@ def _set_up(request: Request, reading: Reading[OperationOptions]) -> None:
         raise Failure(problems)
 
 
+def _with_recipe(request: Request) -> Request:
+    """A request whose recipe is ready, for looking at the configuration. Raises Failure."""
+    if request.recipe is None:
+        return request
+    return _looked_at(request)
+
+
+def _looked_at(request: Request) -> Request:
+    from planner.batch.carry_out import looked_at
+
+    return looked_at(request)
+
+
 # ---------------------------------------------------------------- the work
+
+
+def _outputs_of(request: Request, unit: str) -> Any:
+    from planner.batch.inputs import outputs
+
+    return outputs(request, unit)
+
+
+def _carried_out(request: Request) -> Result:
+    """The work with what belongs around it. Raises Failure."""
+    from planner.batch.carry_out import carry_out
+
+    return carry_out(request, lambda unit: _outputs_of(request, unit), _run)
 
 
 def _run(request: Request) -> Result:
@@ -321,7 +362,9 @@ def _with_outputs(request: Request, made: Made[Start], short: Result) -> Result:
     """The result with what the plan makes of outputs: its own, for those who read them, and those that it saw."""
     from planner.batch.planned import with_outputs
 
-    return with_outputs(request, made.plan, made.loaded.options.inputs, short)
+    options, declared = made.loaded.options, made.loaded.config.root.variables
+    around = {name: value for name, value in options.surrounding.items() if name in declared}
+    return with_outputs(request, made.plan, {**around, **options.inputs}, short)
 
 
 def _asks_plugins(made: Made[Start]) -> bool:

@@ -19,7 +19,7 @@ from planner.config.secrecy import is_secret_directory
 from planner.config.static import Given, marked
 from planner.support.disk import read_given, read_whole
 from planner.syntax.body import BlockSchema, Body, BodySchema
-from planner.values.value import EPHEMERAL, Unknown, Value, is_null, unmark_deep
+from planner.values.value import EPHEMERAL, Unknown, Value, is_null, is_wholly_known, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.span import Source, Span
 
@@ -62,7 +62,7 @@ class RawValue:
         """The value before any conversion; None when the expression has none (reported). `verbatim`: text is the
         string itself."""
         if self.given is not None:
-            return self.given
+            return _surrounding(self.given, verbatim) if self.origin == "environment" else self.given
         if self.expr is not None:
             return constant(self.expr, problems)
         text = self.text or ""
@@ -170,6 +170,21 @@ def _add_file(
     problems.extend(diagnostics)
     for name, attribute in attributes.items():
         found[name] = RawValue(name, origin, expr=piece(attribute))
+
+
+def _surrounding(value: Value, verbatim: bool) -> Value:
+    """A value as the environment would give it: texts are expressions (or else themselves) where no text is wanted, and
+    what has parts is JSON where one is."""
+    from planner.support.exact_json import dumps
+    from planner.values.json_codec import simple_json
+
+    if value.__class__ is str and not verbatim:
+        mine = Problems()
+        parsed = _parsed(Source("<value of an input>", value), mine)
+        return value if parsed is None or mine.has_errors else parsed
+    if not verbatim or value.__class__ in (str, bool, int, Unknown) or is_null(value) or not is_wholly_known(value):
+        return value
+    return dumps(simple_json(unmark_deep(value)[0]), escape_html=False).decode("utf-8")
 
 
 def _normal_form(text: str) -> str:

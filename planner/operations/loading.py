@@ -107,6 +107,9 @@ def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
     from planner.config.variables import RawValue, collect_variables
 
     given, problems = collect_variables(options.directory, options.var_args)
+    for name, value in options.surrounding.items():
+        if name not in given:
+            given[name] = RawValue(name, "environment", given=value)
     given.update((name, RawValue(name, "input", given=value)) for name, value in options.inputs.items())
     return given, problems
 

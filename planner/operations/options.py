@@ -42,6 +42,8 @@ class Options:
     none"""
     inputs: Mapping[str, Any] = field(factory=dict)
     """values of root variables that come from elsewhere, and may be unknown; they win over all others"""
+    surrounding: Mapping[str, Any] = field(factory=dict)
+    """values like those of TF_VAR_ variables, which win over these; they may be unknown"""
     offline: bool = False
     """providers are not asked"""
 

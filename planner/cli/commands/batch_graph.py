@@ -27,4 +27,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         terminal.data(json_text(document))
     elif document["nodes"]:
         terminal.data(graph_dot(document))
-    return finish([d for d in analysis.diagnostics if d.is_error], terminal) or int(has_errors(analysis.diagnostics))
+    return finish([d for d in analysis.diagnostics if d.is_error or d.code == "batch.refused"], terminal) or int(
+        has_errors(analysis.diagnostics)
+    )

@@ -1,0 +1,298 @@
+"""A unit's work with what its recipe puts around it: an environment of its own, hooks, tries, a time limit.
+
+What decides (whether there is another try, whether anything may be destroyed) is derived by rules/batch/recipe.dl.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from attrs import evolve
+
+from planner.batch.described import described
+from planner.batch.model import Request, Result
+from planner.batch.recipe import Hook, Recipe
+from planner.support.fast_json import orjson
+from planner.support.signals import STOP
+from planner.vocabulary.diagnostic import Failure, error
+
+Outputs = Callable[[str], Any]
+Run = Callable[[Request], Result]
+_COMMANDS = {"apply_plan": "apply", "survey": "plan"}
+_SECRET = "The values of it are not shown."
+
+
+def command_of(request: Request) -> str:
+    """The command that somebody would call to have this done."""
+    return _COMMANDS.get(request.command, request.command)
+
+
+def fitting_arguments(request: Request) -> tuple[tuple[str, str], ...]:
+    """-var and -var-file of the recipe that are for this command."""
+    recipe, command = request.recipe, command_of(request)
+    assert recipe is not None
+    found = []
+    for kind, text, commands in recipe.arguments:
+        if not commands or command in commands:
+            is_file = kind == "var-file" and not os.path.isabs(text)
+            found.append((kind, os.path.join(recipe.home, text) if is_file and recipe.home else text))
+    return tuple(found)
+
+
+def looked_at(request: Request) -> Request:
+    """The request for a look at the configuration, where outputs of others are not asked for. Raises Failure."""
+    from planner.values.types import DYNAMIC
+    from planner.values.value import Unknown
+
+    recipe = request.recipe
+    assert recipe is not None
+    if recipe.source is None or recipe.refusals:
+        return request
+    return _ready(request, recipe, lambda unit: Unknown(DYNAMIC), is_late=True)
+
+
+def _ready(request: Request, recipe: Recipe, outputs: Outputs, is_late: bool = False) -> Request:
+    return request if recipe.source is None else _read_again(request, recipe, outputs, is_late)
+
+
+def _read_again(request: Request, recipe: Recipe, outputs: Outputs, is_late: bool) -> Request:
+    from planner.batch.terragrunt.ready import made_ready
+
+    recipe, values = made_ready(recipe, outputs, os.environ, is_late)
+    return evolve(request, recipe=recipe, given=values)
+
+
+def carry_out(request: Request, outputs: Outputs, run: Run) -> Result:
+    """The result of `run`, done as the recipe says. Raises Failure when it cannot even begin."""
+    recipe = request.recipe
+    assert recipe is not None
+    if recipe.refusals:
+        return Result(request.unit, "error", diagnostics=recipe.refusals)
+    if recipe.keeps and decided(request, "keeps_objects")["refused"]:
+        detail = f"{request.unit} has prevent_destroy: take that away before it is destroyed."
+        raise Failure(error("batch.keeps", "The unit is not to be destroyed", detail))
+    request = _ready(request, recipe, outputs)
+    recipe = request.recipe
+    assert recipe is not None
+    if recipe.refusals:
+        return Result(request.unit, "error", diagnostics=recipe.refusals)
+    with surroundings({**dict(recipe.environment), **_credentials(request.unit, recipe)}):
+        result = _with_tries(request, recipe, run)
+    _keep_lock_file(recipe)
+    return result
+
+
+# ---------------------------------------------------------------- tries and time
+
+
+def _with_tries(request: Request, recipe: Recipe, run: Run) -> Result:
+    tries = 0
+    while True:
+        tries += 1
+        result = _with_hooks(request, recipe, run)
+        if result.result != "error" or not recipe.retries:
+            return result
+        said = _said(result)
+        fitting = [r for r in recipe.retries if any(re.search(pattern, said, re.DOTALL) for pattern in r.patterns)]
+        if not fitting or not decided(request, "matched", max(r.times for r in fitting), tries)["again"]:
+            return result
+        if STOP.wait(min(r.pause for r in fitting)):
+            return result
+
+
+def _said(result: Result) -> str:
+    return "\n".join(f"{d.get('summary', '')}: {d.get('detail', '')}" for d in result.diagnostics)
+
+
+def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict[str, bool]:
+    """What rules/batch/recipe.dl derives: `again` (there is another try), `refused` (nothing is destroyed)."""
+    from planner.datalog.engine.evaluate import evaluate
+    from planner.datalog.engine.fact_base import FactBuilder
+    from planner.programs.fleet import batch_program
+
+    facts = FactBuilder()
+    facts.add("command", command_of(request))
+    if about == "keeps_objects":
+        facts.add("keeps_objects", request.unit)
+        facts.add("about_unit", request.unit)
+    else:
+        facts.add("worth_a_try", request.unit, most)
+        facts.add("tried", request.unit, tries)
+        if request.command == "apply_plan":
+            facts.add("applies_plan", request.unit)
+    database = evaluate(batch_program(), facts.build(), ("tries_again", "refuses_destroy"))
+    return {"again": bool(database["tries_again"]), "refused": bool(database["refuses_destroy"])}
+
+
+def _in_time(request: Request, recipe: Recipe, run: Run) -> Result:
+    """The work, which is asked to stop when it takes too long."""
+    if not recipe.seconds:
+        return run(request)
+    is_over = threading.Event()
+
+    def stop() -> None:
+        if not STOP.requested:
+            is_over.set()
+            STOP.request()
+
+    timer = threading.Timer(recipe.seconds, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        result = run(request)
+    finally:
+        timer.cancel()
+        timer.join()
+        if is_over.is_set():
+            STOP.withdraw()
+    if not is_over.is_set() or result.result not in ("stopped", "error"):
+        return result
+    detail = f"{request.unit} may take {recipe.seconds:g} s and took more: it was stopped in order."
+    said = error("batch.time", "A unit took too long", detail)
+    return evolve(result, result="error", diagnostics=(*described([said]), *result.diagnostics))
+
+
+# ---------------------------------------------------------------- hooks
+
+
+def _with_hooks(request: Request, recipe: Recipe, run: Run) -> Result:
+    command = command_of(request)
+    hooks = [hook for hook in recipe.hooks if command in hook.commands]
+    if not hooks:
+        return _in_time(request, recipe, run)
+    log: list[str] = []
+    problems: list[Any] = []
+    for hook in hooks:
+        if hook.when == "before" and (not problems or hook.always):
+            problems += _hook(hook, request, recipe, log)
+    if problems:
+        result = Result(request.unit, "error", diagnostics=described(problems))
+    else:
+        result = _in_time(request, recipe, run)
+    is_wrong = result.result in ("error", "stopped", "tainted")
+    for hook in hooks:
+        if hook.when == "after" and (not is_wrong or hook.always):
+            problems += _hook(hook, request, recipe, log)
+    for hook in hooks:
+        if hook.when == "error" and result.result == "error" and _matches(hook, _said(result)):
+            problems += _hook(hook, request, recipe, log)
+    if problems and result.result != "error":
+        result = evolve(result, result="error", diagnostics=(*described(problems), *result.diagnostics))
+    if log and request.command not in ("plan", "validate"):
+        result = evolve(result, text="".join(log) + result.text)
+    return result
+
+
+def _matches(hook: Hook, said: str) -> bool:
+    return not hook.patterns or any(re.search(pattern, said, re.DOTALL) for pattern in hook.patterns)
+
+
+def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str]) -> list[Any]:
+    """Run a hook; what went wrong."""
+    folder = os.path.normpath(os.path.join(recipe.home or ".", hook.folder)) if hook.folder else "."
+    more = {"TG_CTX_COMMAND": command_of(request), "TG_CTX_HOOK_NAME": hook.name, "PLANNER_UNIT": request.unit}
+    name = f"The {hook.when} hook {hook.name} of {request.unit}"
+    try:
+        done = subprocess.run(
+            hook.words,
+            cwd=folder,
+            env={**os.environ, **more},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=recipe.seconds or None,
+        )
+    except subprocess.TimeoutExpired:
+        return [error("batch.hook", "A hook took too long", f"{name} may take {recipe.seconds:g} s.")]
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        return [error("batch.hook", "A hook cannot be run", f"{name} runs {hook.words[0]} in {folder}: {reason}.")]
+    text = done.stdout.decode("utf-8", "replace")
+    log.append(text)
+    if done.returncode:
+        detail = f"{name} ran {hook.words[0]}, which ended with {done.returncode}.\n\n{text.strip()[-4000:]}".strip()
+        return [error("batch.hook", "A hook failed", detail)]
+    return []
+
+
+# ---------------------------------------------------------------- surroundings
+
+
+@contextmanager
+def surroundings(wanted: Mapping[str, str]) -> Iterator[None]:
+    """The environment with these variables, for as long as the unit is in work."""
+    before = {name: os.environ.get(name) for name in wanted}
+    try:
+        os.environ.update(wanted)
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
+    """The variables that the recipe's program prints, as a JSON object of texts. Nothing of it is written down or
+    shown. Raises Failure."""
+    if not recipe.auth:
+        return {}
+    program, began = recipe.auth[0], time.monotonic()
+
+    def refuse(why: str) -> Failure:
+        return Failure(
+            error("batch.auth", "No credentials", f"{program}, which auth of {unit} names, {why}. {_SECRET}")
+        )
+
+    try:
+        done = subprocess.run(
+            recipe.auth,
+            cwd=recipe.home or ".",
+            env={**os.environ, **dict(recipe.environment), "PLANNER_UNIT": unit},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=recipe.seconds or 300,
+        )
+    except subprocess.TimeoutExpired:
+        raise refuse(f"did not end within {time.monotonic() - began:.0f} s") from None
+    except (OSError, ValueError) as problem:
+        raise refuse(f"cannot be run: {getattr(problem, 'strerror', None) or problem}") from None
+    if done.returncode:
+        raise refuse(f"ended with {done.returncode}")
+    try:
+        found = orjson.loads(done.stdout)
+    except orjson.JSONDecodeError:
+        raise refuse("printed no JSON") from None
+    if not isinstance(found, dict) or not all(isinstance(v, str) and "\0" not in v for v in found.values()):
+        raise refuse("has to print a JSON object of texts")
+    if any(not name or "=" in name or "\0" in name for name in found):
+        raise refuse("printed a name that no variable can have")
+    return found
+
+
+def _keep_lock_file(recipe: Recipe) -> None:
+    """Bring the lock file of a working folder back to the unit."""
+    from planner.support.disk import read_whole
+
+    if not recipe.lock_file:
+        return
+    try:
+        data = read_whole(".terraform.lock.hcl")
+        if os.path.exists(recipe.lock_file) and read_whole(recipe.lock_file) == data:
+            return
+        beside = f"{recipe.lock_file}.{os.getpid()}.tmp"
+        with open(beside, "wb") as file:
+            file.write(data)
+        os.replace(beside, recipe.lock_file)
+    except OSError:
+        return  # there is none, or the unit's folder cannot be written: the working folder's stands

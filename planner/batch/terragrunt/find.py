@@ -1,0 +1,129 @@
+"""The units of a repository of Terragrunt's: the folders with a terragrunt.hcl, and what stacks make of theirs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+from planner.batch.model import Fleet, Place, Unit
+from planner.batch.recipe import Recipe, Source
+from planner.batch.terragrunt import NAME, STACK
+from planner.batch.terragrunt.ready import with_reading
+from planner.batch.terragrunt.session import Library, Session
+from planner.batch.terragrunt.stack import generate_stacks
+from planner.batch.terragrunt.unit import Reading, has_configuration, make_working, read_unit
+from planner.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.vocabulary.span import Span
+
+MOST = 100_000
+"""units that one may lead to over others"""
+
+
+def has_files(folder: str) -> bool:
+    """Whether a folder is a unit or a stack of Terragrunt's."""
+    return os.path.isfile(os.path.join(folder, NAME)) or os.path.isfile(os.path.join(folder, STACK))
+
+
+def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) -> Fleet:
+    """The fleet of some folders, by their paths as seen from the root. Units that these wait for are known, too, but
+    lie outside."""
+    library = Library(root, environment)
+    problems: list[Diagnostic] = []
+    folders = [os.path.normpath(os.path.join(root, name)) for name in names]
+    stacks = [folder for folder in folders if os.path.isfile(os.path.join(folder, STACK))]
+    made = generate_stacks(library, stacks, problems)
+    inside = dict.fromkeys(f for f in [*folders, *made] if os.path.isfile(os.path.join(f, NAME)))
+    readings: dict[str, Reading] = {}
+    waiting = list(inside)
+    while waiting and len(readings) < MOST:
+        folder = waiting.pop(0)
+        if folder in readings:
+            continue
+        reading = read_unit(Session(library, os.path.join(folder, NAME)))
+        readings[folder] = reading
+        if folder not in inside and not has_configuration(reading):
+            continue
+        waiting += [t for t in _targets(reading) if t not in readings and os.path.isfile(os.path.join(t, NAME))]
+    included = {file for reading in readings.values() for file in reading.session.files if _is_other(file, reading)}
+    units: dict[str, Unit] = {}
+    for folder, reading in readings.items():
+        if has_configuration(reading):
+            units[_name(root, folder)] = _unit(root, folder, reading, readings, folder in inside)
+        elif reading.session.config not in included and folder in inside:
+            detail = f"{reading.session.config} names no source, and there is no configuration beside it."
+            problems.append(warning("terragrunt.nothing", "Nothing to run", detail))
+    units = {name: units[name] for name in sorted(units)}
+    text = "\n".join(map(repr, units.values()))
+    for reading in readings.values():
+        problems += [remark for remark in reading.remarks if remark not in problems]
+    if not units:
+        detail = f"No {NAME} below {root} names a source or has configuration beside it."
+        problems.append(error("batch.no_units", f"No units below {root}", detail))
+    return Fleet(root, units, "", tuple(problems), text)
+
+
+def _is_other(file: str, reading: Reading) -> bool:
+    return file != reading.session.config and os.path.basename(file) == NAME
+
+
+def _targets(reading: Reading) -> list[str]:
+    return [*(found.target for found in reading.dependencies), *reading.session.orders]
+
+
+def _name(root: str, folder: str) -> str:
+    return os.path.relpath(folder, root)
+
+
+def _unit(root: str, folder: str, reading: Reading, readings: Mapping[str, Reading], is_inside: bool) -> Unit:
+    make_working(reading)
+    name, session = _name(root, folder), reading.session
+    blocks: list[tuple[str, str, Place]] = []
+    paths: list[tuple[str, Place]] = []
+    targets: dict[str, str] = {}
+    for found in reading.dependencies:
+        other = readings.get(found.target)
+        if other is None or not has_configuration(other):
+            detail = (
+                f"dependency.{found.label} names {found.target}, where there is no {NAME} with anything to run"
+                f"{_stack_hint(found.target)}."
+            )
+            reading.problems.append(error("terragrunt.no_dependency", "No such unit", detail, found.span))
+            continue
+        targets[found.target] = _name(root, found.target)
+        blocks.append((found.label, targets[found.target], _place(found.span)))
+    for target, span in session.orders.items():
+        other = readings.get(target)
+        if other is None:
+            detail = f"dependencies names {target}, where there is no {NAME}."
+            reading.problems.append(error("terragrunt.no_dependency", "No such unit", detail, span))
+        elif has_configuration(other):
+            paths.append((_name(root, target), _place(span)))
+    source = Source(session.config, dict(session.answers), tuple(sorted(targets.items())))
+    lock = os.path.join(folder, ".terraform.lock.hcl") if reading.copies_lock and reading.working != folder else ""
+    recipe = with_reading(Recipe(keeps=reading.keeps, lock_file=lock, source=source, home=folder), reading)
+    excludes: tuple[tuple[str, bool, Place], ...] = ()
+    if reading.excludes is not None:
+        actions, others, span = reading.excludes
+        excludes = tuple((action, others, _place(span)) for action in actions)
+    return Unit(
+        name,
+        name,
+        place=Place(os.path.relpath(session.config), 1, 1, ""),
+        working=reading.working if reading.working != folder else "",
+        recipe=recipe,
+        blocks=tuple(blocks),
+        paths=tuple(paths),
+        files=tuple(sorted(session.files)),
+        excludes=excludes,
+        is_outside=not is_inside,
+    )
+
+
+def _stack_hint(target: str) -> str:
+    if os.path.isfile(os.path.join(target, STACK)):
+        return "; that is a stack, and the outputs of a stack as a whole cannot be taken yet: name one of its units"
+    return ""
+
+
+def _place(span: Span) -> Place:
+    return Place.of(span)

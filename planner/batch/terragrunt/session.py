@@ -1,0 +1,100 @@
+"""What reading one unit asks of its surroundings, and what it came upon: files, other units, answers from outside."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import define, field, frozen
+
+from planner.batch.terragrunt.document import Document, Form, read_document
+from planner.config.reading import Problems
+from planner.values.types import DYNAMIC
+from planner.values.value import Unknown, Value
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.span import Span
+
+
+@frozen(eq=False)
+class Dependency:
+    """A `dependency` block as a unit has it: the folder of the other unit, whether anything of it is wanted, and what
+    stands for its outputs where these are not asked for."""
+
+    label: str
+    target: str
+    is_enabled: bool
+    constant: Value | None
+    span: Span
+
+
+class Library:
+    """The files of one command, each parsed once, and answers that do not depend on the unit."""
+
+    def __init__(self, root: str, environment: Mapping[str, str]) -> None:
+        self.root, self.environment = root, environment
+        self.documents: dict[tuple[str, int], tuple[Document | None, Problems]] = {}
+        self.answers: dict[str, Any] = {}
+        self.failed: dict[str, list[Diagnostic]] = {}
+        """packages that could not be had"""
+
+    def document(self, path: str, form: Form | None) -> Document:
+        """Raises Failure."""
+        key = (path, id(form))
+        if key not in self.documents:
+            problems = Problems()
+            self.documents[key] = read_document(path, os.path.relpath(path), form, problems), problems
+        found, problems = self.documents[key]
+        if found is None:
+            raise Failure(problems)
+        return found
+
+
+@define(eq=False)
+class Session:
+    """One unit's reading. `outputs(folder)` are those of the unit in another folder. `given` are answers that an
+    earlier reading got from outside (variables of the environment, programs), which then stand; `answers` those of
+    this one. `refusals` say what a run lacks, though the unit can be described without."""
+
+    library: Library
+    config: str
+    outputs: Callable[[str], Value] = lambda folder: Unknown(DYNAMIC)
+    given: Mapping[str, Any] = field(factory=dict)
+    answers: dict[str, Any] = field(factory=dict)
+    files: dict[str, None] = field(factory=dict)
+    dependencies: dict[str, Dependency] = field(factory=dict)
+    orders: dict[str, Span] = field(factory=dict)
+    refusals: list[Diagnostic] = field(factory=list)
+    remarks: list[Diagnostic] = field(factory=list)
+
+    def ask(self, question: str, answer: Callable[[], Any]) -> Any:
+        """What somebody outside says, once in a reading and the one after it. `answer` may raise FunctionError."""
+        if question not in self.answers:
+            self.answers[question] = self.given[question] if question in self.given else answer()
+        return self.answers[question]
+
+    def once(self, question: str, answer: Callable[[], Any]) -> Any:
+        """The same, asked once for all units."""
+        known = self.library.answers
+        if question not in known and question not in self.given:
+            known[question] = answer()
+        return self.ask(question, lambda: known[question])
+
+    def read(self, path: str, form: Form | None) -> Document:
+        self.files[path] = None
+        return self.library.document(path, form)
+
+    def variable(self, name: str) -> str | None:
+        """A variable of the environment."""
+        found: str | None = self.ask(f"env:{name}", lambda: self.library.environment.get(name))
+        return found
+
+    def refuse(self, code: str, summary: str, detail: str, span: Span | None = None) -> None:
+        problem = error(f"terragrunt.{code}", summary, detail, span)
+        if problem not in self.refusals:
+            self.refusals.append(problem)
+
+    def depends(self, dependency: Dependency) -> None:
+        """The unit has this block; the first one that names a folder says why."""
+        key = f"{dependency.target}\0{dependency.label}"
+        self.dependencies.setdefault(key, dependency)
