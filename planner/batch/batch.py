@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from planner.batch.analyse import Analysis, analyse, environment, from_plain, survey_request, to_plain
+from planner.batch.asked import NOTHING_ASKED, Asked, OfUnit, of_units, targeted
 from planner.batch.cache import Cache, survey_of
 from planner.batch.model import Fleet, Request, Survey
 from planner.batch.selectors import Selection
@@ -26,8 +28,8 @@ CHUNK = 25
 
 @frozen
 class BatchOptions:
-    """What the flags of batch commands say. `words` are folders, patterns and selectors; `var_args` go to every unit
-    that has such a variable file; `executor` as in executors.py; `workers` 0: one for each processor."""
+    """What the flags of batch commands say. `words` are folders, patterns and selectors; `executor` as in executors.py;
+    `workers` 0: one for each processor."""
 
     words: tuple[str, ...] = ()
     file: str = ""
@@ -44,6 +46,14 @@ class BatchOptions:
     parallelism: int = 10
     rules: tuple[str, ...] = ()
     text: bool = False
+    mode: str = "normal"
+    """the kind of plan: normal, destroy or refresh-only"""
+    asked: Asked = NOTHING_ASKED
+    """what is asked of single units"""
+    out: str = ""
+    """where `batch plan` puts the plans and what they were made from"""
+    json_out: str = ""
+    """where it puts plan JSON"""
     is_brief: bool = False
     """whether numbers will do for units that are not planned again, and no report names their changes"""
 
@@ -107,19 +117,21 @@ class Batch:
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
         """The fleet as the rules see it; with `asks`, their database is wanted, too. Raises Failure."""
         options = self.options
+        chosen = tuple(self.selectors) or (() if options.words else targeted(options.asked, self.fleet.units))
         selection = Selection(
-            tuple(self.selectors) if selected else (), options.tags, options.groups, options.changed, options.excludes
+            chosen if selected else (), options.tags, options.groups, options.changed, options.excludes
         )
         self.survey()
         key = "" if asks or want or selection != Selection() or self.own else self._analysis_key()
-        known = self.cache.analysis(self.command, key) if key else None
+        command = "destroy" if options.mode == "destroy" else self.command
+        known = self.cache.analysis(command, key) if key else None
         if known is not None:
-            return from_plain(known, self.fleet, self.command, self.own)
+            return from_plain(known, self.fleet, command, self.own)
         surveys = {name: self.made.get(name) or survey_of(text) for name, text in self.texts.items()}
         gone = self.cache.known_states(self.fleet.units)
-        found = analyse(self.fleet, surveys, selection, self.command, self.own, want, gone)
+        found = analyse(self.fleet, surveys, selection, command, self.own, want, gone)
         if key and not (found.diagnostics or self.fleet.diagnostics):
-            self.cache.keep_analysis(self.command, key, to_plain(found))
+            self.cache.keep_analysis(command, key, to_plain(found))
         return found
 
     def _analysis_key(self) -> str:
@@ -185,6 +197,16 @@ class Batch:
         if not self.keeps_pool:
             self._give_back()
         return surveys
+
+    def asked_of(self, selected: Iterable[str]) -> dict[str, OfUnit]:
+        """What the command line asks of each selected unit; nothing of any if it says nothing. Raises Failure."""
+        if self.options.asked == NOTHING_ASKED:
+            return {}
+
+        def declared(unit: str) -> tuple[str, ...] | None:
+            return (self.made.get(unit) or survey_of(self.texts[unit])).variables
+
+        return of_units(self.options.asked, sorted(selected), list(self.fleet.units), declared)
 
     def close(self) -> None:
         """Give back the processes that nothing took over, and the fleet."""

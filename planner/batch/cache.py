@@ -191,7 +191,9 @@ def survey_of(text: str) -> Survey:
     remote = tuple(RemoteRead(r["object"], r["state"], Place(**r["place"])) for r in data["remote"])
     place = Place(**data["state_place"]) if data["state_place"] else None
     outputs = tuple(data["outputs"]) if data["outputs"] is not None else None
-    return Survey(data["unit"], data["state"], remote, tuple(data["files"]), tuple(data["problems"]), place, outputs)
+    variables = tuple(data["variables"]) if data["variables"] is not None else None
+    files, problems = tuple(data["files"]), tuple(data["problems"])
+    return Survey(data["unit"], data["state"], remote, files, problems, place, outputs, variables)
 
 
 def _result(data: dict[str, Any]) -> Result:
@@ -231,5 +233,9 @@ def _key(request: Request) -> str:
         request.refresh,
         request.policies,
         to_json(request.recipe) if request.recipe is not None else None,
+        request.mode,
+        request.var_args,
+        request.targets,
+        request.replace,
     ]
     return blake2b(orjson.dumps(parts), digest_size=16).hexdigest()

@@ -112,6 +112,9 @@ def resume(
     command = str(asked["command"])
     if command not in KEPT:
         raise Failure(error("batch.resume", "Nothing to resume", f"A run of {command} cannot be resumed."))
+    if asked.get("is_given_variables"):
+        detail = "The run was given values with -var or -var-file, which are on no record. Begin it anew with these."
+        raise Failure(error("batch.resume_variables", "Nothing to resume", detail))
     options: BatchOptions = from_json(BatchOptions, asked["options"])
     options = evolve(options, lock_timeout=max(options.lock_timeout, PATIENCE), is_brief=False)
     batch = Batch(options, command)

@@ -122,6 +122,8 @@ class Survey:
     """the backend block, if there is one"""
     outputs: tuple[str, ...] | None = None
     """the root outputs that are declared; None when the configuration cannot be read"""
+    variables: tuple[str, ...] | None = None
+    """the same of root variables"""
     reads: Reads = field(factory=list, eq=False)
 
 
@@ -176,6 +178,14 @@ class Request:
     recipe: Recipe | None = None
     given: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)
     """values of variables, which the worker finds out and no request has yet"""
+    mode: str = "normal"
+    """the kind of plan: normal or refresh-only; what is to be destroyed is a command"""
+    var_args: tuple[tuple[str, str], ...] = ()
+    """("var", NAME=VALUE) and ("var-file", path) of the command line"""
+    targets: tuple[str, ...] = ()
+    replace: tuple[str, ...] = ()
+    json_file: str = ""
+    """where plan JSON is written"""
 
 
 @frozen

@@ -11,14 +11,17 @@ import attrs
 from attrs import evolve, field, frozen
 
 from planner.batch.analyse import Analysis
+from planner.batch.asked import OfUnit
 from planner.batch.batch import Batch, BatchOptions
 from planner.batch.decide import Decision
 from planner.batch.executors import FEW
 from planner.batch.handed import Handed, moved
 from planner.batch.model import BAD, Done, Request, Result, Upstream
-from planner.batch.record import Record
+from planner.batch.record import Record, safe_name
 from planner.batch.schedule import HARMLESS, Listener, Schedule, Work
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+
+NOTHING = OfUnit()
 
 
 @frozen(eq=False)
@@ -65,6 +68,7 @@ class Run:
         self.planned: dict[str, Result] = {}
         """what was planned for units that are applied by now"""
         self.read = {other for unit in analysis.selected for other in analysis.reads_from.get(unit, ())}
+        self.asked = batch.asked_of(analysis.selected)
         self.order = sorted(analysis.selected, key=lambda unit: (analysis.waves.get(unit, 0), unit))
 
     def plan(self, units: list[str], command: str = "plan", mode: str = "plan") -> dict[str, Done]:
@@ -124,7 +128,7 @@ class Run:
                 return requests[unit]
 
             def known(self, request: Request) -> Result | None:
-                if request.command != "plan":
+                if request.command != "plan" or request.json_file or run.batch.options.out:
                     return None
                 found = cache.result(request)
                 return cache.restored(found, request, run.batch.options.is_brief) if found is not None else None
@@ -190,6 +194,7 @@ class Run:
             taken |= {other for _, other, _ in described.blocks}
         before = [states[other] for other in analysis.edges[unit] if states.get(other)]
         keep_plan = keep_plan and command in ("plan", "destroy")
+        asked = self.asked.get(unit, NOTHING)
         return Request(
             unit,
             described.directory(analysis.fleet.root),
@@ -214,7 +219,16 @@ class Run:
             spares_tainted=decision.spares_tainted,
             is_read=unit in self.read,
             recipe=described.recipe,
+            mode=options.mode if options.mode != "destroy" else "normal",
+            var_args=asked.variables,
+            targets=asked.targets,
+            replace=asked.replace,
+            json_file=self.json_path(unit) if keep_plan and options.json_out else "",
         )
+
+    def json_path(self, unit: str) -> str:
+        """Where plan JSON of a unit is written."""
+        return os.path.join(os.path.abspath(self.batch.options.json_out), f"{safe_name(unit)}.json")
 
     def in_order(self) -> dict[str, Done]:
         return {unit: self.done[unit] for unit in self.order if unit in self.done}
@@ -239,9 +253,30 @@ def begin(
         batch.close()
         batch.cache.save()
         return None, report
-    document = {"command": command, "options": attrs.asdict(options), "directory": os.getcwd(), **asked}
+    try:
+        batch.asked_of(analysis.selected)
+        if options.json_out:
+            make_private(options.json_out)
+    except Failure:
+        batch.close()
+        raise
+    said = attrs.asdict(evolve(options, asked=evolve(options.asked, variables=())))  # values may be secret
+    document = {"command": command, "options": said, "directory": os.getcwd(), **asked}
+    if options.asked.variables:
+        document["is_given_variables"] = True
     record = Record.new(batch.fleet.root, document, durable=command not in HARMLESS)
     return Run(batch, analysis, record, listener, facts=facts or ()), report
+
+
+def make_private(folder: str) -> None:
+    """A folder that is the user's alone: a new one, or one that is empty or was made by an earlier run like this one.
+    Raises Failure."""
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.chmod(folder, 0o700)
+    except OSError as problem:
+        detail = f"{folder}: {problem.strerror or problem}."
+        raise Failure(error("batch.folder", "A folder cannot be made", detail)) from None
 
 
 def finish(run: Run, report: Report, started: float, in_flight: tuple[str, ...] = ()) -> Report:
@@ -270,5 +305,8 @@ def plan(
     run, report = begin(command, options, listener, facts)
     if run is None:
         return report
-    run.plan(run.order, command, command)
+    if options.mode == "destroy":
+        run.plan(run.order, "destroy", "destroy")
+    else:
+        run.plan(run.order, command, command)
     return finish(run, report, started)

@@ -60,7 +60,8 @@ def survey(unit: str, reading: Reading[StateOptions], folder: str) -> Survey:
     backend = config.root.backend
     place = _place(backend.span, folder) if backend is not None else None
     outputs = tuple(sorted(config.root.outputs)) if reading.config is not None else None
-    return Survey(unit, state, remote, tuple(sorted(set(files))), described(problems), place, outputs)
+    variables = tuple(sorted(config.root.variables)) if reading.config is not None else None
+    return Survey(unit, state, remote, tuple(sorted(set(files))), described(problems), place, outputs, variables)
 
 
 def _remote_reads(config: Config, begun: Begun[StateOptions], folder: str) -> list[RemoteRead]:

@@ -24,17 +24,21 @@ from planner.batch.model import Request, Result, Survey
 from planner.batch.reads import RECORDER, entries
 from planner.config.secrecy import is_secret_directory
 from planner.policy.standing import OWN, own
+from planner.support.disk import replace_file
+from planner.support.fast_json import orjson
 from planner.support.files_read import service_reads
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:
-    from planner.model.plan import ResourceChange
+    from planner.model.plan import Plan, ResourceChange
     from planner.operations.apply import Applied
     from planner.operations.loading import Reading
     from planner.operations.options import OperationOptions
     from planner.operations.plan import Made, Planned, Start
     from planner.plan.options import ComingState
+    from planner.render.summary import Counts
     from planner.state.model import State
+    from planner.vocabulary.walks import Mode
 
 _ALONE = threading.RLock()
 HIDDEN = "(sensitive)"
@@ -169,8 +173,10 @@ def _options(request: Request) -> OperationOptions:
     given, coming = _made_of(request)
     return OperationOptions(
         directory=".",
-        var_args=(*(("var-file", file) for file in request.var_files), *_arguments(request)),
-        mode="destroy" if request.command == "destroy" else "normal",
+        var_args=(*(("var-file", file) for file in request.var_files), *_arguments(request), *request.var_args),
+        mode=_mode(request),
+        targets=request.targets,
+        replace=request.replace,
         refresh=request.refresh,
         parallelism=request.parallelism,
         lock=request.lock,
@@ -182,6 +188,12 @@ def _options(request: Request) -> OperationOptions:
         surrounding=request.given,
         coming_states=coming,
     )
+
+
+def _mode(request: Request) -> Mode:
+    if request.command == "destroy":
+        return "destroy"
+    return "refresh-only" if request.mode == "refresh-only" else "normal"
 
 
 def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
@@ -312,9 +324,11 @@ def _plan(request: Request, options: OperationOptions) -> Result:
     if planned.complete is None:
         return _failed(request, planned.diagnostics)
     made, problems = _judged(planned.complete)
-    told = [*planned.diagnostics, *problems]
-    if has_errors(problems):
+    told = _strictly([*planned.diagnostics, *problems])
+    if has_errors(told):
         return _failed(request, told)
+    if request.json_file:
+        _write_json(made, request.json_file)
     result = _of_plan(request, made, told)
     if request.plan_file and result.result == "changes" and not result.rests_on:
         problems = save_plan(made, request.plan_file, 0o600)
@@ -322,6 +336,23 @@ def _plan(request: Request, options: OperationOptions) -> Result:
             return _failed(request, problems)
         result = evolve(result, plan_file=request.plan_file)
     return result
+
+
+def _strictly(told: list[Diagnostic]) -> list[Diagnostic]:
+    """What the command line names in a unit and is not there is an error: among many units nobody sees a warning."""
+    return [evolve(d, severity="error") if d.code == "plan.unmatched_address" else d for d in told]
+
+
+def _write_json(made: Made[Start], path: str) -> None:
+    """Write plan JSON. Raises Failure."""
+    from planner.documents.json_plan import plan_json
+
+    document = plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema)
+    try:
+        replace_file(path, orjson.dumps(document), 0o600, durable=False)
+    except OSError as problem:
+        detail = f"{path}: {problem.strerror or problem}."
+        raise Failure(error("batch.json", "Plan JSON cannot be written", detail)) from None
 
 
 def _judged(made: Made[Start]) -> tuple[Made[Start], list[Diagnostic]]:
@@ -347,8 +378,8 @@ def _of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) ->
     short = Result(
         request.unit,
         "changes" if plan.can_apply else "no-changes",
-        (counts.add, counts.change, counts.remove, counts.imports, counts.forget),
-        tuple((c.address, c.action, c.reason) for c in plan.changes if _is_shown(c)),
+        _counts(plan, counts),
+        _changes(plan),
         tuple((o.name, o.action) for o in plan.outputs if o.action != "no-op"),
         described(list(told)),
         text=_text(made) if request.text else "",
@@ -374,6 +405,20 @@ def _asks_plugins(made: Made[Start]) -> bool:
 
     used = needed_providers(made.loaded.config).started
     return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in made.plan.prior_state.resources.values())
+
+
+def _counts(plan: Plan, counts: Counts) -> tuple[int, int, int, int, int]:
+    if plan.mode != "refresh-only":
+        return (counts.add, counts.change, counts.remove, counts.imports, counts.forget)
+    gone = sum(c.action == "delete" for c in plan.drift)
+    return (0, sum(c.action != "no-op" for c in plan.drift) - gone, gone, 0, 0)
+
+
+def _changes(plan: Plan) -> tuple[tuple[str, str, str], ...]:
+    """What a plan does to objects, or, if it only compares them with the state, what others did."""
+    if plan.mode == "refresh-only":
+        return tuple((c.address, c.action, "drift") for c in plan.drift if c.action != "no-op")
+    return tuple((c.address, c.action, c.reason) for c in plan.changes if _is_shown(c))
 
 
 def _is_shown(change: ResourceChange) -> bool:

@@ -32,6 +32,16 @@ RUN = (
     Flag("refresh", "bool", "Do not look at the real objects before planning.", True),
     *LOCK,
 )
+ASK = (
+    Flag("var", "ordered", "Set a variable of the units that declare it, or of one.", value="[UNIT:]NAME=VALUE"),
+    Flag("var-file", "ordered", "Take variables from a file, for all units or one.", value="[UNIT:]FILE"),
+    Flag("target", "list", "Only this object of the unit, and what it depends on.", value="UNIT:ADDRESS"),
+    Flag("replace", "list", "Replace this resource instance of the unit.", value="UNIT:ADDRESS"),
+)
+MODE = (
+    Flag("destroy", "bool", "Plan to destroy everything that the units manage."),
+    Flag("refresh-only", "bool", "Only compare the states with the real objects: what has drifted?"),
+)
 REPORTS = (
     JSON,
     Flag("junit", "string", "Write a report for CI servers, JUnit XML.", value="FILE"),
@@ -47,6 +57,7 @@ meant."""
 
 def batch_options(arguments: Arguments) -> BatchOptions:
     """What the flags of a batch command say. Raises UsageError."""
+    from planner.batch.asked import Asked
     from planner.batch.batch import BatchOptions
 
     if arguments.get("workers", 0) < 0:
@@ -69,4 +80,19 @@ def batch_options(arguments: Arguments) -> BatchOptions:
         arguments.get("parallelism", 10),
         tuple(arguments["rules"]),
         bool(arguments.get("show") or arguments.get("html")),
+        _mode(arguments),
+        Asked(tuple(arguments.ordered), tuple(arguments.get("target", ())), tuple(arguments.get("replace", ()))),
+        arguments.get("out", ""),
+        arguments.get("json-out-dir", ""),
     )
+
+
+def _mode(arguments: Arguments) -> str:
+    """The kind of plan. Raises UsageError."""
+    if arguments.get("destroy") and arguments.get("refresh-only"):
+        raise UsageError("Conflicting options", "-destroy and -refresh-only are two kinds of plans: choose one.")
+    if arguments.get("refresh-only") and not arguments.get("refresh", True):
+        raise UsageError("Conflicting options", "-refresh-only does nothing but what -refresh=false leaves out.")
+    if arguments.get("refresh-only"):
+        return "refresh-only"
+    return "destroy" if arguments.get("destroy") else "normal"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.batch.model import Done
-from planner.cli.batch_options import REPORTS, RUN, SELECT, WORDS, batch_options
+from planner.cli.batch_options import ASK, MODE, REPORTS, RUN, SELECT, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
 
@@ -21,7 +21,8 @@ and applied as soon as all that it waits for is done.
 A unit that fails keeps back only what waits for it. What was done is on record: planner batch resume goes on after a
 crash or an interrupt."""
 APPROVE = Flag("auto-approve", "bool", "Do not ask.")
-FLAGS = (APPROVE, *SELECT, *RUN, *REPORTS)
+REFRESH_ONLY = MODE[1]
+FLAGS = (APPROVE, REFRESH_ONLY, *ASK, *SELECT, *RUN, *REPORTS)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.cli.batch_options import REPORTS, RUN, SELECT, WORDS, batch_options
+from planner.cli.batch_options import ASK, MODE, REPORTS, RUN, SELECT, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal
 
@@ -15,9 +15,16 @@ A unit that reads outputs of another one with changes is planned with the values
 where such a value is not known before the apply, and the plan rests on it, the plan is incomplete and cannot be
 applied. A unit is not planned again when nothing has changed that its last plan was made from.
 
+-refresh-only plans nothing: it compares the states with the real objects and reports what has drifted, exit code 2
+with -detailed-exitcode. -destroy plans in the opposite order. With -target, and no WORDS, only the units that it names
+are planned. What -var, -target or -replace name and no unit has is an error.
+
 Ends with 0; with 1 when something failed; with -detailed-exitcode with 2 when there are changes."""
 FLAGS = (
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
+    Flag("json-out-dir", "string", "Write plan JSON of each unit into this folder.", value="DIR"),
+    *MODE,
+    *ASK,
     *SELECT,
     *RUN,
     *REPORTS,

@@ -1,0 +1,129 @@
+"""What a command line asks of single units: variables, targets, replacements; other kinds of plans; plan JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from batch.fleets import BACKEND, batch, inside, write
+
+MAIN = (
+    BACKEND
+    + """
+variable "size" {
+  type    = number
+  default = 1
+}
+resource "terraform_data" "one" {
+  input = var.size
+}
+resource "terraform_data" "two" {
+}
+"""
+)
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    write(tmp_path, {"a/main.tf": MAIN, "b/main.tf": MAIN, "c/main.tf": BACKEND + 'resource "terraform_data" "x" {}\n'})
+    return tmp_path
+
+
+def applied(root: Path) -> Path:
+    assert batch(root, "apply", "-auto-approve").code == 0
+    return root
+
+
+def inputs(root: Path) -> list[list[object]]:
+    rows = batch(root, "query", "-json", 'unit_configured(U, "var.size", "value", V)', "-no-cache").json["rows"]
+    return list(rows)
+
+
+def changes(root: Path, *words: str) -> dict[str, list[str]]:
+    ran = batch(root, "plan", "-json", *words)
+    assert ran.code == 0, ran.out
+    return {u["unit"]: [f"{c['action']} {c['address']}" for c in u["changes"]] for u in ran.json["units"]}
+
+
+def test_variables_go_to_those_that_declare_them(fleet: Path) -> None:
+    applied(fleet)
+    one = ["update terraform_data.one"]
+    assert changes(fleet, "-var=size=2") == {"a": one, "b": one, "c": []}
+    assert changes(fleet, "-var=b:size=2") == {"a": [], "b": one, "c": []}
+    assert changes(fleet, "-var=size=2", "-var=a:size=1") == {"a": [], "b": one, "c": []}
+    write(fleet, {"big.tfvars": "size = 9\n"})
+    assert changes(fleet, "-var-file=a:big.tfvars") == {"a": one, "b": [], "c": []}
+    assert changes(fleet) == {"a": [], "b": [], "c": []}
+
+
+def test_targets_and_replacements(fleet: Path) -> None:
+    assert changes(fleet, "-target=a:terraform_data.two") == {"a": ["create terraform_data.two"]}
+    assert set(changes(fleet, "-target=a:terraform_data.two", "a", "c")) == {"a", "c"}
+    applied(fleet)
+    replaced = changes(fleet, "-replace=a:terraform_data.two")
+    assert [len(done) for done in replaced.values()] == [1, 0, 0]
+    assert replaced["a"][0].endswith(" terraform_data.two") and "create" in replaced["a"][0]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-var=sise=2"], 'None of the selected units declares variable sise. Did you mean "size"?'),
+        (["-var=c:size=2"], "The unit c declares no variable size."),
+        (["-var=d:size=2"], "No unit is called d."),
+        (["-var=size"], "is not NAME=VALUE"),
+        (["-var-file=no.tfvars"], "There is no file no.tfvars"),
+        (["-target=terraform_data.two"], "is not UNIT:ADDRESS"),
+        (["-target=d:terraform_data.two"], "No unit is called d."),
+        (["-target=a:..."], "has no address behind the unit"),
+        (["-replace=b:terraform_data.one", "-exclude=b"], "The unit b is not among those"),
+        (["-destroy", "-refresh-only"], "choose one"),
+        (["-refresh-only", "-refresh=false"], "Conflicting options"),
+    ],
+)
+def test_what_names_nothing_is_an_error(fleet: Path, words: list[str], said: str) -> None:
+    ran = batch(fleet, "plan", *words)
+    assert ran.code == 1
+    assert said.replace("declares variable", "declares no variable") in " ".join(ran.errors.split())
+    assert "started" not in ran.out
+
+
+def test_an_address_that_a_unit_does_not_have(fleet: Path) -> None:
+    ran = batch(fleet, "plan", "-json", "-replace=a:terraform_data.twoo")
+    assert ran.code == 1 and ran.outcomes == {"a": "failed", "b": "changes", "c": "changes"}
+    assert "names nothing" in ran.unit("a")["diagnostics"][0]["detail"]
+
+
+def test_plans_that_destroy_go_backwards(tmp_path: Path) -> None:
+    reads = (
+        'data "terraform_remote_state" "a" {\n  backend = "local"\n  config = { path = "../a/terraform.tfstate" }\n}\n'
+    )
+    write(tmp_path, {"a/main.tf": MAIN, "b/main.tf": MAIN + reads})
+    applied(tmp_path)
+    ran = batch(tmp_path, "plan", "-json", "-destroy", "-detailed-exitcode")
+    assert ran.code == 2 and ran.outcomes == {"a": "changes", "b": "changes"}
+    assert {c["action"] for u in ran.json["units"] for c in u["changes"]} == {"delete"}
+    text = batch(tmp_path, "plan", "-destroy").out
+    assert text.index("b: started") < text.index("a: started")
+    assert batch(tmp_path, "plan", "-json").outcomes == {"a": "unchanged", "b": "unchanged"}
+
+
+def test_plan_json_of_each_unit(fleet: Path) -> None:
+    for _ in range(2):  # also where nothing has changed since
+        assert batch(fleet, "plan", "-json-out-dir=out").code == 0
+        documents = {path.stem: json.loads(path.read_text()) for path in (fleet / "out").iterdir()}
+        assert sorted(documents) == ["a", "b", "c"]
+        assert [c["address"] for c in documents["c"]["resource_changes"]] == ["terraform_data.x"]
+        (fleet / "out/a.json").unlink()
+    assert {path.stat().st_mode & 0o777 for path in (fleet / "out").iterdir()} == {0o600}
+    assert (fleet / "out").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_run_with_variables_is_not_resumed(fleet: Path) -> None:
+    assert batch(fleet, "plan", "-var=size=77123").code == 0
+    with inside(fleet):
+        ran = batch(fleet, "resume")
+    assert ran.code == 1 and "Begin it anew" in ran.errors
+    records = [path.read_text() for path in (fleet / ".planner").rglob("*.json*")]
+    assert records and not any("77123" in text for text in records)
