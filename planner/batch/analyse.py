@@ -30,8 +30,9 @@ WANT = (
     "changed_unit",
     "run_order",
     "reads_from",
+    "gives_input",
 )
-_KEPT = ("edges", "before", "waves", "selected", "state_of", "reads_from")
+_KEPT = ("edges", "before", "waves", "selected", "state_of", "reads_from", "offered")
 ENVIRONMENT = "TF_"
 """what the names of variables begin with that go to workers"""
 
@@ -54,6 +55,8 @@ class Analysis:
     state_of: dict[str, str] = field(factory=dict)
     """unit -> the state that it writes"""
     reads_from: dict[str, tuple[str, ...]] = field(factory=dict)
+    offered: dict[str, tuple[str, ...]] = field(factory=dict)
+    """unit -> the variables that it gets from its groups"""
     """unit -> the units whose outputs it reads"""
 
     @property
@@ -70,7 +73,7 @@ def to_plain(analysis: Analysis) -> dict[str, Any]:
 
 def from_plain(data: dict[str, Any], fleet: Fleet, command: str, own: Files) -> Analysis:
     """An analysis that was kept, of the same fleet."""
-    edges, before, waves, selected, state_of, reads_from = (data[name] for name in _KEPT)
+    edges, before, waves, selected, state_of, reads_from, offered = (data[name] for name in _KEPT)
     return Analysis(
         fleet,
         None,
@@ -83,6 +86,7 @@ def from_plain(data: dict[str, Any], fleet: Fleet, command: str, own: Files) -> 
         own,
         state_of,
         {name: tuple(others) for name, others in reads_from.items()},
+        {name: tuple(others) for name, others in offered.items()},
     )
 
 
@@ -135,6 +139,9 @@ def analyse(
     read: dict[str, list[str]] = {}
     for reader, other in database.sorted("reads_from"):
         read.setdefault(reader, []).append(other)
+    offered: dict[str, list[str]] = {}
+    for unit, variable in database.sorted("gives_input"):
+        offered.setdefault(unit, []).append(variable)
     return Analysis(
         fleet,
         database,
@@ -147,6 +154,7 @@ def analyse(
         own,
         {name: s.state for name, s in surveys.items()},
         {name: tuple(others) for name, others in read.items()},
+        {name: tuple(variables) for name, variables in offered.items()},
     )
 
 
@@ -165,9 +173,8 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
         detail = f"{unit} would need its own outputs before it can be planned."
         yield error("batch.self", "A unit waits for itself", detail)
     for unit, variable, other, output in database.sorted("missing_output"):
-        place = next(
-            (at for given in fleet.units[unit].inputs for a, o, at in given.mentions if (a, o) == (other, output)), ""
-        )
+        ways = (*fleet.units[unit].inputs, *fleet.units[unit].offers)
+        place = next((at for given in ways for a, o, at in given.mentions if (a, o) == (other, output)), "")
         nearest = did_you_mean(output, surveys[other].outputs or ())
         taken = f"The variable {variable} of {unit} takes unit.{other}.{output} ({place})"
         detail = f"{taken}, but {other} declares no such output.{nearest}"

@@ -1,189 +1,312 @@
 """`planner.batch.hcl`: the units of a fleet, written down in the syntax of the configuration language.
 
+    locals { regions = ["eu", "us"] }
     unit "app" {
+      for_each   = toset(local.regions)        # app/eu and app/us; each.key, each.value
+      template   = "service"                   # what the template says holds where the unit says nothing
       path       = "live/app"                  # the label, when it is not given
       tags       = ["web"]
-      variables  = { region = "eu" }           # constants
+      variables  = { region = each.key }
       var_files  = ["eu.tfvars"]               # as seen from the unit
-      inputs     = { db_url = unit.db.url }    # expressions over the outputs of other units
+      inputs     = { db_url = unit.db[each.key].url }    # expressions over the outputs of other units
       depends_on = [unit.network]              # order alone
-      workspace  = "blue"
+      workspace  = each.key
     }
+    template "service" { time_limit = "10m" }
     units "live/*" { tags = ["live"] }         # every root module that the pattern finds, called by its path
-    group "eu" { units = ["live/eu-*"]  variables = { region = "eu" } }
+    group "eu" { units = ["app/eu"]  variables = { region = "eu" }  inputs = { vpc = unit.network.id } }
+    include "teams/*.batch.hcl" {}             # more of the same, from files below this one's folder
 
-What a unit says wins over its groups, and a `unit` over `units`.
+What a unit says wins over its template and groups, and a `unit` over `units`. Inputs of groups are for the units that
+declare such a variable. What else may stand there (hooks, tries, limits, credentials, generated files) reads
+file_recipe.py.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
+from planner.batch.file_generated import write_files
+from planner.batch.file_mentions import Mention, mentions
+from planner.batch.file_parts import GROUP, UNIT, UNITS, Parts, gathered
+from planner.batch.file_recipe import Around, AroundReader, File
+from planner.batch.file_scope import FleetScope
 from planner.batch.model import Fleet, Input, Place, Unit
 from planner.batch.root_modules import Memory, root_modules
-from planner.config.reading import (
-    Piece,
-    Problems,
-    constant,
-    constant_string,
-    elements,
-    pairs,
-    piece,
-    read,
-    references,
-)
-from planner.syntax.body import Attribute, Block, BlockSchema, BodySchema
-from planner.syntax.nodes import Literal, Traversal
+from planner.config.model import Expr
+from planner.config.reading import Piece, Problems, constant, elements, expr_of, pairs, piece, read
+from planner.syntax.body import Attribute, Block, Content
+from planner.syntax.nodes import Literal
+from planner.values.expression_text import expression_text
+from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Span
 
 NAME = "planner.batch.hcl"
-_FILE = BodySchema(
-    {}, (BlockSchema("unit", ("name",)), BlockSchema("units", ("pattern",)), BlockSchema("group", ("name",)))
-)
-_COMMON = {"tags": False, "variables": False, "var_files": False, "workspace": False}
-_UNIT = BodySchema({**_COMMON, "path": False, "inputs": False, "depends_on": False})
-_UNITS = BodySchema(_COMMON)
-_GROUP = BodySchema({"units": True, "tags": False, "variables": False, "var_files": False})
 
 
 @frozen
 class _Group:
+    """What a group gives its units."""
+
     name: str
     patterns: tuple[str, ...]
     tags: tuple[str, ...]
-    variables: tuple[tuple[str, str], ...]
+    variables: dict[str, str]
     var_files: tuple[str, ...]
+    inputs: dict[str, Piece]
+    around: Around
+
+
+@frozen
+class _Draft:
+    """A unit whose references to others are still to be looked up: variable -> expression."""
+
+    unit: Unit
+    scope: FleetScope
+    inputs: dict[str, Piece]
+    after: tuple[Expr, ...]
+    around: Around
+    offers: dict[str, Piece] = field(factory=dict)
 
 
 def read_batch_file(path: str, memory: Callable[[str], Memory]) -> Fleet:
     """The fleet that a file describes; what is wrong is in its diagnostics. `memory` as for find_fleet."""
-    from planner.syntax.files import load_file
-
     root = os.path.dirname(os.path.abspath(path))
-    shown = os.path.relpath(path)
-    body, source, diagnostics = load_file(path, shown)
-    problems = Problems(diagnostics)
-    if body is None or problems.has_errors:
+    problems = Problems()
+    parts = gathered(path, root, problems)
+    if parts is None or problems.has_errors:
         return Fleet(root, {}, path, tuple(problems))
-    reader = _Reader(root, problems, memory(root))
-    for block in read(body, _FILE, problems).blocks:
-        reader.block(block)
-    return Fleet(root, reader.finish(), path, tuple(problems), source.text)
+    reader = _Reader(root, problems, memory(root), parts)
+    units = reader.units_of()
+    if not problems.has_errors:
+        write_files(root, reader.files, problems)
+    text = "\0".join([parts.text, *map(repr, units.values())])
+    return Fleet(root, units, path, tuple(problems), text, also=parts.also)
 
 
 class _Reader:
-    def __init__(self, root: str, problems: Problems, memory: Memory) -> None:
-        self.root, self.problems, self.memory = root, problems, memory
-        self.units: dict[str, Unit] = {}
-        self.found: dict[str, Unit] = {}
+    def __init__(self, root: str, problems: Problems, memory: Memory, parts: Parts) -> None:
+        self.root, self.problems, self.memory, self.parts = root, problems, memory, parts
+        self.scope = FleetScope(parts.locals, root)
+        self.drafts: dict[str, _Draft] = {}
+        self.found: dict[str, _Draft] = {}
         self.groups: list[_Group] = []
-        self.mentions: list[tuple[str, Span]] = []
+        self.repeated: dict[str, list[str]] = {}
+        self.files: dict[str, File] = {}
+        self.templates: dict[str, Content] = {}
 
-    def block(self, block: Block) -> None:
-        label = block.labels[0].value
-        if block.type == "group":
-            self._group(block, label)
-        elif block.type == "units":
-            self._pattern(block, label)
-        else:
-            self._unit(block, label)
-
-    def finish(self) -> dict[str, Unit]:
-        taken = {os.path.normpath(u.folder) for u in self.units.values() if not u.workspace}
-        units = {n: u for n, u in self.found.items() if n not in self.units and u.folder not in taken} | self.units
-        units = {name: self._with_groups(units[name]) for name in sorted(units)}
-        for name, span in self.mentions:
-            if name not in units:
-                detail = f"There is no unit {name}.{did_you_mean(name, units)}"
-                self.problems.error("unknown_unit", "Unknown unit", detail, span)
-        return units
+    def units_of(self) -> dict[str, Unit]:
+        for block in self.parts.blocks:
+            if block.type == "template":
+                name = block.labels[0].value
+                if name in self.templates:
+                    self._duplicate("template", name, block.header_span)
+                self.templates[name] = read(block.body, UNIT, self.problems)
+        for block in self.parts.blocks:
+            label = block.labels[0].value
+            if block.type == "group":
+                self._group(block, label)
+            elif block.type == "units":
+                self._pattern(block, label)
+            elif block.type == "unit":
+                self._unit(block, label)
+        taken = {os.path.normpath(d.unit.folder) for d in self.drafts.values() if not d.unit.workspace}
+        drafts = {n: d for n, d in self.found.items() if n not in self.drafts and d.unit.folder not in taken}
+        drafts |= self.drafts
+        grouped = {name: self._with_groups(drafts[name]) for name in sorted(drafts)}
+        return {name: self._finished(draft, grouped) for name, draft in grouped.items()}
 
     # ------------------------------------------------------------ blocks
 
+    def _duplicate(self, kind: str, name: str, span: Span, place: object = None) -> None:
+        where = f" stands at {place} already" if place is not None else " stands here already"
+        self.problems.error(f"duplicate_{kind}", f"Duplicate {kind}", f"The {kind} {name}{where}.", span)
+
     def _unit(self, block: Block, name: str) -> None:
-        content = read(block.body, _UNIT, self.problems)
-        attributes = content.attributes
-        if name in self.units:
-            detail = f"The unit {name} stands at {self.units[name].place} already."
-            self.problems.error("duplicate_unit", "Duplicate unit", detail, block.header_span)
+        content = read(block.body, UNIT, self.problems)
+        layers = [*self._template(content), content]
+        if name in self.drafts or name in self.repeated:
+            known = self.drafts.get(name)
+            self._duplicate("unit", name, block.header_span, known.unit.place if known else None)
             return
-        folder = self._text(attributes.get("path")) or name
+        each = next((c.attributes["for_each"] for c in reversed(layers) if "for_each" in c.attributes), None)
+        if each is None:
+            self.drafts[name] = self._draft(name, name, layers, self.scope, block.header_span)
+            return
+        self.repeated[name] = []
+        for key, value in self.scope.items(each, self.problems).items():
+            self.repeated[name].append(key)
+            inner = f"{name}/{key}"
+            if inner in self.drafts:
+                self._duplicate("unit", inner, block.header_span, self.drafts[inner].unit.place)
+                continue
+            draft = self._draft(inner, f"{name}/{key}", layers, self.scope.repeated(key, value), block.header_span)
+            self.drafts[inner] = evolve(draft, unit=evolve(draft.unit, called=(name, key)))
+
+    def _template(self, content: Content) -> list[Content]:
+        attribute = content.attributes.get("template")
+        if attribute is None:
+            return []
+        name = self.scope.text(expr_of(attribute, self.problems), self.problems)
+        if name is not None and name not in self.templates:
+            detail = f"There is no template {name}.{did_you_mean(name, self.templates)}"
+            self.problems.error("unknown_template", "Unknown template", detail, attribute.expr_span)
+        return [self.templates[name]] if name in self.templates else []
+
+    def _draft(self, name: str, path: str, layers: list[Content], scope: FleetScope, span: Span) -> _Draft:
+        found = {key: attribute for content in layers for key, attribute in content.attributes.items()}
+        folder = self._text(found.get("path"), scope) or path
+        normal = os.path.normpath(folder)
         if not os.path.isdir(os.path.join(self.root, folder)):
             detail = f"The unit {name} should stand in {folder}, but there is no such folder."
-            self.problems.error("no_unit_folder", "Unit without a folder", detail, block.header_span)
-        self.units[name] = Unit(
+            self.problems.error("no_unit_folder", "Unit without a folder", detail, span)
+        variables: dict[str, str] = {}
+        inputs: dict[str, Piece] = {}
+        after: list[Expr] = []
+        around = Around()
+        for content in layers:
+            variables |= self._variables(content.attributes.get("variables"), scope)
+            inputs |= dict(self._entries(content.attributes.get("inputs")))
+            if "depends_on" in content.attributes:
+                items = elements(piece(content.attributes["depends_on"]), self.problems) or ()
+                after += [Expr(item.node, item.source) for item in items]
+            around = around.under(AroundReader(scope, self.problems).read(content))
+        unit = Unit(
             name,
-            os.path.normpath(folder),
-            self._texts(attributes.get("tags")),
-            (),
-            self._variables(attributes.get("variables")),
-            self._texts(attributes.get("var_files")),
-            self._inputs(attributes.get("inputs")),
-            self._after(attributes.get("depends_on")),
-            self._text(attributes.get("workspace")),
-            self._place(block.header_span),
+            normal,
+            self._texts(found.get("tags"), scope),
+            variables=tuple(sorted(variables.items())),
+            var_files=self._texts(found.get("var_files"), scope),
+            workspace=self._text(found.get("workspace"), scope),
+            place=Place.of(span),
         )
+        return _Draft(unit, scope, inputs, tuple(after), around)
 
     def _pattern(self, block: Block, pattern: str) -> None:
-        attributes = read(block.body, _UNITS, self.problems).attributes
+        content = read(block.body, UNITS, self.problems)
         folders = root_modules(self.root, self.memory, pattern)
         if not folders:
             detail = f"No folder that {pattern} matches is a root module."
             self.problems.warning("no_units", "Pattern without units", detail, block.header_span)
-        tags, variables = self._texts(attributes.get("tags")), self._variables(attributes.get("variables"))
-        var_files, workspace = self._texts(attributes.get("var_files")), self._text(attributes.get("workspace"))
-        place = self._place(block.header_span)
         for folder in folders:
-            self.found[folder] = Unit(
-                folder, folder, tags, variables=variables, var_files=var_files, workspace=workspace, place=place
-            )
+            self.found[folder] = self._draft(folder, folder, [content], self.scope, block.header_span)
 
     def _group(self, block: Block, name: str) -> None:
-        attributes = read(block.body, _GROUP, self.problems).attributes
+        content = read(block.body, GROUP, self.problems)
+        found = content.attributes
         self.groups.append(
             _Group(
                 name,
-                self._texts(attributes.get("units")),
-                self._texts(attributes.get("tags")),
-                self._variables(attributes.get("variables")),
-                self._texts(attributes.get("var_files")),
+                self._texts(found.get("units"), self.scope),
+                self._texts(found.get("tags"), self.scope),
+                self._variables(found.get("variables"), self.scope),
+                self._texts(found.get("var_files"), self.scope),
+                dict(self._entries(found.get("inputs"))),
+                AroundReader(self.scope, self.problems).read(content),
             )
         )
 
-    def _with_groups(self, unit: Unit) -> Unit:
+    def _with_groups(self, draft: _Draft) -> _Draft:
+        unit = draft.unit
         mine = [g for g in self.groups if any(fnmatchcase(unit.name, pattern) for pattern in g.patterns)]
         if not mine:
-            return unit
-        variables = dict(pair for group in mine for pair in group.variables)
+            return draft
+        variables: dict[str, str] = {}
+        offers: dict[str, Piece] = {}
+        around = Around()
+        for group in mine:
+            variables |= group.variables
+            offers |= group.inputs
+            around = around.under(group.around)
+        own = dict(unit.variables)
+        return evolve(
+            draft,
+            unit=evolve(
+                unit,
+                groups=tuple(sorted({g.name for g in mine})),
+                tags=tuple(sorted({*unit.tags, *(tag for group in mine for tag in group.tags)})),
+                variables=tuple(sorted({**variables, **own}.items())),
+                var_files=(*(file for group in mine for file in group.var_files), *unit.var_files),
+            ),
+            offers={n: p for n, p in offers.items() if n not in draft.inputs and n not in own},
+            around=around.under(draft.around),
+        )
+
+    # ------------------------------------------------------------ references
+
+    def _finished(self, draft: _Draft, drafts: Mapping[str, _Draft]) -> Unit:
+        """A unit whose references are those of units that there are."""
+        unit, scope = draft.unit, draft.scope
+        folder = os.path.join(self.root, unit.folder)
+        for file in draft.around.files.values():
+            path = os.path.join(unit.folder, file.name)
+            if path in self.files and self.files[path] != file:
+                detail = f"Two units generate different files {path}."
+                self.problems.error("generated", "Two files of one name", detail, file.span)
+            self.files[path] = file
+        after = []
+        for expr in draft.after:
+            found, _ = mentions(expr, scope, self.repeated)
+            if len(found) != 1 or found[0].output or found[0].span != expr.span:
+                detail = 'Units are named like this: unit.NAME or unit["NAME"].'
+                self.problems.error("unit_required", "Not a unit", detail, expr.span)
+                continue
+            after += [(name, Place.of(found[0].span)) for name in self._meant(found[0], drafts)]
+        names: tuple[tuple[str, str], ...] = ()
+        given = [*draft.inputs.values(), *draft.offers.values()]
+        try:
+            names = scope.names_in(Expr(value.node, value.source) for value in given)
+        except (Failure, ValueError) as problem:
+            self.problems.extend(getattr(problem, "diagnostics", ()))
         return evolve(
             unit,
-            groups=tuple(sorted({g.name for g in mine})),
-            tags=tuple(sorted({*unit.tags, *(tag for group in mine for tag in group.tags)})),
-            variables=tuple(sorted({**variables, **dict(unit.variables)}.items())),
-            var_files=(*(file for group in mine for file in group.var_files), *unit.var_files),
+            inputs=tuple(self._input(name, value, draft, drafts) for name, value in draft.inputs.items()),
+            offers=tuple(self._input(name, value, draft, drafts) for name, value in draft.offers.items()),
+            after=tuple(after),
+            names=names,
+            recipe=draft.around.recipe(folder),
         )
+
+    def _input(self, name: str, value: Piece, draft: _Draft, drafts: Mapping[str, _Draft]) -> Input:
+        found, wrong = mentions(Expr(value.node, value.source), draft.scope, self.repeated)
+        for span in wrong:
+            detail = "Only outputs of other units can be named here, unit.NAME.OUTPUT, and local and each."
+            self.problems.error("unit_required", "Not an output of a unit", detail, span)
+        named = tuple((unit, m.output, Place.of(m.span)) for m in found for unit in self._meant(m, drafts))
+        return Input(name, value.span.text, Place.of(value.span), named)
+
+    def _meant(self, mention: Mention, drafts: Mapping[str, _Draft]) -> list[str]:
+        """The units that a reference means; one that is wrong is reported."""
+        name = mention.name
+        if name in self.repeated:
+            keys = self.repeated[name]
+            if mention.key is None:
+                return [f"{name}/{key}" for key in keys]
+            if mention.key in keys:
+                return [f"{name}/{mention.key}"]
+            detail = f'unit.{name} has no "{mention.key}".{did_you_mean(mention.key, keys)}'
+            self.problems.error("unknown_unit", "Unknown unit", detail, mention.span)
+            return []
+        if name in drafts:
+            return [name]
+        detail = f"There is no unit {name}.{did_you_mean(name, [*drafts, *self.repeated])}"
+        self.problems.error("unknown_unit", "Unknown unit", detail, mention.span)
+        return []
 
     # ------------------------------------------------------------ arguments
 
-    def _text(self, attribute: Attribute | None) -> str:
-        return (constant_string(attribute, self.problems) or "") if attribute is not None else ""
-
-    def _texts(self, attribute: Attribute | None) -> tuple[str, ...]:
+    def _text(self, attribute: Attribute | None, scope: FleetScope) -> str:
         if attribute is None:
-            return ()
-        texts = []
-        for item in elements(piece(attribute), self.problems) or ():
-            value = constant(item, self.problems)
-            if isinstance(value, str):
-                texts.append(value)
-            elif value is not None:
-                self.problems.error("text_required", "Invalid expression", "Texts are required here.", item.span)
-        return tuple(texts)
+            return ""
+        return scope.text(expr_of(attribute, self.problems), self.problems) or ""
+
+    def _texts(self, attribute: Attribute | None, scope: FleetScope) -> tuple[str, ...]:
+        return scope.texts(expr_of(attribute, self.problems), self.problems) if attribute is not None else ()
 
     def _entries(self, attribute: Attribute | None) -> list[tuple[str, Piece]]:
         if attribute is None:
@@ -202,47 +325,27 @@ class _Reader:
                 self.problems.error("name_required", "Invalid name", "Names of variables stand here.", key.span)
         return named
 
-    def _variables(self, attribute: Attribute | None) -> tuple[tuple[str, str], ...]:
+    def _variables(self, attribute: Attribute | None, scope: FleetScope) -> dict[str, str]:
         """Names with constant expressions, as text: their values go to other processes."""
-        variables = []
-        for name, value in self._entries(attribute):
-            if constant(value, self.problems) is not None:
-                variables.append((name, value.span.text))
-        return tuple(variables)
-
-    def _inputs(self, attribute: Attribute | None) -> tuple[Input, ...]:
-        from planner.syntax.references import variables
-
-        inputs = []
-        for name, value in self._entries(attribute):
-            mentions = []
-            for node in variables(value.node):
-                span = Span(value.source, node.start, node.end)
-                steps = node.steps if isinstance(node, Traversal) and node.root == "unit" else ()
-                if not steps:
-                    detail = "Only outputs of other units can be named here: unit.NAME.OUTPUT."
-                    self.problems.error("unit_required", "Not an output of a unit", detail, span)
-                    continue
-                words = [str(getattr(step, "name", getattr(step, "key", ""))) for step in steps[:2]]
-                self.mentions.append((words[0], span))
-                mentions.append((words[0], words[1] if len(words) > 1 else "", self._place(span)))
-            inputs.append(Input(name, value.span.text, self._place(value.span), tuple(mentions)))
-        return tuple(inputs)
-
-    def _after(self, attribute: Attribute | None) -> tuple[tuple[str, Place], ...]:
-        if attribute is None:
-            return ()
-        places = []
-        for reference in references(attribute, self.problems):
-            node = reference.node
-            if not isinstance(node, Traversal) or node.root != "unit" or len(node.steps) != 1:
-                detail = 'Units are named like this: unit.NAME or unit["NAME"].'
-                self.problems.error("unit_required", "Not a unit", detail, reference.span)
+        variables: dict[str, str] = {}
+        for name, value in self._entries(attribute) if attribute is None or _is_written(attribute) else ():
+            if isinstance(value.node, Literal):
+                variables[name] = value.span.text
                 continue
-            name = str(getattr(node.steps[0], "name", getattr(node.steps[0], "key", "")))
-            self.mentions.append((name, reference.span))
-            places.append((name, self._place(reference.span)))
-        return tuple(places)
+            found = scope.value(Expr(value.node, value.source), self.problems)
+            if found is not None:
+                variables[name] = expression_text(found)
+        if attribute is not None and not _is_written(attribute):
+            found = scope.value(expr_of(attribute, self.problems), self.problems)
+            entries = getattr(found, "items", None) if found.__class__ is not dict else found
+            if isinstance(entries, dict):
+                return {name: expression_text(item) for name, item in sorted(entries.items())}
+            if found is not None:
+                detail = "An object is required here: { name = value }."
+                self.problems.error("object_required", "Invalid expression", detail, attribute.expr_span)
+        return variables
 
-    def _place(self, span: Span) -> Place:
-        return Place.of(span)
+
+def _is_written(attribute: Attribute) -> bool:
+    """Whether an object is written out, or else computed."""
+    return pairs(piece(attribute)) is not None

@@ -226,6 +226,7 @@ def _key(request: Request) -> str:
         request.variables,
         request.var_files,
         request.inputs,
+        request.names,
         request.state,
         [[one.unit, one.state, one.seen] for one in request.upstream],
         request.environment,

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from attrs import evolve
@@ -83,7 +83,7 @@ def carry_out(request: Request, outputs: Outputs, run: Run) -> Result:
     assert recipe is not None
     if recipe.refusals:
         return Result(request.unit, "error", diagnostics=recipe.refusals)
-    with surroundings({**dict(recipe.environment), **_credentials(request.unit, recipe)}):
+    with surrounded(request):
         result = _with_tries(request, recipe, run)
     _keep_lock_file(recipe)
     return result
@@ -224,6 +224,13 @@ def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str]) -> list[
 
 
 # ---------------------------------------------------------------- surroundings
+
+
+def surrounded(request: Request) -> AbstractContextManager[None]:
+    """The environment that belongs to the unit, credentials and all. Raises Failure."""
+    recipe = request.recipe
+    assert recipe is not None
+    return surroundings({**dict(recipe.environment), **_credentials(request.unit, recipe)})
 
 
 @contextmanager

@@ -21,7 +21,8 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str
                 facts.add("gone_unit", name)
             if has_objects(state):
                 facts.add("left_state", name, os.path.realpath(state))
-    taken = {other for unit in fleet.units.values() for given in unit.inputs for other, _, _ in given.mentions}
+    given = (one for unit in fleet.units.values() for one in (*unit.inputs, *unit.offers))
+    taken = {other for one in given for other, _, _ in one.mentions}
     for name in sorted(taken & surveys.keys()):
         outputs = surveys[name].outputs
         if outputs is not None:
@@ -34,9 +35,13 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str
             facts.add("tag", name, tag, source=unit.place)
         for group in unit.groups:
             facts.add("group", name, group, source=unit.place)
-        for given in unit.inputs:
-            for other, output, place in given.mentions:
-                facts.add("takes_output", name, given.variable, other, output, source=place)
+        for one in unit.inputs:
+            for other, output, place in one.mentions:
+                facts.add("takes_output", name, one.variable, other, output, source=place)
+        for offered in unit.offers:
+            facts.add("offers_input", name, offered.variable, source=offered.place)
+            for other, output, place in offered.mentions:
+                facts.add("offers_output", name, offered.variable, other, output, source=place)
         for other, place in unit.after:
             facts.add("declared_after", name, other, source=place)
         for label, other, place in unit.blocks:
@@ -52,6 +57,9 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str
         survey = surveys.get(name)
         if survey is None:
             continue
+        for offered in unit.offers:
+            if offered.variable in (survey.variables or ()):
+                facts.add("declares_variable", name, offered.variable)
         if survey.state:
             facts.add("writes_state", name, survey.state, source=survey.state_place or unit.place)
         for read in survey.remote:
@@ -80,7 +88,7 @@ def has_objects(path: str) -> bool:
 def file_facts(facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey]) -> None:
     """Which files units read, for those who ask."""
     real = os.path.realpath(fleet.root)
-    common = [fleet.file] if fleet.file else []
+    common = [fleet.file, *fleet.also] if fleet.file else []
     shown: dict[str, str] = {}
     for name, survey in surveys.items():
         for file in (*survey.files, *common, *fleet.units[name].files):

@@ -39,16 +39,26 @@ def inputs(request: Request) -> dict[str, Any]:
     """The values of variables that the fleet gives, with marks where they rest on what is not known of other units.
     Raises Failure."""
     only_checked = request.command == "validate"
-    units = {one.unit: _outputs(one, only_checked) for one in request.upstream} if request.inputs else {}
-    given: dict[str, Any] = {}
-    for entries_, scope in ((request.variables, MappingScope({})), (request.inputs, MappingScope({"unit": units}))):
-        for name, text in entries_:
-            source = Source(f"<{name} of unit {request.unit}>", text)
-            node, problems = parse_expression(source)
-            if node is None or has_errors(problems):
-                raise Failure(problems)
-            given[name] = evaluate(node, scope, source)
-    return given
+    units: dict[str, Any] = {}
+    for one in request.upstream if request.inputs else ():
+        found = _outputs(one, only_checked)
+        if one.called:
+            units.setdefault(one.called[0], {})[one.called[1]] = found
+        else:
+            units[one.unit] = found
+    constants = MappingScope({})
+    names = {name: _value(request, name, text, constants) for name, text in request.names}
+    given = {name: _value(request, name, text, constants) for name, text in request.variables}
+    scope = MappingScope({**names, "unit": units})
+    return given | {name: _value(request, name, text, scope) for name, text in request.inputs}
+
+
+def _value(request: Request, name: str, text: str, scope: MappingScope) -> Any:
+    source = Source(f"<{name} of unit {request.unit}>", text)
+    node, problems = parse_expression(source)
+    if node is None or has_errors(problems):
+        raise Failure(problems)
+    return evaluate(node, scope, source)
 
 
 def outputs(request: Request, unit: str) -> Any:

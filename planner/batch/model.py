@@ -77,6 +77,12 @@ class Unit:
     """files that say something about the unit, besides its configuration"""
     excludes: tuple[tuple[str, bool, Place], ...] = ()
     """commands that an `exclude` block leaves the unit out of, and whether what it waits for is left out, too"""
+    called: tuple[str, ...] = ()
+    """a unit of a repeated block: the block's name and the key"""
+    offers: tuple[Input, ...] = ()
+    """inputs of its groups, which are for units that declare such a variable"""
+    names: tuple[tuple[str, str], ...] = ()
+    """what `each` and `local` stand for in its inputs, as texts of objects"""
     is_outside: bool = False
     """whether it is known only because another unit waits for it"""
 
@@ -96,6 +102,8 @@ class Fleet:
     file: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
     text: str = ""
+    also: tuple[str, ...] = ()
+    """files that the fleet's file includes"""
     looked: tuple[str, ...] = (".",)
     left: tuple[tuple[str, str], ...] = ()
 
@@ -139,6 +147,8 @@ class Upstream:
     directory: str = ""
     workspace: str = ""
     planned: dict[str, Any] = field(factory=dict, eq=False)
+    called: tuple[str, ...] = ()
+    """a unit of a repeated block: the block's name and the key"""
 
 
 @frozen
@@ -176,6 +186,8 @@ class Request:
     is_read: bool = False
     """whether other units read the outputs, so that it is wanted what they are going to be"""
     recipe: Recipe | None = None
+    names: tuple[tuple[str, str], ...] = ()
+    """what names in `inputs` stand for, as texts of objects"""
     given: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)
     """values of variables, which the worker finds out and no request has yet"""
     mode: str = "normal"

@@ -183,12 +183,16 @@ class Run:
         described = fleet.units[unit]
         folder = described.directory(fleet.root)
         seen = self.handed.seen(unit) if is_planned else ""
-        return Upstream(unit, self.analysis.state_of.get(unit, ""), seen, folder, described.workspace)
+        state = self.analysis.state_of.get(unit, "")
+        return Upstream(unit, state, seen, folder, described.workspace, called=described.called)
 
     def _request(self, unit: str, command: str, decision: Decision, keep_plan: bool) -> Request:
         analysis, options = self.analysis, self.batch.options
         described = analysis.fleet.units[unit]
         inputs, seen, states = described.inputs, decision.sees_plan, analysis.state_of
+        if described.offers:
+            declared = analysis.offered.get(unit, ())
+            inputs = (*inputs, *(offer for offer in described.offers if offer.variable in declared))
         taken = {other for given in inputs for other, _, _ in given.mentions} if inputs else set[str]()
         if described.blocks:
             taken |= {other for _, other, _ in described.blocks}
@@ -219,6 +223,7 @@ class Run:
             spares_tainted=decision.spares_tainted,
             is_read=unit in self.read,
             recipe=described.recipe,
+            names=described.names,
             mode=options.mode if options.mode != "destroy" else "normal",
             var_args=asked.variables,
             targets=asked.targets,

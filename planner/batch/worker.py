@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -91,18 +91,19 @@ def _survey(request: Request, folder: str) -> Survey:
     with _ALONE, _home(request), RECORDER.recording() as paths:
         try:
             request = _with_recipe(request)
-            reading, is_whole = read_configuration(_options(request)), True
-            if _is_new(reading) and not (request.recipe is not None and request.recipe.refusals):
-                try:
-                    _set_up(request, reading)
-                except Failure:  # its plan says why; who waits for it is known without
-                    is_whole = False
-                if stays_as_it_is(reading):
-                    RECORDER.look_again(data_folder(reading.begun.options.directory))
-                else:
-                    RECORDER.begin_again()  # what it was like before does not matter
-                    reading = read_configuration(_options(request))
-            made = survey(request.unit, reading, folder)
+            with _surrounded(request):
+                reading, is_whole = read_configuration(_options(request)), True
+                if _is_new(reading) and not (request.recipe is not None and request.recipe.refusals):
+                    try:
+                        _set_up(request, reading)
+                    except Failure:  # its plan says why; who waits for it is known without
+                        is_whole = False
+                    if stays_as_it_is(reading):
+                        RECORDER.look_again(data_folder(reading.begun.options.directory))
+                    else:
+                        RECORDER.begin_again()  # what it was like before does not matter
+                        reading = read_configuration(_options(request))
+                made = survey(request.unit, reading, folder)
         except Failure as failure:
             made = Survey(request.unit, "", problems=described(failure.diagnostics))
             is_whole = False
@@ -253,6 +254,17 @@ def _with_recipe(request: Request) -> Request:
     if request.recipe is None:
         return request
     return _looked_at(request)
+
+
+def _surrounded(request: Request) -> AbstractContextManager[None]:
+    """The environment that belongs to the unit. Raises Failure."""
+    return nullcontext() if request.recipe is None else _own_surroundings(request)
+
+
+def _own_surroundings(request: Request) -> AbstractContextManager[None]:
+    from planner.batch.carry_out import surrounded
+
+    return surrounded(request)
 
 
 def _looked_at(request: Request) -> Request:
