@@ -11,7 +11,8 @@ from planner.batch.analyse import Analysis
 from planner.batch.batch import Batch, BatchOptions, own_rules
 from planner.batch.facts import fleet_source
 from planner.batch.model import Done, Fleet
-from planner.batch.run import Report, plan
+from planner.batch.planning import plan
+from planner.batch.run import Report
 from planner.batch.schedule import Listener
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder

@@ -37,6 +37,9 @@ class OfUnit:
     replace: tuple[str, ...] = ()
 
 
+NOTHING = OfUnit()
+
+
 def targeted(asked: Asked, units: Iterable[str]) -> tuple[str, ...]:
     """The units that targets name. Raises Failure."""
     problems: list[Diagnostic] = []

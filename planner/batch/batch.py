@@ -12,7 +12,8 @@ from attrs import frozen
 from planner.batch.analyse import Analysis, analyse, environment, from_plain, survey_request, to_plain
 from planner.batch.asked import NOTHING_ASKED, Asked, OfUnit, of_units, targeted
 from planner.batch.cache import Cache, survey_of
-from planner.batch.model import Fleet, Request, Survey
+from planner.batch.executors import FEW, open_executor, warm_up, work
+from planner.batch.model import Fleet, Request, Result, Survey
 from planner.batch.selectors import Selection
 from planner.batch.workplace import Workplace, is_death
 from planner.policy.standing import organisation
@@ -102,13 +103,9 @@ class Batch:
             self.held = take(self.fleet.root, self.command, alone, self.options.lock_timeout)
 
     def warm_up(self) -> None:
-        from planner.batch.executors import warm_up
-
         warm_up(self.options.executor)
 
     def open_executor(self, is_small: bool = False) -> Workplace:
-        from planner.batch.executors import open_executor
-
         kept, self.pool = self.pool, None
         if kept is not None:
             return kept
@@ -207,6 +204,17 @@ class Batch:
             return (self.made.get(unit) or survey_of(self.texts[unit])).variables
 
         return of_units(self.options.asked, sorted(selected), list(self.fleet.units), declared)
+
+    def run_all(self, requests: list[Request]) -> list[Result]:
+        """Let workers do something about some units that changes nothing."""
+        if not requests:
+            return []
+        executor = self.open_executor(len(requests) <= FEW)
+        futures = [executor.submit(work, request) for request in requests]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            self.pool = executor
 
     def close(self) -> None:
         """Give back the processes that nothing took over, and the fleet."""

@@ -60,27 +60,28 @@ def carry_on(run: Run, command: str, approve: Approve | None) -> None:
 
 def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
     """Plan again what was incomplete, ask, and apply what is approved."""
-    again = [unit for unit in units if run.done[unit].outcome in ("incomplete", "skipped") or _is_overtaken(run, unit)]
+    again = [unit for unit in units if run.done[unit].outcome in ("incomplete", "skipped") or is_overtaken(run, unit)]
     for unit in again:
-        del run.done[unit]
+        run.set_aside(unit)
     # on what has been applied by now nothing is pending any more; what was not applied keeps its dependents waiting
     run.plan(again, command, "plan" if command == "apply" else "destroy")
     planned = [run.done[unit] for unit in units]
-    to_apply = [done.unit for done in planned if done.outcome == "changes" and _may_apply(run, command, done)]
+    to_apply = [done.unit for done in planned if done.outcome == "changes" and may_apply(run, command, done)]
     if not to_apply:
         return
     if approve(title, [run.done[unit] for unit in units]):
         run.apply_plans(to_apply, command)
         return
-    for unit in to_apply:
-        done = run.done[unit]
-        outcome = decide(command, {}, result="declined").outcome
-        run.done[unit] = evolve(done, outcome=outcome)
-        run.record.finish(run.done[unit])
-        run.listener.ended(run.done[unit])
+    decline(run, command, to_apply)
 
 
-def _is_overtaken(run: Run, unit: str) -> bool:
+def decline(run: Run, command: str, units: list[str]) -> None:
+    """Nobody approved the plans of these units."""
+    for unit in units:
+        run.end(evolve(run.done[unit], outcome=decide(command, {}, result="declined").outcome))
+
+
+def is_overtaken(run: Run, unit: str) -> bool:
     """Whether a complete plan does not count any more: something that it comes after was not done, or an output that it
     was made with turned out differently."""
     if run.done[unit].outcome != "changes":
@@ -89,7 +90,8 @@ def _is_overtaken(run: Run, unit: str) -> bool:
     return bool(decide("apply", before).skipped) or bool(run.moved(unit))
 
 
-def _may_apply(run: Run, command: str, done: Done) -> bool:
+def may_apply(run: Run, command: str, done: Done) -> bool:
+    """Whether a plan may be applied now: it is complete, and all that it comes after is done."""
     before = earlier(run.done, run.analysis.before.get(done.unit, ()), ())
     return done.result is not None and decide(command, before, result=done.result.result).appliable
 
@@ -115,6 +117,12 @@ def resume(
     if asked.get("is_given_variables"):
         detail = "The run was given values with -var or -var-file, which are on no record. Begin it anew with these."
         raise Failure(error("batch.resume_variables", "Nothing to resume", detail))
+    if "saved_plan" in asked:
+        detail = (
+            f"The run applied the plan saved in {asked['saved_plan']}. What it did counts; of what is left a new plan "
+            "has to be made and approved."
+        )
+        raise Failure(error("batch.resume_saved", "A saved plan is not resumed", detail))
     options: BatchOptions = from_json(BatchOptions, asked["options"])
     options = evolve(options, lock_timeout=max(options.lock_timeout, PATIENCE), is_brief=False)
     batch = Batch(options, command)

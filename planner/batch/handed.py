@@ -23,10 +23,11 @@ _ONCE = os.urandom(16)
 
 
 class Handed:
-    """The values by unit. `done` is what became of the units so far."""
+    """The values by unit. `done` is what became of the units so far; `key` that of the digests, where it is not the
+    user's."""
 
-    def __init__(self, done: Mapping[str, Done]) -> None:
-        self.done = done
+    def __init__(self, done: Mapping[str, Done], key: bytes = b"") -> None:
+        self.done, self.key = done, key
         self._values: dict[str, dict[str, Any]] = {}
 
     def take(self, result: Result, path: str) -> Result:
@@ -35,11 +36,15 @@ class Handed:
             return result
         values = result.planned
         self._values[result.unit] = values
-        digests = tuple((name, _digest(value)) for name, value in sorted(values.items()))
+        digests = tuple((name, _digest(value, self.key)) for name, value in sorted(values.items()))
         file = ""
         if path and not (result.is_secret or result.is_planned_secret) and result.changed:
             file = path if _write(path, values) else ""
         return evolve(result, planned={}, digests=digests, planned_file=file)
+
+    def digests(self, unit: str, key: bytes) -> tuple[tuple[str, str], ...]:
+        """The digests of what the unit hands out, with another key."""
+        return tuple((name, _digest(value, key)) for name, value in sorted(self._values.get(unit, {}).items()))
 
     def seen(self, unit: str) -> str:
         """A name for what the unit's outputs are going to be: others have another name."""
@@ -63,8 +68,10 @@ class Handed:
         return values
 
 
-def _digest(value: Any) -> str:
+def _digest(value: Any, key: bytes = b"") -> str:
     data = orjson.dumps(value)
+    if key:
+        return blake2b(data, key=key, digest_size=16).hexdigest()
     made = seal(_NAME, "", data)
     return (made if made is not None else blake2b(data, key=_ONCE, digest_size=16).digest()).hex()
 

@@ -198,6 +198,10 @@ class Request:
     replace: tuple[str, ...] = ()
     json_file: str = ""
     """where plan JSON is written"""
+    keeps_incomplete: bool = False
+    """whether the plan is kept also where it cannot be applied"""
+    approved_file: str = ""
+    """a plan that was incomplete when it was approved, which this one is compared with"""
 
 
 @frozen
@@ -237,6 +241,11 @@ class Result:
     """(output, digest) of these values, with the user's key"""
     planned_file: str = ""
     """where the values are, if they may be in a file"""
+    lineage: str = ""
+    serial: int = 0
+    """those of the state that the plan was made from"""
+    differs: tuple[tuple[str, str], ...] = ()
+    """(address, how) of what is not as in the plan that was approved (rules/batch/approved.dl)"""
 
 
 @frozen

@@ -38,8 +38,8 @@ class Awaited:
 @frozen
 class Gives:
     """What a planned unit is going to give to its readers. `changed` are the outputs that get another value or go;
-    `unknown` (output, path) what is not known of them. `values` has all outputs, encoded, when any changes;
-    `is_secret`: a changed one is sensitive."""
+    `unknown` (output, path) what is not known of them. `values` has all outputs, encoded; `is_secret`: a
+    changed one is sensitive."""
 
     changed: tuple[str, ...] = ()
     unknown: tuple[tuple[str, str], ...] = ()
@@ -68,8 +68,6 @@ def gives(plan: Plan) -> Gives:
         changed.add(output.name)
         secret = secret or output.sensitive
         unknown += [(output.name, path_text(path)) for path in places]
-    if not changed:
-        return Gives()
     encoded = {name: encode(value, {}) for name, value in sorted(values.items())}
     return Gives(tuple(sorted(changed)), tuple(sorted(unknown)), encoded, secret)
 

@@ -11,17 +11,16 @@ import attrs
 from attrs import evolve, field, frozen
 
 from planner.batch.analyse import Analysis
-from planner.batch.asked import OfUnit
+from planner.batch.artefact import plan_path, prepare
+from planner.batch.asked import NOTHING
 from planner.batch.batch import Batch, BatchOptions
 from planner.batch.decide import Decision
 from planner.batch.executors import FEW
 from planner.batch.handed import Handed, moved
-from planner.batch.model import BAD, Done, Request, Result, Upstream
+from planner.batch.model import BAD, Done, Reads, Request, Result, Upstream
 from planner.batch.record import Record, safe_name
 from planner.batch.schedule import HARMLESS, Listener, Schedule, Work
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-
-NOTHING = OfUnit()
 
 
 @frozen(eq=False)
@@ -59,14 +58,20 @@ class Run:
         done: dict[str, Done] | None = None,
         facts: tuple[str, ...] = (),
         cut_off: frozenset[str] = frozenset(),
+        key: bytes = b"",
     ) -> None:
+        """`key`: that of digests of outputs, where it is not the user's."""
         self.batch, self.analysis, self.record, self.listener = batch, analysis, record, listener
         self.done: dict[str, Done] = done or {}
         self.facts = facts
         self.cut_off = cut_off
-        self.handed = Handed(self.done)
+        self.approved: dict[str, str] = {}
+        """plan files that were approved, by unit, which plans are compared with now"""
+        self.reads: dict[str, Reads] = {}
+        """what plans were made from, where they are saved"""
+        self.handed = Handed(self.done, key)
         self.planned: dict[str, Result] = {}
-        """what was planned for units that are applied by now"""
+        """what was planned first for units that are applied by now"""
         self.read = {other for unit in analysis.selected for other in analysis.reads_from.get(unit, ())}
         self.asked = batch.asked_of(analysis.selected)
         self.order = sorted(analysis.selected, key=lambda unit: (analysis.waves.get(unit, 0), unit))
@@ -84,8 +89,7 @@ class Run:
     def apply_plans(self, units: list[str], command: str) -> dict[str, Done]:
         """Apply the plans that were made and approved."""
         files = {unit: done.result.plan_file for unit, done in self.done.items() if done.result is not None}
-        before = {unit: self.done.pop(unit) for unit in units}
-        self.planned |= {unit: done.result for unit, done in before.items() if done.result is not None}
+        before = {unit: self.set_aside(unit) for unit in units}
 
         def prepare(unit: str, decision: Decision) -> Request:
             return evolve(self._request(unit, "apply_plan", decision, False), plan_file=files[unit])
@@ -98,12 +102,19 @@ class Run:
                 done[unit] = evolve(done[unit], result=shown)
         return done
 
+    def set_aside(self, unit: str) -> Done:
+        """A unit is planned or applied once more; what others were planned with is remembered."""
+        done = self.done.pop(unit)
+        if done.result is not None:
+            self.planned.setdefault(unit, done.result)
+        return done
+
     def moved(self, unit: str) -> dict[str, list[str]]:
         """The outputs that a unit was planned with and that turned out differently, by the unit that they belong to."""
         found = {}
         for other in self.analysis.reads_from.get(unit, ()):
             planned, now = self.planned.get(other), self.done[other].result if other in self.done else None
-            if planned is not None and planned.changed and now is not None and now.result == "applied":
+            if planned is not None and now is not None and now.result == "applied":
                 found[other] = moved(planned, now)
         return {other: names for other, names in found.items() if names}
 
@@ -128,7 +139,7 @@ class Run:
                 return requests[unit]
 
             def known(self, request: Request) -> Result | None:
-                if request.command != "plan" or request.json_file or run.batch.options.out:
+                if request.command != "plan" or request.json_file or request.keeps_incomplete or request.approved_file:
                     return None
                 found = cache.result(request)
                 return cache.restored(found, request, run.batch.options.is_brief) if found is not None else None
@@ -153,6 +164,8 @@ class Run:
 
             def ended(self, done: Done) -> None:
                 if done.result is not None and not done.reused:
+                    if run.batch.options.out:
+                        run.reads[done.unit] = done.result.reads
                     if done.unit in requests and requests[done.unit].command == "plan":
                         cache.keep_result(requests[done.unit], done.result, run.record.name)
                     run.done[done.unit] = evolve(done, result=evolve(done.result, reads=[]))
@@ -216,7 +229,7 @@ class Run:
             options.lock,
             options.lock_timeout,
             options.parallelism,
-            self.record.plan_path(unit) if keep_plan else "",
+            self.plan_path(unit) if keep_plan else "",
             self.facts if command == "plan" else (),
             options.text,
             policies=self.batch.policies,
@@ -229,7 +242,20 @@ class Run:
             targets=asked.targets,
             replace=asked.replace,
             json_file=self.json_path(unit) if keep_plan and options.json_out else "",
+            keeps_incomplete=bool(options.out),
+            approved_file=self.approved.get(unit, ""),
         )
+
+    def plan_path(self, unit: str) -> str:
+        """Where the plan of a unit is kept."""
+        out = self.batch.options.out
+        return plan_path(os.path.abspath(out), unit) if out else self.record.plan_path(unit)
+
+    def end(self, done: Done) -> None:
+        """A unit ends without having been run."""
+        self.done[done.unit] = done
+        self.record.finish(done)
+        self.listener.ended(done)
 
     def json_path(self, unit: str) -> str:
         """Where plan JSON of a unit is written."""
@@ -262,6 +288,8 @@ def begin(
         batch.asked_of(analysis.selected)
         if options.json_out:
             make_private(options.json_out)
+        if options.out:
+            prepare(options.out)
     except Failure:
         batch.close()
         raise
@@ -300,18 +328,3 @@ def finish(run: Run, report: Report, started: float, in_flight: tuple[str, ...] 
     run.record.add("ended", exit=int(found.failed))
     run.record.close()
     return found
-
-
-def plan(
-    options: BatchOptions, listener: Listener, command: str = "plan", facts: tuple[str, ...] | None = None
-) -> Report:
-    """Plan or validate the selected units. Raises Failure."""
-    started = time.monotonic()
-    run, report = begin(command, options, listener, facts)
-    if run is None:
-        return report
-    if options.mode == "destroy":
-        run.plan(run.order, "destroy", "destroy")
-    else:
-        run.plan(run.order, command, command)
-    return finish(run, report, started)

@@ -299,6 +299,8 @@ def _run(request: Request) -> Result:
         RECORDER.look(folder, "folder")
     if request.command == "validate":
         return _validate(request, options)
+    if request.command == "state":
+        return _state(request, options)
     if request.command == "apply_plan":
         return _apply_plan(request, options)
     if request.command == "plan" or request.plan_file:
@@ -342,12 +344,28 @@ def _plan(request: Request, options: OperationOptions) -> Result:
     if request.json_file:
         _write_json(made, request.json_file)
     result = _of_plan(request, made, told)
-    if request.plan_file and result.result == "changes" and not result.rests_on:
+    if request.approved_file:
+        result = _compared(request, made, result)
+    if request.plan_file and _is_kept(request, result):
         problems = save_plan(made, request.plan_file, 0o600)
         if has_errors(problems):
             return _failed(request, problems)
         result = evolve(result, plan_file=request.plan_file)
     return result
+
+
+def _is_kept(request: Request, result: Result) -> bool:
+    """Whether a plan file is written: a complete plan has one, and an incomplete one if somebody is going to see it."""
+    if result.rests_on:
+        return request.keeps_incomplete
+    return result.result == "changes"
+
+
+def _compared(request: Request, made: Made[Start], result: Result) -> Result:
+    """The result with what is not as in the plan that was approved. Raises Failure."""
+    from planner.batch.agreement import differences
+
+    return evolve(result, differs=differences(request.approved_file, made))
 
 
 def _strictly(told: list[Diagnostic]) -> list[Diagnostic]:
@@ -397,6 +415,8 @@ def _of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) ->
         text=_text(made) if request.text else "",
         facts=_facts(request, made) if request.facts else {},
         asks_plugins=_asks_plugins(made),
+        lineage=plan.previous_state.lineage,
+        serial=plan.previous_state.serial,
     )
     return _with_outputs(request, made, short) if request.is_read or request.upstream else short
 
@@ -508,6 +528,15 @@ def _with_recorded(result: Result, state: State) -> Result:
     from planner.batch.planned import recorded
 
     return evolve(result, planned=recorded(state))
+
+
+def _state(request: Request, options: OperationOptions) -> Result:
+    """What the unit's state is by now: its lineage and serial, and as text the version that wrote it."""
+    from planner.operations.storing import load_stored
+    from planner.vocabulary.told import Told
+
+    state = load_stored(options, Told()).state
+    return Result(request.unit, "no-changes", lineage=state.lineage, serial=state.serial, text=state.terraform_version)
 
 
 def _validate(request: Request, options: OperationOptions) -> Result:

@@ -82,8 +82,6 @@ def batch_options(arguments: Arguments) -> BatchOptions:
         bool(arguments.get("show") or arguments.get("html")),
         _mode(arguments),
         Asked(tuple(arguments.ordered), tuple(arguments.get("target", ())), tuple(arguments.get("replace", ()))),
-        arguments.get("out", ""),
-        arguments.get("json-out-dir", ""),
     )
 
 

@@ -9,7 +9,7 @@ from planner.cli.batch_options import ASK, MODE, REPORTS, RUN, SELECT, WORDS, ba
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
 
-USAGE = "[options] [WORDS...]"
+USAGE = "[options] [WORDS... | DIR]"
 HELP = f"""Applies the units of a fleet in their order until nothing is left to do.
 
 {WORDS}
@@ -17,6 +17,10 @@ HELP = f"""Applies the units of a fleet in their order until nothing is left to 
 Everything is planned first. Then, wave by wave, units that had unknown inputs are planned again with what is real by
 now, the plans are shown, and after a "yes" they are applied exactly as shown. With -auto-approve each unit is planned
 and applied as soon as all that it waits for is done.
+
+Given a folder that `planner batch plan -out=DIR` saved, it does what was planned then, without asking: exactly that, or
+nothing if a state, a file or a plan has changed since, which is said. Units whose plans were incomplete are planned
+again: what then is as approved, with the values that nobody knew, is applied; for more it asks.
 
 A unit that fails keeps back only what waits for it. What was done is on record: planner batch resume goes on after a
 crash or an interrupt."""
@@ -41,8 +45,34 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
     if terminal.owns_process:
         install()
     ask = None if arguments["auto-approve"] else approval(command, terminal)
+    saved = _saved_plan(arguments) if command == "apply" else ""
+    if saved:
+        return _apply_saved(saved, arguments, terminal, ask)
     report = carry_out(command, batch_options(arguments), listener(arguments, terminal), ask)
     return conclude(report, arguments, terminal)
+
+
+def _saved_plan(arguments: Arguments) -> str:
+    """The folder of a saved plan that is named. Raises UsageError when something else is asked with it."""
+    from planner.batch.artefact import is_saved_plan
+
+    found = next((word for word in arguments.words if is_saved_plan(word)), "")
+    more = [f"-{name}" for name in _WHOLE if arguments.get(name)] + [f"-{name}" for name, _ in arguments.ordered]
+    if found and (len(arguments.words) > 1 or more):
+        what = ", ".join([*(word for word in arguments.words if word != found), *more])
+        raise UsageError("A saved plan is applied as a whole", f"{what} cannot be asked together with {found}.")
+    return found
+
+
+_WHOLE = ("tag", "group", "changed", "exclude", "target", "replace", "refresh-only")
+
+
+def _apply_saved(folder: str, arguments: Arguments, terminal: Terminal, ask: Any) -> int:
+    from planner.batch.saved import apply_saved
+    from planner.cli.batch_view import conclude, listener
+
+    options = batch_options(arguments)
+    return conclude(apply_saved(folder, options, listener(arguments, terminal), ask), arguments, terminal)
 
 
 def approval(command: str, terminal: Terminal) -> Any:

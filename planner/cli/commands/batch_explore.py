@@ -20,7 +20,7 @@ FLAGS = (Flag("out", "string", "Write the page to this file.", value="FILE"), *S
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a unit failed or the page cannot be written."""
-    from planner.batch import run as batch
+    from planner.batch import planning as batch
     from planner.batch.reports.document import report_json, summary_line
     from planner.batch.reports.html import html
     from planner.cli.batch_view import Lines, edge_grounds, texts

@@ -19,9 +19,12 @@ applied. A unit is not planned again when nothing has changed that its last plan
 with -detailed-exitcode. -destroy plans in the opposite order. With -target, and no WORDS, only the units that it names
 are planned. What -var, -target or -replace name and no unit has is an error.
 
+-out saves the plans with what they were made from: planner batch apply DIR applies them as they are, or not at all.
+
 Ends with 0; with 1 when something failed; with -detailed-exitcode with 2 when there are changes."""
 FLAGS = (
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
+    Flag("out", "string", "Save the plans here, for batch apply DIR.", value="DIR"),
     Flag("json-out-dir", "string", "Write plan JSON of each unit into this folder.", value="DIR"),
     *MODE,
     *ASK,
@@ -54,12 +57,17 @@ def _warm_up(arguments: Arguments) -> None:
 def _plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     from attrs import evolve
 
-    from planner.batch import run as batch
+    from planner.batch import planning as batch
     from planner.cli.batch_view import conclude, is_brief, listener
     from planner.support.signals import install
 
     if terminal.owns_process:
         install()
-    options = evolve(batch_options(arguments), is_brief=is_brief(arguments))
+    options = evolve(
+        batch_options(arguments),
+        is_brief=is_brief(arguments),
+        out=arguments.get("out", ""),
+        json_out=arguments.get("json-out-dir", ""),
+    )
     report = batch.plan(options, listener(arguments, terminal), command)
     return conclude(report, arguments, terminal)

@@ -1,0 +1,33 @@
+"""Planning a fleet: everything that is selected, with a record, and saved where that is asked for."""
+
+from __future__ import annotations
+
+import time
+
+from planner.batch.batch import BatchOptions
+from planner.batch.model import BAD
+from planner.batch.run import Report, Run, begin, finish
+from planner.batch.schedule import Listener
+
+
+def plan(
+    options: BatchOptions, listener: Listener, command: str = "plan", facts: tuple[str, ...] | None = None
+) -> Report:
+    """Plan or validate the selected units. Raises Failure."""
+    started = time.monotonic()
+    run, report = begin(command, options, listener, facts)
+    if run is None:
+        return report
+    if options.mode == "destroy":
+        run.plan(run.order, "destroy", "destroy")
+    else:
+        run.plan(run.order, command, command)
+    if options.out and not any(done.outcome in BAD for done in run.done.values()):
+        _save(run)
+    return finish(run, report, started)
+
+
+def _save(run: Run) -> None:
+    from planner.batch.saved import save
+
+    save(run)
