@@ -29,7 +29,7 @@ def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_addr
     for i, rule in enumerate(() if walk.destroys else decl.preconditions):
         result = check_rule(rule, "output", module.scope)
         walk.checks.report("output_value", config_address, address, "output", i, result)
-        problems += [d.at(address) for d in result.diagnostics]
+        problems += result.about("output_value", address, "output")
     if has_errors(problems):
         return problems
     value = _planned(walk, name) if module.parent is None else None

@@ -135,9 +135,9 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
         _RUNNING.discard(process)
     if status == 0 and not stopped:
         return []
-    how = "was stopped" if stopped else _ending(status)
+    how = "stopped" if stopped else _ending(status)
     text = tail.decode("utf-8", "replace")
-    return [_error("Command failed", f"The command {command!r} {how}. Its output: {text}")]
+    return [_error("local-exec provisioner error", f"Error running command {command!r}: {how}. Output: {text}")]
 
 
 _RUNNING: set[Popen[bytes]] = set()
@@ -202,8 +202,8 @@ def _ending(status: int) -> str:
     import signal
 
     if status > 0:
-        return f"ended with exit status {status}"
-    return f"was ended by {signal.Signals(-status).name}"
+        return f"exit status {status}"
+    return f"ended by {signal.Signals(-status).name}"
 
 
 def _text(value: Value) -> str:

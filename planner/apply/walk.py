@@ -136,8 +136,12 @@ class ApplyWalk(ApplyWork):
             problems.append(error("apply.forgotten_left", summary, detail))
         if self.plan.targets or self.plan.excludes:
             detail = (
-                "-target or -exclude left things out of the plan, so there may be more to do. An ordinary plan shows "
-                "whether that is so."
+                "The plan was created with the -target or the -exclude option in effect, so some changes requested in "
+                "the configuration may have been ignored and the output values may not be fully updated. Run the "
+                "following command to verify that no other changes are pending:\n    planner plan\n\t\nNote that the "
+                "-target and -exclude options are not suitable for routine use, and are provided only for exceptional "
+                "situations such as recovering from errors or mistakes, or when planner specifically suggests to use "
+                "it as part of an error message."
             )
             problems.append(warning("apply.targeting", "Applied changes may be incomplete", detail))
         checks = self.plan.checks if self.plan.mode == "refresh-only" else self.checks.results()
@@ -344,7 +348,9 @@ class ApplyWalk(ApplyWork):
             detail = f"The provider {source} does not know the type {address.type} of {address}."
             raise Failure(error("plan.invalid_resource_type", "Invalid resource type", detail))
         if node.name in self.asking_configured:
-            provider = self.providers.instance(change.provider, provider_key, str(address))
+            provider = self.providers.of_resource(
+                change.provider, provider_key, str(address), address.mode, address.type, str(address.config), decl
+            )
         else:
             provider = self.schemas.provider(source)
         return Instance(

@@ -84,7 +84,7 @@ class JoinedBody:
         attributes, problems = _union(first.attributes, second.attributes, [*first.diagnostics, *second.diagnostics])
         for name, required in schema.attributes.items():
             if required and name not in attributes:
-                detail = f'The argument "{name}" is required and was not set.'
+                detail = f'The argument "{name}" is required, but no definition was found.'
                 problems.append(error("syntax.missing_argument", "Missing required argument", detail))
         return Content(attributes, first.blocks + second.blocks, problems)
 

@@ -59,7 +59,7 @@ def load_config(
         root_dir,
         variables=variables,
         workspace=workspace,
-        locate=_Installed(manifest, root_dir, absolute).locate,
+        locate=InstalledModules(manifest, root_dir, absolute).locate,
         absolute=absolute,
     )
     problems.extend(diagnostics)
@@ -81,26 +81,30 @@ def load_tree(
     workspace: str,
     locate: Locate,
     absolute: str = "",
+    directory: str = ".",
 ) -> tuple[Config, list[Diagnostic]]:
-    """The module tree as far as it can be loaded, `locate` saying where called modules are."""
+    """The module tree as far as it can be loaded, `locate` saying where called modules are. `directory`: that of
+    another module than the one in `root_dir`, named from there, which is to be the root of the tree."""
     collecting = gc.isenabled()
     gc.disable()  # all that is made here stays: looking for garbage would double the time of large configurations
     try:
-        return _Loader(root_dir, variables or {}, workspace, locate, absolute).load()
+        return _Loader(root_dir, variables or {}, workspace, locate, absolute).load(directory)
     finally:
         if collecting:
             gc.enable()
 
 
-class _Installed:
-    """Finds called modules in the manifest that init wrote."""
+class InstalledModules:
+    """Finds called modules in the manifest that init wrote. `below`: the key that those of another root module have
+    before their own."""
 
-    def __init__(self, manifest: Manifest, root_dir: str, absolute: str) -> None:
+    def __init__(self, manifest: Manifest, root_dir: str, absolute: str = "", below: ModulePath = ()) -> None:
         self.manifest = manifest
-        self.root_dir, self.absolute = root_dir, absolute
+        self.root_dir, self.absolute, self.below = root_dir, absolute, below
 
     def locate(self, path: ModulePath, call: ModuleCall, parent: str, problems: Problems) -> str | None:
-        record = self.manifest.get(module_key(path))
+        """As `Locate`."""
+        record = self.manifest.get(module_key((*self.below, *path)))
         if record is None:
             detail = f"Module {call.name} is not installed. Run init, which installs all modules."
             problems.error("module_not_installed", "Module not installed", detail, call.span)
@@ -153,13 +157,14 @@ class _Loader:
         self._keeps: bool | None = None
         """whether what files say may stand in the cache; decided with the root module, which comes first"""
 
-    def load(self) -> tuple[Config, list[Diagnostic]]:
+    def load(self, directory: str = ".") -> tuple[Config, list[Diagnostic]]:
         problems = Problems()
-        root, scope = self._module((), ".", None, given_values(self.variables), problems)
+        root, scope = self._module((), directory, None, given_values(self.variables), problems)
         warned = tuple(d for d in problems if not d.is_error)
         if not any(d.is_error and d.code != MALFORMED_TEMPLATE for d in problems):
             mine = Problems()
-            root = self._with_children(root, scope, (os.path.realpath(self.root_dir),), mine)
+            top = os.path.realpath(located(self.root_dir, directory, self.absolute))
+            root = self._with_children(root, scope, (top,), mine)
             if not mine.has_errors:
                 check_provider_configurations(root, mine)
             problems.extend(mine)

@@ -20,6 +20,7 @@ from planner.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:
     from planner.config.encryption_model import EncryptionDecl
+    from planner.config.mocking import Mocking, Values
     from planner.language.constraints import TypeConstraint
 
 ModulePath: TypeAlias = tuple[str, ...]
@@ -168,6 +169,8 @@ class ResourceDecl:
     connection_span: Span | None = None
     type_span: Span | None = None
     """the label with the type"""
+    made_up: Values | None = None
+    """with what values a test replaces the objects"""
 
     @property
     def key(self) -> str:
@@ -246,6 +249,8 @@ class ProviderDecl:
     """the old way to constrain versions"""
     instances: dict[str, Value] | None = None
     """with for_each: the value of each.value by key"""
+    mocking: Mocking | None = None
+    """with what values a test replaces the provider"""
 
     @property
     def key(self) -> str:

@@ -36,7 +36,7 @@ def module_block(block: Block, override: bool, problems: Problems) -> Declared[U
             repetition[word] = attributes[word].name_span
             repeated[word] = expr_of(attributes[word], problems)
     depends_on = references(attributes["depends_on"], problems) if "depends_on" in attributes else ()
-    providers = _passed_providers(piece(attributes["providers"]), problems) if "providers" in attributes else ()
+    providers = passed_providers(piece(attributes["providers"]), problems) if "providers" in attributes else ()
     lifecycle: Block | None = None
     escape: Block | None = None
     for inner in content.blocks:
@@ -77,7 +77,8 @@ def module_block(block: Block, override: bool, problems: Problems) -> Declared[U
     return Declared(unresolved, frozenset(given))
 
 
-def _passed_providers(expr: Piece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderRef], ...]:
+def passed_providers(expr: Piece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderRef], ...]:
+    """What a `providers` argument says: names inside, each with the configuration outside that it stands for."""
     entries = pairs(expr)
     if entries is None:
         detail = "providers is an object: names of the called module, each with a configuration of this one."

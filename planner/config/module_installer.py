@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from planner.config.load import load_tree
+from planner.config.load import Locate, load_tree
 from planner.config.model import ModuleCall, ModulePath
 from planner.config.modules_manifest import (
     DATA_DIRECTORY,
@@ -35,8 +35,10 @@ def install_modules(
     upgrade: bool = False,
     data_dir: str = DATA_DIRECTORY,
     fetch: Fetch | None = None,
+    others: Iterable[tuple[ModulePath, ModuleCall]] = (),
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
-    """What init does for modules: find every called module and record it. Gives the records new or changed.
+    """What init does for modules: find every called module and record it. Gives the records new or changed. `others`
+    are modules that nothing in the configuration calls, with the paths to record them under.
 
     `fetch` installs a module that is not local; without it such a module is kept when it is already installed as
     called, else refused."""
@@ -47,6 +49,12 @@ def install_modules(
         installer.kept = known
     _, more = load_tree(root_dir, variables=variables, workspace=workspace, locate=installer.locate)
     problems.extend(more)
+    for path, call in others:
+        directory = installer.locate(path, call, ".", problems)
+        if directory is not None:
+            locate = installer.below(path)
+            _, more = load_tree(root_dir, variables=variables, workspace=workspace, locate=locate, directory=directory)
+            problems.extend(more)
     # modules that were found are installed even if something is wrong in one of them: only then can it be told in full
     if not problems.has_errors or len(installer.manifest) > 1:
         try:
@@ -108,6 +116,10 @@ class _Installer:
         self.manifest[key] = record
         self.installed.append(record)
         return directory
+
+    def below(self, base: ModulePath) -> Locate:
+        """The same for what a module calls that is recorded under this path."""
+        return lambda path, call, parent, problems: self.locate((*base, *path), call, parent, problems)
 
     def _leaves_package(self, path: ModulePath, call: ModuleCall) -> str:
         """The source of the package that a local module of it would be outside of; "" when it would not."""

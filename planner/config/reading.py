@@ -123,13 +123,13 @@ def _computed(expr: Piece, problems: Problems) -> Value | None:
             calls.append(call)
             span = Span(expr.source, call.start, call.end)
             problems.error(
-                "functions_not_allowed", "Function calls not allowed", "Only constants may stand here.", span
+                "functions_not_allowed", "Function calls not allowed", "Functions may not be called here.", span
             )
     for node in variables(expr.node):
         if not any(call.start <= node.start < call.end for call in calls):
             root = node.end if isinstance(node, nodes.Variable) else node.root_end
             span = Span(expr.source, node.start, root)
-            problems.error("variables_not_allowed", "Variables not allowed", "Only constants may stand here.", span)
+            problems.error("variables_not_allowed", "Variables not allowed", "Variables may not be used here.", span)
     if len(problems) > before:
         return None
     value, diagnostics = try_evaluate(expr.node, ConstantScope(), expr.source)
@@ -270,7 +270,10 @@ def reference(expr: Piece, problems: Problems, unquote: bool = False) -> Referen
     node = traversal_node(expr)
     if node is not None:
         return Reference(node, expr.source)
-    detail = "A plain reference is required here: names, dots and constant keys, without any computation."
+    detail = (
+        "A single static variable reference is required: only attribute access and indexing with constant keys. No "
+        "calculations, function calls, template expressions, etc are allowed here."
+    )
     problems.error("reference_required", "Invalid expression", detail, expr.span)
     return None
 

@@ -119,6 +119,16 @@ def collect_variables(
     return variables, problems
 
 
+def add_automatic_files(directory: str, folder: str, found: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
+    """Values with those of a folder's files that are read without being named; these win."""
+    problems = Problems()
+    found = dict(found)
+    for filename in _automatic_files(os.path.join(directory, folder)):
+        keep = not is_secret_directory(directory or ".")
+        _add_file(directory, os.path.join(folder, filename), "automatic file", found, problems, keep)
+    return found, problems
+
+
 def _automatic_files(directory: str) -> Iterable[str]:
     try:
         names = set(os.listdir(directory or "."))

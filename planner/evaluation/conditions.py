@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from attrs import evolve, frozen
 
@@ -13,11 +13,12 @@ from planner.language.evaluate import try_evaluate
 from planner.language.operands import operand_values
 from planner.language.scope import Scope
 from planner.model.plan import CheckResult
+from planner.syntax.nodes import Binary
 from planner.values.convert import ConversionError, convert
 from planner.values.types import BOOL, STRING
 from planner.values.value import EPHEMERAL, SENSITIVE, Null, Unknown, Value, unmark, unmark_deep
 from planner.vocabulary.address import join
-from planner.vocabulary.diagnostic import Diagnostic, Severity, error, has_errors, warning
+from planner.vocabulary.diagnostic import Checked, Diagnostic, Severity, error, has_errors, warning
 from planner.vocabulary.span import Span
 
 Status: TypeAlias = Literal["pass", "fail", "error", "unknown"]
@@ -31,11 +32,20 @@ _TITLES = {
 }
 
 
+_VERDICTS = frozenset(("plan.condition_failed", "plan.assertion_unknown", "plan.validation_failed"))
+
+
 @frozen(eq=False)
 class RuleResult:
     status: Status
     message: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
+
+    def about(self, kind: str, address: str, rule: RuleKind) -> Iterator[Diagnostic]:
+        """What there is to say, about an object (`kind` as in `Checked`): whether its condition holds, and others."""
+        for d in self.diagnostics:
+            d = d.at(address)
+            yield evolve(d, checked=Checked(kind, address, rule)) if d.code in _VERDICTS else d
 
 
 # ---------------------------------------------------------------- one condition
@@ -44,7 +54,7 @@ class RuleResult:
 def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity = "error") -> RuleResult:
     """Whether a condition holds. A failed one gives a diagnostic of that severity; what is wrong with the condition
     itself is always an error."""
-    message, problems = _message(rule.error_message, scope)
+    message, problems = message_of(rule.error_message, scope)
     value, more = try_evaluate(rule.condition.node, scope, rule.condition.source)
     problems += [d for d in more if d not in problems]
     if has_errors(problems):
@@ -55,8 +65,7 @@ def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity
         if kind == "assertion":
             detail = "The condition depends on values that are only known after apply; it is checked again then."
             title = f"{_TITLES[kind]} known after apply"
-            values = operands(rule, scope)
-            problems.append(warning("plan.assertion_unknown", title, detail, span, values=values, is_check=True))
+            problems.append(warning("plan.assertion_unknown", title, detail, span, is_check=True, **seen(rule, scope)))
         return RuleResult("unknown", "", tuple(problems))
     held = _truth(value, span, "Invalid condition result", problems)
     if held is None:
@@ -65,7 +74,7 @@ def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity
         return RuleResult("pass", "", tuple(problems))
     detail = message or "This condition does not hold, and its error message is not usable either."
     title = f"{_TITLES[kind]} failed"
-    failed = Diagnostic(severity, "plan.condition_failed", title, detail, span, values=operands(rule, scope))
+    failed = Diagnostic(severity, "plan.condition_failed", title, detail, span, **seen(rule, scope))
     problems.append(evolve(failed, is_check=kind == "assertion"))
     return RuleResult("fail", message, tuple(problems))
 
@@ -100,16 +109,27 @@ def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult
             if plain.__class__ is not Null:
                 message = _text(plain, where, problems)
     message = message or "The value is not valid, and the error message is not usable either."
-    place = f"{rule.span.filename}:{rule.span.start_position.line},{rule.span.start_position.column}"
-    detail = f"{message}\n\nThis was checked by the validation rule at {place}."
+    detail = f"{message}\n\nThis was checked by the validation rule at {rule.span.place}."
     title = "Invalid value for variable"
-    problems.append(error("plan.validation_failed", title, detail, subject, values=operands(rule, scope)))
+    problems.append(error("plan.validation_failed", title, detail, subject, **seen(rule, scope)))
     return RuleResult("fail", message, tuple(problems))
 
 
 def operands(rule: CheckRule, scope: Scope) -> tuple[tuple[str, str], ...]:
     """What the names in a condition stand for."""
     return operand_values(rule.condition.node, scope, rule.condition.source)
+
+
+def seen(rule: CheckRule, scope: Scope) -> dict[str, Any]:
+    """The same and, where a condition asks whether two values are equal, these: for the diagnostic that it is not
+    so."""
+    node, source = rule.condition.node, rule.condition.source
+    found: dict[str, Any] = {"values": operands(rule, scope)}
+    if isinstance(node, Binary) and node.operator == "==":
+        sides = tuple(try_evaluate(side, scope, source)[0] for side in (node.left, node.right))
+        if not any(EPHEMERAL in unmark_deep(side)[1] for side in sides):
+            found["difference"] = sides
+    return found
 
 
 def _truth(value: Value, span: Span, summary: str, problems: list[Diagnostic]) -> bool | None:
@@ -127,8 +147,8 @@ def _raw_message(expr: Expr | None, scope: Scope) -> tuple[Value, list[Diagnosti
     return try_evaluate(expr.node, scope, expr.source) if expr is not None else ("", [])
 
 
-def _message(expr: Expr | None, scope: Scope) -> tuple[str, list[Diagnostic]]:
-    """The error message; "" when it is not known or not to be shown."""
+def message_of(expr: Expr | None, scope: Scope) -> tuple[str, list[Diagnostic]]:
+    """What a condition says when it fails; "" when that is not known or not to be shown."""
     value, problems = _raw_message(expr, scope)
     if expr is None or has_errors(problems):
         return "", problems
@@ -138,9 +158,16 @@ def _message(expr: Expr | None, scope: Scope) -> tuple[str, list[Diagnostic]]:
     text = _text(value, expr.span, problems)
     for mark, word in ((SENSITIVE, "sensitive"), (EPHEMERAL, "ephemeral")):
         if mark in marks and not has_errors(problems):
-            detail = f"It refers to {word} values, so it is not shown. Leave them out of the message."
+            cure = "nonsensitive" if word == "sensitive" else "ephemeralasnull"
+            detail = (
+                f"The error expression used to explain this condition refers to {word} values, so planner will not "
+                "display the resulting message.\n\nYou can correct this by removing references to "
+                f"{word} values, or by carefully using the {cure}() function if the expression will not reveal the "
+                f"{word} data."
+            )
             summary = f"Error message refers to {word} values"
-            problems.append(warning(f"plan.{word}_message", summary, detail, expr.span))
+            values = operand_values(expr.node, scope, expr.source)
+            problems.append(warning(f"plan.{word}_message", summary, detail, expr.span, values=values))
             return "", problems
     return text, problems
 

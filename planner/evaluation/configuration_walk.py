@@ -156,7 +156,7 @@ class ConfigurationWalk(ValueWalk):
             for i, rule in enumerate(module.config.checks[node.object].assertions):
                 result = check_rule(rule, "assertion", scope, "warning")
                 self.checks.report("check", config_address, address, "assertion", i, result)
-                problems += [d.at(address) for d in result.diagnostics]
+                problems += result.about("check", address, "assertion")
         return problems
 
     WORK: ClassVar[Mapping[str, str]] = {
@@ -194,7 +194,7 @@ class ConfigurationWalk(ValueWalk):
         for i, rule in enumerate(rules):
             result = check_rule(rule, kind, scope, severity)
             self.checks.report("resource", it.config_address, it.address, kind, i, result)
-            problems += [d.at(it.address) for d in result.diagnostics]
+            problems += result.about("resource", it.address, kind)
         return problems
 
     def meta(self, it: Instance) -> Value:

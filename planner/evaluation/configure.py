@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from planner.config.model import ProviderDecl, ProviderRef, ResourceDecl
 from planner.evaluation.context import EvaluationContext, ModuleInstance
@@ -23,6 +23,9 @@ from planner.vocabulary.address import InstanceKey, format_key
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.provider_address import ProviderConfiguration, parse_provider_configuration
 
+if TYPE_CHECKING:
+    from planner.config.mocking import Mocking, Values
+
 Judge: TypeAlias = Callable[[str, Value], list[Diagnostic]]
 
 
@@ -34,12 +37,16 @@ class ConfiguredProviders:
         self._lock = Lock()
         self._instances: dict[str, dict[InstanceKey, Provider]] = {}
         self._values: dict[str, Value] = {}
+        self._mocking: dict[str, Mocking] = {}
         self.judge: Judge | None = None
         """has the last word on a configuration (address with key) before the provider gets it"""
 
     def configure(self, address: str) -> list[Diagnostic]:
         """Start and configure all instances of a configuration."""
         configuration, block, module = self._find(address)
+        if block is not None and block.mocking is not None:
+            self._mock(address, block, block.mocking, self.context.schemas.provider(configuration.source))
+            return []
         schema = self.context.schemas.schema(configuration.source).provider
         problems: list[Diagnostic] = []
         instances: dict[InstanceKey, Provider] = {}
@@ -64,6 +71,12 @@ class ConfiguredProviders:
             self._instances[address] = instances
         return problems
 
+    def _mock(self, address: str, block: ProviderDecl, mocking: Mocking, of: Provider) -> None:
+        provider = _mocked(of, {})
+        with self._lock:
+            self._mocking[address] = mocking
+            self._instances[address] = {key: provider for key, _ in _repetitions(block)}
+
     def values(self) -> tuple[tuple[str, Value], ...]:
         """What was configured: (address with key, value), by address. Arguments with ephemeral parts are unknown, as
         nobody may keep them."""
@@ -75,7 +88,7 @@ class ConfiguredProviders:
         provider = self.context.schemas.provider(configuration.source)
         with self._lock:
             self._instances[address] = {None: provider}
-        if block is None or not has_errors(block.body.content(BodySchema()).diagnostics):
+        if block is None or block.mocking is not None or not has_errors(block.body.content(BodySchema()).diagnostics):
             return []
         schema = self.context.schemas.schema(configuration.source).provider
         problems: list[Diagnostic] = []
@@ -99,6 +112,24 @@ class ConfiguredProviders:
             )
             raise Failure(error("plan.provider_instance_missing", "Provider instance not present", detail))
         return found
+
+    def of_resource(
+        self,
+        address: str,
+        key: InstanceKey,
+        wanted_by: str,
+        mode: str,
+        type: str,
+        config_address: str,
+        decl: ResourceDecl | None,
+    ) -> Provider:
+        """The provider of an object: a configured one, or what a test puts in its place. Raises Failure when there is
+        no such instance."""
+        found = self.instance(address, key, wanted_by)
+        if decl is not None and decl.made_up is not None:
+            return _mocked(found, decl.made_up)
+        mocking = self._mocking.get(address)
+        return found if mocking is None else _mocked(found, mocking.values(mode, type, config_address))
 
     def close(self, address: str) -> None:
         """End all instances of a configuration."""
@@ -148,6 +179,12 @@ class ConfiguredProviders:
                 ref = outer
             here = here.parent
         return None
+
+
+def _mocked(of: Provider, values: Values) -> Provider:
+    from planner.provider.mock import MockedProvider
+
+    return MockedProvider(of.of if isinstance(of, MockedProvider) else of, values)
 
 
 def provider_key(ref: ProviderRef, scope: ModuleScope, address: str) -> InstanceKey:

@@ -12,7 +12,7 @@ from planner.language.decode import decode_block
 from planner.values.paths import apply_marks, marked_paths
 from planner.values.value import Null, Value, is_wholly_known, unmark_deep
 from planner.vocabulary.address import join
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.diagnostic import Checked, Diagnostic, Failure, error, has_errors, warning
 
 
 def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:
@@ -57,4 +57,15 @@ def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, found: li
     else:
         result = RuleResult("pass")
     walk.checks.report("check", config_address, address, "data", 0, result)
-    return [warning(d.code, d.summary, d.detail, d.subject, address=d.address, is_check=True) for d in found]
+    return [
+        warning(
+            d.code,
+            d.summary,
+            d.detail,
+            d.subject,
+            address=d.address,
+            is_check=True,
+            checked=Checked("check", address, "data", d.is_error),
+        )
+        for d in found
+    ]

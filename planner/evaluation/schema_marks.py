@@ -61,6 +61,11 @@ def contains_deprecated(block: BlockSchema) -> bool:
     return bool(known)
 
 
+def _below(path: Path) -> str:
+    text = path_text(path)
+    return f".{text}" if text and not text.startswith("[") else text
+
+
 def _is_deprecated(attribute: AttributeSchema) -> bool:
     nested = attribute.nested.attributes.values() if attribute.nested is not None else ()
     return attribute.deprecated or any(map(_is_deprecated, nested))
@@ -68,7 +73,7 @@ def _is_deprecated(attribute: AttributeSchema) -> bool:
 
 def _deprecated(block: BlockSchema, value: Value, path: Path, by: str) -> Iterator[PathMarks]:
     if block.deprecated:
-        yield path, frozenset((Deprecation(by + path_text(path), block.deprecation_message),))
+        yield path, frozenset((Deprecation(by + _below(path), block.deprecation_message),))
     value = unmark(value)[0]
     if value.__class__ is not dict:
         return
@@ -89,7 +94,7 @@ def _deprecated_attributes(
     for name, attribute in attributes.items():
         here = (*path, ("attr", name))
         if attribute.deprecated:
-            yield here, frozenset((Deprecation(by + path_text(here), attribute.deprecation_message),))
+            yield here, frozenset((Deprecation(by + _below(here), attribute.deprecation_message),))
         if attribute.nested is None or not _is_deprecated(attribute):
             continue
         inner = unmark(value[name])[0]

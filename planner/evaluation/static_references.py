@@ -11,7 +11,6 @@ from planner.language.traverse import TraversalError, get_attr, index
 from planner.syntax.nodes import GetAttr, Step
 from planner.values.types import Type
 from planner.values.value import Unknown, Value
-from planner.vocabulary.address import format_module
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.span import Source, Span
 
@@ -65,15 +64,19 @@ def _key_problems(decl: ResourceDecl, ref: Ref, span: Span) -> list[Diagnostic]:
 
 
 def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
-    from planner.vocabulary.nearest import did_you_mean
+    from planner.vocabulary.nearest import did_you_mean, nearest
 
-    place = format_module((name, None) for name in module.path) or "the root module"
-    hint = did_you_mean(ref.name, module.resources)
+    place = f"module {'.'.join(module.path)}" if module.path else "the root module"
+    alike = [r for r in module.resources.values() if (r.mode, r.type) == (ref.mode, ref.type)]
+    similar = nearest(ref.label, [r.name for r in alike]) or ""
+    hint = f' Did you mean "{ref.name.removesuffix(ref.label)}{similar}"?' if similar else ""
+    if not hint:
+        hint = did_you_mean(ref.type, [r.type for r in module.resources.values() if r.name == ref.label])
     for other in ("managed", "data", "ephemeral"):
         key = f"{ref.type}.{ref.label}" if other == "managed" else f"{other}.{ref.type}.{ref.label}"
         if other != ref.mode and key in module.resources:
             hint = f' Did you mean "{key}"?'
-    detail = f"No {_word(ref.mode)} {ref.name} is declared in {place}.{hint}"
+    detail = f'There is no {ref.mode} resource "{ref.type}" "{ref.label}" definition in {place}.{hint}'
     return error("plan.undeclared_resource", "Reference to undeclared resource", detail, span)
 
 

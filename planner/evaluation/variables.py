@@ -98,7 +98,7 @@ def check_validations(
         result = check_validation(rule, scope, subject)
         if checks is not None:
             checks.report("input_variable", config_address, address, "validation", i, result)
-        problems += [d.at(address) for d in result.diagnostics]
+        problems += result.about("input_variable", address, "validation")
     return problems
 
 

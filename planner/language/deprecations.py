@@ -34,6 +34,6 @@ def take_deprecations(value: Value, span: Span) -> tuple[Value, list[Diagnostic]
 
 
 def _warning(cause: Deprecation, span: Span) -> Diagnostic:
-    words = f" Its author says: {cause.message}" if cause.message else ""
-    detail = f"The value comes from {cause.by}, which is deprecated.{words}"
+    words = f" with the following message:\n\n{cause.message}" if cause.message else "."
+    detail = f"This value is derived from {cause.by}, which is deprecated{words}"
     return warning("language.deprecated", "Value derived from a deprecated source", detail, span)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from planner.config.model import ModuleCall, ModulePath
     from planner.config.modules_manifest import Manifest, ModuleRecord
     from planner.config.reading import Problems
+    from planner.config.test_files.load import TestFiles
     from planner.install.modules import ModuleInstaller
     from planner.install.placing import Progress
     from planner.operations.installing import Say
@@ -21,9 +22,14 @@ if TYPE_CHECKING:
 
 
 def get(
-    options: Options, *, upgrade: bool = False, hooks: Hooks | None = None, progress: Progress | None = None
+    options: Options,
+    *,
+    upgrade: bool = False,
+    hooks: Hooks | None = None,
+    progress: Progress | None = None,
+    tests: TestFiles | None = None,
 ) -> list[Diagnostic]:
-    """Install the modules that the configuration calls."""
+    """Install the modules that the configuration calls, and those that runs of tests are about."""
     from planner.config.module_installer import install_modules
     from planner.state.workspace import data_directory
 
@@ -38,10 +44,18 @@ def get(
             upgrade=upgrade,
             data_dir=data_dir,
             fetch=fetch,
+            others=() if tests is None else _calls(tests),
         )
     for record in installed:
         say(f"- {record.key} in {record.directory}")
     return problems + found
+
+
+def _calls(tests: TestFiles) -> list[tuple[ModulePath, ModuleCall]]:
+    """The modules of runs as calls, with the paths that they are recorded under."""
+    from planner.config.test_files.load import module_calls
+
+    return module_calls(tests)
 
 
 class _Fetching:

@@ -15,6 +15,7 @@ from planner.operations.loading import Reading, begin, read_configuration
 from planner.operations.options import StateOptions
 from planner.operations.providers_needed import needed_providers, override_warnings, provider_constraints
 from planner.operations.storing import store_of
+from planner.operations.test_modules import configurations, has_modules, named_providers, read_tests
 from planner.provider.lock_file import NAME
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
@@ -46,6 +47,7 @@ def init(
     ask: Ask | None = None,
     progress: Progress | None = None,
     read: Reading[StateOptions] | None = None,
+    test_directory: str = "",
 ) -> list[Diagnostic]:
     """Set up the backend, install modules, select and install providers. Running it again is harmless. `ask` answers
     questions about states that have to move (None: they are not to be asked); `progress` is told about downloads (what,
@@ -73,9 +75,11 @@ def init(
             how = BackendInit(options, encryption.state, backend_config, reconfigure, migrate, force_copy, ask, say)
             told += init_backend(how, root.config, root.begun.workspace, root.begun.given)
         told.check()
-        if install_modules and (from_module or root.config.root.calls):
+        tests = read_tests(options.directory, test_directory)
+        told.check(() if tests is None else tests.problems)
+        if install_modules and (from_module or root.config.root.calls or has_modules(tests)):
             say("Upgrading modules..." if upgrade else "Initializing modules...")
-            told.check(get(options, upgrade=upgrade, hooks=hooks, progress=progress))
+            told.check(get(options, upgrade=upgrade, hooks=hooks, progress=progress, tests=tests))
         whole = read if read is not None and stays_as_it_is(read) else read_configuration(options)
         told.check(d for d in whole.problems if d not in told)
         if whole.config is None:
@@ -83,12 +87,18 @@ def init(
         state = _stored(whole, whole.config, encryption, told) if backend else None
         told.check()
         told += cache_warnings(os.environ)
-        if _needs_nothing(whole.config, options.directory, state):  # so nothing of installing is loaded
+        others: list[Config] = []
+        if has_modules(tests):
+            others, problems = configurations(whole.begun, test_directory)
+            told.check(d for d in problems if d not in told)
+        names = named_providers(tests, whole.config) - {BUILTIN}
+        is_all = not names and all(needed_providers(other).all <= {BUILTIN} for other in others)
+        if is_all and _needs_nothing(whole.config, options.directory, state):  # so nothing of installing is loaded
             told += _only_builtin(whole.config, state, say)
             return told
         told[:] = [*override_warnings(whole.config), *told]
         chosen = (upgrade, tuple(plugin_dirs), lockfile)
-        told += _init_providers(whole.config, options.directory, state, chosen, say, progress)
+        told += _init_providers(whole.config, options.directory, state, chosen, say, progress, others, names)
     return told
 
 
@@ -99,10 +109,12 @@ def _init_providers(
     chosen: tuple[bool, tuple[str, ...], str],
     say: Callable[[str], None],
     progress: Progress | None,
+    others: list[Config],
+    names: set[str],
 ) -> list[Diagnostic]:
     from planner.operations.installing import Choices, init_providers
 
-    return init_providers(config, directory, state, Choices(*chosen), say, progress)
+    return init_providers(config, directory, state, Choices(*chosen), say, progress, others, names)
 
 
 def _stored(reading: Reading[StateOptions], config: Config, encryption: Encryption, told: Told) -> State | None:

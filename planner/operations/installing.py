@@ -73,17 +73,32 @@ def connections() -> Connections:
     return Connections(config, web, Hosts(config, web, os.environ))
 
 
-def requirements(config: Config, state: State | None = None) -> dict[str, Wanted]:
-    """The version constraints of every provider that the configuration or the state needs. Raises Failure."""
+def requirements(
+    config: Config, state: State | None = None, others: Iterable[Config] = (), names: Iterable[str] = ()
+) -> dict[str, Wanted]:
+    """The version constraints of every provider that the configuration or the state needs, or `others`: those that runs
+    of tests are about. `names` are needed besides. Raises Failure."""
     texts = provider_constraints(config)
+    needed = {*needed_providers(config, state).all, *names}
+    for other in others:
+        needed |= needed_providers(other).all
+        for address, found in provider_constraints(other).items():
+            texts[address] = tuple(sorted({*texts.get(address, ()), *found}))
     try:
-        return {address: Wanted(texts.get(address, ())) for address in sorted(needed_providers(config, state).all)}
+        return {address: Wanted(texts.get(address, ())) for address in sorted(needed)}
     except ValueError as bad:
         raise Failure(error("install.constraint", "Invalid version constraint", f"{bad}.")) from None
 
 
 def init_providers(
-    config: Config, directory: str, state: State | None, choices: Choices, say: Say, progress: Progress | None = None
+    config: Config,
+    directory: str,
+    state: State | None,
+    choices: Choices,
+    say: Say,
+    progress: Progress | None = None,
+    others: Iterable[Config] = (),
+    names: Iterable[str] = (),
 ) -> list[Diagnostic]:
     """Select and install the providers of a working directory, and record the selections."""
     if choices.lockfile not in ("", "readonly"):
@@ -93,7 +108,7 @@ def init_providers(
         detail = "-upgrade makes new selections, which -lockfile=readonly forbids to record. Use one of them."
         return [error("install.readonly_upgrade", "Options exclude each other", detail)]
     try:
-        wanted = requirements(config, state)
+        wanted = requirements(config, state, others, names)
         before, problems = read_locks(directory)
         before, more = upgraded(before)
         problems += [*more, *_similar(wanted), *_legacy(wanted)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from attrs import frozen
 
-from planner.vocabulary.diagnostic import Diagnostic, Failure, warning
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.provider_address import BUILTIN
 
 if TYPE_CHECKING:
@@ -117,6 +117,35 @@ def _unselected(config: Config, directory: str, addresses: set[str]) -> list[Dia
     except Failure as failure:
         return failure.diagnostics
     return [*problems, *unselected(set(addresses), provider_constraints(config), locks, overridden)]
+
+
+def not_installed(configs: Iterable[Config], directory: str) -> list[Diagnostic]:
+    """An error for each provider that the lock file does not select: init was not run."""
+    addresses = {address for config in configs for address in needed_providers(config).all} - {BUILTIN}
+    return _not_installed(addresses, directory) if addresses else []
+
+
+def _not_installed(addresses: set[str], directory: str) -> list[Diagnostic]:
+    from planner.clients.cli_config import load_cli_config
+    from planner.provider.lock_file import lockable, read_locks
+    from planner.provider.selections import unmanaged
+
+    try:
+        apart = {*load_cli_config(os.environ).overrides, *unmanaged(os.environ)}
+        locks, problems = read_locks(directory)
+    except Failure as failure:
+        return failure.diagnostics
+    missing = sorted(a for a in addresses if lockable(a) and a not in apart and a not in locks)
+    title = "Missing required provider"
+    return problems + [
+        error(
+            "provider.not_installed",
+            title,
+            f"This configuration requires provider {address}, but that provider isn't available. You may be able to "
+            "install it automatically by running:\n  planner init",
+        )
+        for address in missing
+    ]
 
 
 def missing_providers(config: Config, schemas: Schemas) -> list[Diagnostic]:

@@ -55,6 +55,12 @@ def _verdicts() -> Program:
     return verdict_program()
 
 
+def _tests() -> Program:
+    from planner.programs.rule_programs import suite_program
+
+    return suite_program()
+
+
 def _causes() -> Program:
     from planner.programs.rule_programs import cause_program
 
@@ -86,6 +92,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "limits": _limits,
     "relevance": _relevance,
     "verdicts": _verdicts,
+    "testing": _tests,
 }
 """What is evaluated together, by name. Programs share column types and files; what stands in a file of several is
 listed with the first."""

@@ -71,9 +71,8 @@ def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         walk.write(walk.record.refreshed, it, write_object(_settled(value), it.schema))
     else:
         walk.record.refreshed.remove_object(it.resource_address, it.key)
-    seen = marked_by_schema(value, it.schema.block)
-    it.objects.set(it.key, seen)
-    return problems + walk.conditions(it, "postcondition", seen)
+    it.objects.set(it.key, marked_by_schema(value, it.schema.block))
+    return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))
 
 
 def readiness(walk: PlanWork, it: Instance, config: Value) -> Facts:

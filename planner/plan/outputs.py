@@ -39,7 +39,7 @@ def plan_output(walk: PlanWork, module: ModuleInstance, name: str, config_addres
     for i, rule in enumerate(decl.preconditions):
         result = check_rule(rule, "output", module.scope, severity)
         walk.checks.report("output_value", config_address, address, "output", i, result)
-        problems += [d.at(address) for d in result.diagnostics]
+        problems += result.about("output_value", address, "output")
     if has_errors(problems):
         return problems
     value, found = evaluate_output(module, decl)

@@ -96,8 +96,11 @@ def _warnings(config: Config, variables: Mapping[str, RootVariable], options: Pl
             found.append(warning("plan.deprecated_root_variable", summary, detail, decl.span))
     if options.targets or options.excludes:
         detail = (
-            "-target and -exclude leave things out, so the result need not be all that the configuration asks for. "
-            "They are meant for recovering from errors, not for everyday use."
+            "You are creating a plan with either the -target option or the -exclude option, which means that the "
+            "result of this plan may not represent all of the changes requested by the current configuration.\n\nThe "
+            "-target and -exclude options are not for routine use, and are provided only for exceptional situations "
+            "such as recovering from errors or mistakes, or when planner specifically suggests to use it as part of "
+            "an error message."
         )
         found.append(warning("plan.targeting", "Resource targeting is in effect", detail))
     return found

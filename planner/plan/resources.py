@@ -196,7 +196,9 @@ class ResourceVertices:
         configuration = self._configuration(node)
         address = module.instance_address(decl, key)
         provider_key = self.walk.providers.key_of(module, decl, repetition, address)
-        provider = self.walk.providers.instance(configuration, provider_key, address)
+        provider = self.walk.providers.of_resource(
+            configuration, provider_key, address, decl.mode, decl.type, config_address, decl
+        )
         return Instance(
             node,
             module.text,
@@ -234,7 +236,9 @@ class ResourceVertices:
             raise Failure(error("plan.invalid_resource_type", "Invalid resource type", detail))
         provider_key = resource.instances[key].provider_key
         if resource.mode == "managed":
-            provider = self.walk.providers.instance(configuration, provider_key, str(address))
+            provider = self.walk.providers.of_resource(
+                configuration, provider_key, str(address), resource.mode, resource.type, str(address.config), decl
+            )
         else:
             provider = self.walk.schemas.provider(parsed.source)
         return Instance(

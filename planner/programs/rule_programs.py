@@ -44,3 +44,8 @@ def verdict_program() -> Program:
 def relevance_program() -> Program:
     """What contributed to a plan's changes, and why values are not known yet, as documents and policies tell it."""
     return program("relevance")
+
+
+def suite_program() -> Program:
+    """What comes of the runs of test files."""
+    return program("testing")

@@ -63,6 +63,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "verdicts": ("verdicts/*",),
     "state": ("inputs/state",),
     "providers": ("graph/needed_providers",),
+    "testing": ("test/*",),
 }
 """program -> its files below rules, without `.dl`, besides the column types; `*`: all of a folder"""
 

@@ -6,8 +6,8 @@ find `Error: ` at the start of a line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from attrs import evolve
 
@@ -15,6 +15,9 @@ from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.streams import visible
 from planner.render.terminal import Paint, Terminal, wrap
 from planner.vocabulary.diagnostic import Diagnostic
+
+Note: TypeAlias = Callable[[str, list[Diagnostic]], str]
+"""what the first of several diagnostics of one severity tells of the others"""
 
 TYPED = "<query>"
 """the name of what was typed as a word of the command line: a caret shows the place, as there is no editor to go to"""
@@ -27,14 +30,15 @@ DEPRECATIONS = {
 """level of -deprecation -> codes of the warnings that are left out"""
 
 
-def show(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> None:
+def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, note: Note | None = None) -> None:
     """Print diagnostics, repeated ones together: errors on standard error, warnings on standard output, unless programs
-    read that."""
+    read that. `note`: what the first of several tells of the others; then they are in their order already."""
     left_out = DEPRECATIONS[terminal.deprecation]
-    shown = [d for d in sort_diagnostics(diagnostics) if d.code not in left_out]
+    ordered = sort_diagnostics(diagnostics) if note is None else diagnostics
+    shown = [d for d in ordered if d.code not in left_out]
     for severity, wanted in terminal.consolidate.items():
         if wanted:
-            shown = consolidate(shown, severity)
+            shown = consolidate(shown, severity, note or others_note)
     if not shown:
         return
     if terminal.compact_warnings and not any(d.is_error for d in shown):
@@ -93,9 +97,25 @@ def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
             for value in snippet["values"]:
                 bar = paint("    │", "grey")
                 lines.append(f"{bar} {paint(value['traversal'], 'bold')} {visible(value['statement'])}")
+        if diagnostic.difference is not None:
+            lines += _difference(diagnostic.difference, paint)
     if lines:
         lines.append("")
     return lines
+
+
+def _difference(difference: tuple[Any, Any], paint: Paint) -> list[str]:
+    """What would make two values equal that were to be so."""
+    from planner.render.diff import diff_dynamic
+    from planner.render.diff_model import Change
+    from planner.render.diff_text import DiffText, Style
+    from planner.values.settled import unknown_as_null as as_null
+
+    before, after = difference
+    text = DiffText(paint).render(diff_dynamic(Change(as_null(before), after)), 0, Style())
+    bar = paint("    │", "grey")
+    shown = [f"{bar} {line}" for line in f"    {visible(text)}".split("\n")]
+    return [paint("    ├────────────────", "grey"), f"{bar} {paint('Diff: ', 'bold')}", *shown]
 
 
 def _call_text(call: dict[str, Any]) -> str:
@@ -120,7 +140,14 @@ def _marked(snippet: dict[str, object], paint: Paint) -> list[str]:
     return (before + marked + after).split("\n")
 
 
-def consolidate(diagnostics: list[Diagnostic], severity: str) -> list[Diagnostic]:
+def others_note(severity: str, others: list[Diagnostic]) -> str:
+    """How many more there are, and where."""
+    noun = severity if len(others) == 1 else f"{severity}s"
+    places = ", ".join(str(d.subject) for d in others[:3]) + (", ..." if len(others) > 3 else "")
+    return f"(and {len(others)} more similar {noun}: {places})"
+
+
+def consolidate(diagnostics: list[Diagnostic], severity: str, note: Note = others_note) -> list[Diagnostic]:
     """Keep the first of several diagnostics of this severity with the same title that have a place; it tells how many
     more there are and where."""
     groups: dict[str, list[Diagnostic]] = {}
@@ -133,17 +160,15 @@ def consolidate(diagnostics: list[Diagnostic], severity: str) -> list[Diagnostic
             groups[d.summary] = []
             out.append(d.summary)
         groups[d.summary].append(d)
-    return [_together(groups[d]) if isinstance(d, str) else d for d in out]
+    return [_together(groups[d], note) if isinstance(d, str) else d for d in out]
 
 
-def _together(group: list[Diagnostic]) -> Diagnostic:
+def _together(group: list[Diagnostic], note: Note) -> Diagnostic:
     first, *others = group
     if not others:
         return first
-    noun = first.severity if len(others) == 1 else f"{first.severity}s"
-    places = ", ".join(str(d.subject) for d in others[:3]) + (", ..." if len(others) > 3 else "")
-    note = f"(and {len(others)} more similar {noun}: {places})"
-    return evolve(first, detail=f"{first.detail}\n\n{note}" if first.detail else note)
+    text = note(first.severity, others)
+    return evolve(first, detail=f"{first.detail}\n\n{text}" if first.detail else text)
 
 
 def compact(diagnostics: list[Diagnostic], paint: Paint) -> str:

@@ -6,10 +6,13 @@ Columns count grapheme clusters from 1, bytes and snippet offsets count UTF-8 by
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.diagnostic import Diagnostic, Failure
 from planner.vocabulary.span import Source, Span
+
+if TYPE_CHECKING:
+    from planner.values.value import Value
 
 
 def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
@@ -25,8 +28,28 @@ def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
         subject = _at_least_one_byte(diagnostic.subject)
         answer["range"] = {"filename": diagnostic.subject.filename, "start": subject[0], "end": subject[1]}
         answer["snippet"] = _snippet(diagnostic, subject[0]["byte"], subject[1]["byte"])
+    if diagnostic.difference is not None:
+        answer |= _difference(*diagnostic.difference)
     answer["code"] = diagnostic.code
     return answer
+
+
+def _difference(before: Value, after: Value) -> dict[str, Any]:
+    """Two values that were to be equal, as a change from the first to the second; nothing of what is secret."""
+    from planner.documents.json_values import plain
+    from planner.values.paths import unknown_structure
+    from planner.values.value import Unknown, is_wholly_known, unmark, unmark_deep
+
+    if unmark_deep(before)[1] or unmark_deep(after)[1]:
+        return {}
+    try:
+        change: dict[str, Any] = {"before": plain(before)}
+        if unmark(after)[0].__class__ is not Unknown:
+            change["after"] = plain(after)
+    except Failure:  # an infinite number
+        return {}
+    unknown = False if is_wholly_known(after) else unknown_structure(after)
+    return {"difference": {**change, "after_unknown": unknown, "before_sensitive": False, "after_sensitive": False}}
 
 
 def validate_json(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:

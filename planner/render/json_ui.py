@@ -76,13 +76,13 @@ class JsonLines:
     def log(self, text: str) -> None:
         self.message(text, "log")
 
-    def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
+    def diagnostics(self, diagnostics: Iterable[Diagnostic], **more: Any) -> None:
         for d in sort_diagnostics(diagnostics):
             if d.code in OUR_OWN:
-                self.message(f"Warning: {d.summary}: {d.detail}", "log", "warn")
+                self.message(f"Warning: {d.summary}: {d.detail}", "log", "warn", **more)
                 continue
             level, title = ("error", "Error") if d.is_error else ("warn", "Warning")
-            self.message(f"{title}: {d.summary}", "diagnostic", level, diagnostic=diagnostic_json(d))
+            self.message(f"{title}: {d.summary}", "diagnostic", level, diagnostic=diagnostic_json(d), **more)
 
     def plan(self, plan: Plan, causes: Causes | None = None) -> None:
         """Drift, planned changes, their summary and the outputs."""

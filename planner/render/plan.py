@@ -57,6 +57,7 @@ class PlanText:
         self.text = DiffText(terminal.paint)
         self.style = Style(secrets=show_sensitive)
         self.causes = causes
+        self.opening = "The execution plan follows. The symbols mean:"
 
     def show(self) -> None:
         """Everything, in the order: drift, actions, summary, outputs."""
@@ -179,7 +180,7 @@ class PlanText:
         if not actions - {"no-op"}:
             return
         self.terminal.out()
-        self._say("The execution plan follows. The symbols mean:")
+        self._say(self.opening)
         for action in sorted(actions - {"no-op"}, key=lambda a: (_FIRST.index(a) if a in _FIRST else len(_FIRST), a)):
             self.terminal.out(f"{self.text.symbol(action)} {_meaning(action)}")
 

@@ -64,8 +64,9 @@ MISTAKES = (
         "body",
         "$END",
         "unclosed_block",
-        "Block not closed",
-        f"The file ends before the closing brace of this block. {_CLOSE}",
+        "Unclosed configuration block",
+        "There is no closing brace for this block before the end of the file. This may be caused by incorrect brace "
+        "nesting elsewhere in this file.",
         "b «{»\n  c {\n  }\n",
         "opening",
     ),
@@ -174,8 +175,9 @@ MISTAKES = (
         "line_end",
         "$END",
         "unclosed_block",
-        "Block not closed",
-        f"The file ends before the closing brace of this block. {_CLOSE}",
+        "Unclosed configuration block",
+        "There is no closing brace for this block before the end of the file. This may be caused by incorrect brace "
+        "nesting elsewhere in this file.",
         "b «{» a = [1]",
         "opening",
     ),

@@ -109,7 +109,7 @@ class NativeBody:
 
 
 def missing_argument(name: str, span: Span) -> Diagnostic:
-    detail = f'The argument "{name}" is required and was not set.'
+    detail = f'The argument "{name}" is required, but no definition was found.'
     return error("syntax.missing_argument", "Missing required argument", detail, span)
 
 
@@ -131,7 +131,7 @@ def _label_problem(block: Block, schema: BlockSchema) -> Diagnostic | None:
         return error(
             "syntax.missing_label",
             f"Missing {names[len(labels)]} for {block.type}",
-            f"A block of type {block.type} needs these labels before the brace: {', '.join(names)}.",
+            f"All {block.type} blocks must have {len(names)} label{'s' * (len(names) > 1)} ({', '.join(names)}).",
             Span(block.source, brace, brace + 1),
             context=block.header_span,
         )

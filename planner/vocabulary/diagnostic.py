@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from planner.vocabulary.span import Span
 
@@ -16,11 +16,24 @@ Severity = Literal["error", "warning"]
 
 
 @frozen
+class Checked:
+    """The object with conditions that a diagnostic is about: `kind` is input_variable, output_value, resource or check,
+    `rule` which of its conditions (validation, precondition, postcondition, output, assertion; data: the data source of
+    a check). `was_error`: an error that became a warning because it belongs to a check."""
+
+    kind: str
+    address: str
+    rule: str
+    was_error: bool = False
+
+
+@frozen
 class Diagnostic:
     """One problem. `code` is stable and short (`config.duplicate_resource`); `summary` is a title without a full stop;
     `detail` says what, why and what to do; `subject` is the span the caret points at; `context` the wider block shown;
     `address` the object concerned; `values` are lines like `var.x is 5` about expression operands;
-    `called` is the function whose call failed; `is_check`: a check block says so, which never stands for others."""
+    `called` is the function whose call failed; `is_check`: a check block says so, which never stands for others;
+    `checked` is the object whose condition says so; `difference`: the two values that were to be equal."""
 
     severity: Severity
     code: str
@@ -32,6 +45,8 @@ class Diagnostic:
     values: tuple[tuple[str, str], ...] = ()
     called: str = ""
     is_check: bool = False
+    checked: Checked | None = None
+    difference: tuple[Any, Any] | None = field(default=None, eq=False, repr=False)
 
     @property
     def is_error(self) -> bool:

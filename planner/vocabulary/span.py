@@ -101,6 +101,13 @@ class Span:
         return self.source.position(self.end)
 
     @property
+    def place(self) -> str:
+        """File, line and columns, from the first character to behind the last."""
+        start, end = self.start_position, self.end_position
+        last = f"{end.column}" if start.line == end.line else f"{end.line},{end.column}"
+        return f"{self.filename}:{start.line},{start.column}-{last}"
+
+    @property
     def text(self) -> str:
         return self.source.text[self.start : self.end]
 

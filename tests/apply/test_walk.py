@@ -264,7 +264,7 @@ def test_provisioners(world: World) -> None:
 def test_failed_provisioners(world: World) -> None:
     more = provisioners('command = "exit 1"\n on_failure = continue', 'command = "exit 2"', 'command = "touch never"')
     done = world.apply(ab(more=more))
-    assert summaries(done) == ["error 10 Command failed"]
+    assert summaries(done) == ["error 10 local-exec provisioner error"]
     assert world.objects == {"test_thing.a": "1?"}
     assert [e for e in world.events if e.startswith("provision")].count("provision test_thing.a failed") == 2
     assert not (world.folder / "never").exists()

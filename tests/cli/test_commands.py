@@ -107,8 +107,8 @@ class Played:
         hooks.apply_complete("terraform_data.a", "create")
         return Applied(self.state, Counts(*self.counts), tuple(self.problems))
 
-    def validate(self, options):
-        self.note("validate", options)
+    def validate_with_tests(self, options, test_directory):
+        self.note("validate", options, test_directory)
         return list(self.problems)
 
     def outputs(self, options):
@@ -140,7 +140,7 @@ WHERE = {
     "plan": ("plan",),
     "plan_files": ("saved", "save_plan"),
     "apply": ("apply", "refresh"),
-    "validate": ("validate",),
+    "validate_tests": ("validate_with_tests",),
     "show": ("outputs", "stored_state", "show", "shown_json"),
     "init": ("init",),
     "query": ("query",),

@@ -17,11 +17,13 @@ from typing import Any
 
 
 class Forker:
-    """Runs commands with the signature of `run_cases.execute`, whose command it ignores but for the words after it."""
+    """Runs commands with the signature of `run_cases.execute`, whose command it ignores but for the words after it.
+    `prepared`: a module beside this one whose `install` is called first."""
 
-    def __init__(self, words_before: int) -> None:
+    def __init__(self, words_before: int, prepared: str = "") -> None:
         self.words_before = words_before
-        self.process = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        words = [sys.executable, __file__, *([prepared] if prepared else [])]
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def execute(
         self, command: list[str], cwd: Path, env: dict[str, str], timeout: float, stdout: str = ""
@@ -69,6 +71,8 @@ def serve() -> None:
                 import_module(module.name)
             except ImportError:
                 continue  # an extra that is not installed
+    for name in sys.argv[1:]:
+        import_module(name).install()
     for line in sys.stdin.buffer:
         child = os.fork()
         if not child:

@@ -18,6 +18,7 @@ from planner.programs.rule_programs import (
     limit_program,
     move_program,
     relevance_program,
+    suite_program,
     verdict_program,
 )
 from planner.support.assets import rules_path
@@ -29,7 +30,7 @@ HERE = Path(__file__).parent
 def programs() -> list[Program]:
     """The programs that the product runs."""
     product = [graph_program(), decision_program(), move_program(), cause_program(), batch_program(), limit_program()]
-    return [*product, relevance_program(), verdict_program(), rulebook.program("policy")]
+    return [*product, relevance_program(), verdict_program(), suite_program(), rulebook.program("policy")]
 
 
 def program_of(path: Path) -> Program:

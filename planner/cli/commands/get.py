@@ -14,7 +14,7 @@ USAGE = "[options]"
 HELP = "Installs the modules that the configuration calls into .terraform/modules."
 FLAGS = (
     Flag("update", "bool", "Look for newer versions of installed modules."),
-    Flag("test-directory", "string", "", value="DIR"),
+    Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
     *VARIABLES,
     *JSON_LINES,
 )
@@ -24,12 +24,16 @@ usage_error = usage_error_lines
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
     from planner.operations.get import get
+    from planner.operations.test_modules import read_tests
 
     no_directory(arguments, "get")
     settings = load_options(arguments)
     view = open_view(arguments, terminal)
     line = DownloadLine(terminal)
-    diagnostics = get(settings, upgrade=arguments["update"], hooks=InitLines(view), progress=line)
+    tests = read_tests(settings.directory, arguments["test-directory"] or "")
+    diagnostics = [] if tests is None else list(tests.problems)
+    if not has_errors(diagnostics):
+        diagnostics += get(settings, upgrade=arguments["update"], hooks=InitLines(view), progress=line, tests=tests)
     line.clear()
     view.diagnostics(diagnostics)
     return int(has_errors(diagnostics))

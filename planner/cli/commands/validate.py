@@ -11,8 +11,8 @@ USAGE = "[options]"
 HELP = """Checks that the configuration is well-formed and consistent in itself. Modules must be installed first
 (init)."""
 FLAGS = (
-    Flag("test-directory", "string", "", value="DIR"),
-    Flag("no-tests", "bool", ""),
+    Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
+    Flag("no-tests", "bool", "Do not look at test files."),
     *VARIABLES,
     *JSON_DOCUMENT,
 )
@@ -22,12 +22,17 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the configuration is valid, else 1."""
     from planner.cli.views import open_json_into
     from planner.operations.validate import validate
+    from planner.operations.validate_tests import validate_with_tests
 
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "validate takes at most one directory.")
     settings = load_options(arguments, directory=arguments.words[0] if arguments.words else ".")
     stream = open_json_into(arguments, terminal)
-    found = validate(settings)
+    found = (
+        validate(settings)
+        if arguments["no-tests"]
+        else validate_with_tests(settings, arguments["test-directory"] or "")
+    )
     if stream is not None:
         with stream:
             print(document(found), file=stream)

@@ -1,0 +1,46 @@
+"""What stands for real objects while modules are tested: values of mocked providers and of overridden resources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from attrs import field, frozen
+
+from planner.values.value import Value
+from planner.vocabulary.address import ResourceAddress
+from planner.vocabulary.span import Span
+
+Values: TypeAlias = Mapping[str, Value]
+"""attributes that are not to be generated, by name"""
+
+
+@frozen(eq=False)
+class Override:
+    """`override_resource` or `override_data`: the objects of the resource `target` (without keys) are made up. `mode`
+    is what the block is for."""
+
+    mode: str
+    target: ResourceAddress
+    values: Values
+    span: Span
+    """the target as it is written"""
+
+    @property
+    def block(self) -> str:
+        return "override_data" if self.mode == "data" else "override_resource"
+
+
+@frozen(eq=False)
+class Mocking:
+    """`mock_provider`: no object of the provider is real. `defaults` are by mode and type."""
+
+    defaults: Mapping[tuple[str, str], Values] = field(factory=dict)
+    overrides: tuple[Override, ...] = ()
+
+    def values(self, mode: str, type: str, config_address: str) -> Values:
+        """What the objects of a resource are given; what is missing is generated."""
+        for override in self.overrides:
+            if override.mode == mode and str(override.target) == config_address:
+                return override.values
+        return self.defaults.get((mode, type), {})

@@ -1,0 +1,179 @@
+"""`mock_provider` blocks, and the overrides of test files."""
+
+from __future__ import annotations
+
+from planner.config.mocking import Mocking, Override, Values
+from planner.config.model import ProviderDecl, Reference
+from planner.config.provider_blocks import check_provider_name
+from planner.config.reading import (
+    BAD_NAME,
+    Problems,
+    constant,
+    constant_string,
+    expr_of,
+    piece,
+    read,
+    reference,
+    steps_of,
+)
+from planner.config.test_files.model import ModuleOverride
+from planner.syntax.body import Attribute, Block, BlockSchema, BodySchema
+from planner.vocabulary.address import AddressError, ModuleAddress, ResourceAddress, address_of, valid_identifier
+from planner.vocabulary.span import Span
+
+RESOURCE_OVERRIDES = ("override_resource", "override_data")
+_MOCKS = {"mock_resource": "managed", "mock_data": "data"}
+_PROVIDER = BodySchema(
+    dict.fromkeys(("alias", "for_each"), False),
+    (*(BlockSchema(kind, ("type",)) for kind in _MOCKS), *map(BlockSchema, RESOURCE_OVERRIDES)),
+)
+_DEFAULTS = BodySchema({"defaults": False})
+_RESOURCE = BodySchema({"target": True, "values": False})
+_MODULE = BodySchema({"target": True, "outputs": False})
+
+
+def mock_provider_block(block: Block, problems: Problems) -> ProviderDecl | None:
+    """A mocked provider configuration; None when it is wrong (reported)."""
+    mine = Problems()
+    content = read(block.body, _PROVIDER, mine)
+    _, nothing = block.body.partial_content(_PROVIDER)
+    label = block.labels[0]
+    name_span = Span(block.source, label.start, label.end)
+    if not check_provider_name(label.value, block.header_span, mine):
+        problems.extend(mine)
+        return None
+    alias = None
+    if "alias" in content.attributes:
+        alias = constant_string(content.attributes["alias"], mine)
+        if alias is not None and not valid_identifier(alias):
+            where = content.attributes["alias"].expr_span
+            detail = f"An alias must be a valid name. {BAD_NAME}"
+            mine.error("invalid_name", "Invalid mock provider configuration alias", detail, where)
+    for_each = expr_of(content.attributes["for_each"], mine) if "for_each" in content.attributes else None
+    if for_each is not None and not alias:
+        detail = "The for_each argument is allowed only for provider configurations with an alias."
+        mine.error("for_each_without_alias", 'Alias required when using "for_each"', detail, for_each.span)
+    mocking = _mocking(content.blocks, block.header_span, mine)
+    problems.extend(mine)
+    if mine.has_errors:
+        return None
+    return ProviderDecl(label.value, alias, for_each, nothing, block.header_span, name_span, mocking=mocking)
+
+
+def _mocking(blocks: tuple[Block, ...] | list[Block], header: Span, problems: Problems) -> Mocking:
+    defaults: dict[tuple[str, str], Values] = {}
+    overrides: list[Override] = []
+    twice: list[tuple[str, str]] = []
+    for inner in blocks:
+        mine = Problems()
+        if inner.type in _MOCKS:
+            content = read(inner.body, _DEFAULTS, mine)
+            values = _object(content.attributes.get("defaults"), mine)
+            key = _MOCKS[inner.type], inner.labels[0].value
+            if not mine.has_errors and key in defaults:
+                twice.append((inner.type, f"`{inner.type}.{key[1]}` is already defined in `mock_provider` block."))
+            elif not mine.has_errors:
+                defaults[key] = values
+        else:
+            override = resource_override(inner, mine)
+            if override is not None and any(override.target == other.target for other in overrides):
+                detail = f"`{inner.type}` with target `{override.target}` is already defined in `mock_provider` block."
+                twice.append((inner.type, detail))
+            elif override is not None:
+                overrides.append(override)
+        problems.extend(mine)
+    for kind, detail in twice:
+        problems.error("duplicate_mock", f"Duplicated `{kind}` block", detail, header)
+    return Mocking(defaults, tuple(overrides))
+
+
+def resource_override(block: Block, problems: Problems) -> Override | None:
+    """`override_resource` or `override_data`; None when it is wrong (reported)."""
+    mine = Problems()
+    content = read(block.body, _RESOURCE, mine)
+    target = _target(content.attributes.get("target"), mine)
+    address: ResourceAddress | None = None
+    if target is not None:
+        address = _resource(target, mine)
+    values = _object(content.attributes.get("values"), mine)
+    problems.extend(mine)
+    if mine.has_errors or target is None or address is None:
+        return None
+    return Override("data" if block.type == "override_data" else "managed", address, values, target.span)
+
+
+def module_override(block: Block, problems: Problems) -> ModuleOverride | None:
+    """`override_module`; None when it is wrong (reported)."""
+    mine = Problems()
+    content = read(block.body, _MODULE, mine)
+    target = _target(content.attributes.get("target"), mine)
+    path: tuple[str, ...] | None = None
+    if target is not None:
+        path = _module(target, mine)
+    outputs = _object(content.attributes.get("outputs"), mine)
+    problems.extend(mine)
+    if mine.has_errors or target is None or path is None:
+        return None
+    return ModuleOverride(path, target, outputs)
+
+
+def _target(attribute: Attribute | None, problems: Problems) -> Reference | None:
+    return reference(piece(attribute), problems) if attribute is not None else None
+
+
+def _resource(target: Reference, problems: Problems) -> ResourceAddress | None:
+    try:
+        address = address_of(steps_of(target.node))
+    except AddressError as bad:
+        where = Span(target.source, bad.start, bad.end if bad.end > bad.start else target.node.end)
+        problems.error("invalid_target", bad.summary, bad.detail, where)
+        return None
+    if not isinstance(address, ResourceAddress):
+        detail = "A resource type and name must follow the module path."
+        problems.error("invalid_target", "Invalid address", detail, target.span)
+        return None
+    if address.key is not None or any(key is not None for _, key in address.module.steps):
+        detail = (
+            'Resource address cannot be a resource instance (e.g. "null_resource.a[0]"), it must be a resource instead '
+            '(e.g. "null_resource.a").'
+        )
+        title = "Resource instance address with keys is not allowed"
+        problems.error("instance_target", title, detail, target.span)
+        return None
+    return address
+
+
+def _module(target: Reference, problems: Problems) -> tuple[str, ...] | None:
+    try:
+        address = address_of(steps_of(target.node))
+    except AddressError as bad:
+        where = Span(target.source, bad.start, bad.end if bad.end > bad.start else target.node.end)
+        problems.error("invalid_target", bad.summary, bad.detail, where)
+        return None
+    if not isinstance(address, ModuleAddress) or not address.steps:
+        detail = "It is not a module, as it is expected to be here: module.NAME."
+        problems.error("invalid_target", "Invalid module address", detail, target.span)
+        return None
+    if any(key is not None for _, key in address.steps):
+        detail = (
+            'Module address cannot be a module instance (e.g. "module.a[0]"), it must be a module instead '
+            '(e.g. "module.a").'
+        )
+        title = "Module instance address with keys is not allowed"
+        problems.error("instance_target", title, detail, target.span)
+        return None
+    return address.path
+
+
+def _object(attribute: Attribute | None, problems: Problems) -> Values:
+    """A constant object: neither references nor function calls."""
+    if attribute is None:
+        return {}
+    value = constant(piece(attribute), problems)
+    if value is None:
+        return {}
+    if value.__class__ is not dict:
+        detail = f"The attribute `{attribute.name}` must be an object."
+        problems.error("object_expected", "Object expected", detail, attribute.span)
+        return {}
+    return dict(value)

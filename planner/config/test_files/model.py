@@ -1,0 +1,87 @@
+"""What test files say: runs with their assertions, variables, providers, mocks and overrides. Nothing is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from attrs import field, frozen
+
+from planner.config.mocking import Override
+from planner.config.model import CheckRule, Config, Expr, ProviderDecl, ProviderRef, Reference
+from planner.syntax.body import Block
+from planner.vocabulary.span import Span
+
+Command = Literal["apply", "plan"]
+
+
+@frozen(eq=False)
+class ModuleOverride:
+    """`override_module`: `path` is the module whose `outputs` stand for all that it would do."""
+
+    path: tuple[str, ...]
+    target: Reference
+    outputs: Mapping[str, object]
+
+
+@frozen(eq=False)
+class PlanSettings:
+    """`plan_options` of a run."""
+
+    mode: Literal["normal", "refresh-only"] = "normal"
+    refresh: bool = True
+    replace: tuple[Reference, ...] = ()
+    targets: tuple[Reference, ...] = ()
+    span: Span | None = None
+
+
+@frozen(eq=False)
+class RunModule:
+    """`module` of a run: what is run instead of the root module. `written` is the source as it is written."""
+
+    source: str
+    source_kind: str
+    version: str | None
+    span: Span
+    source_span: Span
+    block: Block
+    written: str = ""
+
+
+@frozen(eq=False)
+class TestRun:
+    """A `run` block."""
+
+    __test__ = False
+
+    name: str
+    command: Command
+    span: Span
+    settings: PlanSettings = PlanSettings()
+    variables: Mapping[str, Expr] = field(factory=dict)
+    providers: tuple[tuple[ProviderRef, ProviderRef], ...] = ()
+    """(name in the module, name in the test file)"""
+    assertions: tuple[CheckRule, ...] = ()
+    expected: tuple[Reference, ...] = ()
+    module: RunModule | None = None
+    overrides: tuple[Override, ...] = ()
+    module_overrides: tuple[ModuleOverride, ...] = ()
+    config: Config | None = None
+    """the configuration of its module"""
+
+
+@frozen(eq=False)
+class TestFile:
+    """One test file; `name` is its path from the root module, by which it is known everywhere."""
+
+    __test__ = False
+
+    name: str
+    runs: tuple[TestRun, ...] = ()
+    variables: Mapping[str, Expr] = field(factory=dict)
+    providers: Mapping[str, ProviderDecl] = field(factory=dict)
+    """by `name` or `name.alias`"""
+    mocks: Mapping[str, ProviderDecl] = field(factory=dict)
+    """the same of `mock_provider` blocks"""
+    overrides: tuple[Override, ...] = ()
+    module_overrides: tuple[ModuleOverride, ...] = ()

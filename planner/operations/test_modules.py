@@ -1,0 +1,60 @@
+"""What init does with test files: it installs the modules and providers of their runs."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from planner.config.test_files.discover import DEFAULT_DIRECTORY, find_test_files
+from planner.vocabulary.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from planner.config.model import Config
+    from planner.config.test_files.load import TestFiles
+    from planner.operations.loading import Begun
+    from planner.operations.options import StateOptions
+
+
+def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:
+    """What the test files of a root module say; None where there are none. `test_directory`: "" for the usual one."""
+    names, is_there = find_test_files(directory, test_directory or DEFAULT_DIRECTORY)
+    return None if not names and (is_there or not test_directory) else _read(directory, test_directory)
+
+
+def _read(directory: str, test_directory: str) -> TestFiles:
+    from planner.config.test_files.load import read_test_files
+
+    return read_test_files(directory, test_directory)
+
+
+def has_modules(tests: TestFiles | None) -> bool:
+    """Whether runs are about modules of their own."""
+    return tests is not None and any(run.module is not None for file in tests.files for run in file.runs)
+
+
+def configurations(begun: Begun[StateOptions], test_directory: str = "") -> tuple[list[Config], list[Diagnostic]]:
+    """The modules of runs, which are installed."""
+    from planner.config.test_files.load import load_test_files
+    from planner.state.workspace import data_directory
+
+    tests = load_test_files(
+        begun.options.directory,
+        test_directory,
+        variables=begun.given,
+        workspace=begun.workspace,
+        data_dir=data_directory(os.environ),
+    )
+    found = {id(run.config): run.config for file in tests.files for run in file.runs if run.config is not None}
+    return list(found.values()), list(tests.problems)
+
+
+def named_providers(tests: TestFiles | None, config: Config) -> set[str]:
+    """The providers that test files configure or mock."""
+    if tests is None:
+        return set()
+    return {
+        config.root.provider_source(block.name)
+        for file in tests.files
+        for blocks in (file.providers, file.mocks)
+        for block in blocks.values()
+    }

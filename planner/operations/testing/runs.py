@@ -1,0 +1,356 @@
+"""The runs of one test file, one after the other, and cleaning up after them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from attrs import define, evolve, field
+
+from planner.config.model import Config, Reference
+from planner.config.reading import steps_of
+from planner.config.test_files.model import TestFile, TestRun
+from planner.config.variables import RawVariables
+from planner.evaluation.context import EvaluationContext
+from planner.evaluation.eval_walk import EvalWalk
+from planner.evaluation.objects import StateObjects
+from planner.model.plan import Plan
+from planner.operations.graphs import build
+from planner.operations.loading import Loaded
+from planner.operations.options import Limits, Options
+from planner.operations.testing.assertions import AssertionScope, check, mentions
+from planner.operations.testing.decisions import Judged, RunFacts, judge
+from planner.operations.testing.expected import Expectation, as_test, expectations, settle, spoils_apply
+from planner.operations.testing.results import FileResult, Interrupted, Left, Listener, RunResult, Shown
+from planner.operations.testing.transform import depends_on_values, duplicates, transformed
+from planner.operations.testing.variables import Outputs, RunValues, run_values
+from planner.operations.testing.walks import Asked, Subject, UnderWay, apply, destroy, plan
+from planner.state.file import write_state
+from planner.state.model import State
+from planner.support.disk import replace_file
+from planner.values.value import SENSITIVE, UNKNOWN, Null, Value, mark
+from planner.vocabulary.address import AddressError, ResourceAddress, address_of
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+
+LEFT_OVER = "errored_test.tfstate"
+"""where a state is written that could not be cleaned up"""
+
+
+@define(eq=False)
+class Subjects:
+    """The configurations that runs see. Those that are the same for several runs are made once."""
+
+    of_root: Loaded[Options]
+    given: RawVariables
+    parallelism: int = 10
+    _made: dict[tuple[int, int, int], Subject] = field(factory=dict)
+    _loaded: dict[int, Loaded[Options]] = field(factory=dict)
+
+    def config(self, run: TestRun) -> Config:
+        return run.config or self.of_root.config
+
+    def forget(self) -> None:
+        """Nothing of a file that is over is asked for again."""
+        plain = {key: made for key, made in self._made.items() if key[1] == 0}
+        for key, made in self._made.items():
+            if key not in plain:
+                for module in made.loaded.config.root.walk():
+                    self.of_root.schemas.resolvers.pop(module, None)
+        self._made = plain
+
+    def subject(self, file: TestFile, run: TestRun, values: RunValues) -> Subject:
+        """The configuration that a run sees, with what there is to say about making it."""
+        config = self.config(run)
+        of_file = file.mocks or file.overrides or file.module_overrides or file.providers
+        of_run = run.providers or run.overrides or run.module_overrides
+        changes = depends_on_values(file, run)
+        key = (id(config), id(file) if of_file or of_run else 0, id(run) if of_run else 0)
+        known = self._made.get(key)
+        if known is not None and not changes:
+            return known
+        changed, remarks = transformed(config, file, run, values.scope)
+        made = Subject(self.loaded(changed), tuple(remarks))
+        if not changes:
+            self._made[key] = made
+        return made
+
+    def loaded(self, config: Config) -> Loaded[Options]:
+        root = self.of_root
+        if config is root.config:
+            return root
+        return Loaded(root.options, root.workspace, root.given, config, root.schemas, root.rules)
+
+
+@define(eq=False)
+class _Kept:
+    """A state, and the run that last changed it."""
+
+    state: State = field(factory=State)
+    run: RunResult | None = None
+    subject: Subject | None = None
+
+
+class FileRunner:
+    """Carries out the runs of one file."""
+
+    def __init__(
+        self,
+        result: FileResult,
+        subjects: Subjects,
+        listener: Listener,
+        stopping: Callable[[], bool],
+        shows: bool = False,
+    ) -> None:
+        self.result, self.subjects, self.listener = result, subjects, listener
+        self.stopping, self.shows = stopping, shows
+        self.states: dict[str, _Kept] = {}
+        self.outputs = Outputs()
+        self.facts = [RunFacts() for _ in result.runs]
+        self.current: RunResult | None = None
+        self.under_way = UnderWay()
+
+    # ---------------------------------------------------------------- all runs
+
+    def carry_out(self) -> None:
+        """All runs, then what came of them, then cleaning up."""
+        for it in self.result.runs:
+            if self.stopping():
+                self._now(it, stop_requested=True)
+            if self.judged.skipped[it.index]:
+                continue
+            self.current = it
+            it.began = time.time()
+            started = time.monotonic()
+            try:
+                self._run(it)
+            except Failure as failure:
+                it.diagnostics += failure.diagnostics
+                self._failed(it)
+            it.seconds = time.monotonic() - started
+            self._now(it, done=True)
+        self.current = None
+        judged = self.judged
+        for it, status in zip(self.result.runs, judged.statuses, strict=True):
+            it.status = status
+        self.result.status = judged.status
+        self.listener.file(self.result)
+        self.clean_up()
+
+    @property
+    def judged(self) -> Judged:
+        return judge(self.facts)
+
+    def _now(self, it: RunResult, **known: Any) -> None:
+        self.facts[it.index] = evolve(self.facts[it.index], **known)
+
+    def _failed(self, it: RunResult, kind: str = "error") -> None:
+        self._now(it, problems=self.facts[it.index].problems | {kind})
+
+    def _checked(self, it: RunResult, problems: Iterable[Diagnostic]) -> bool:
+        """Tell problems of a run; whether it can go on."""
+        found = list(problems)
+        it.diagnostics += found
+        if has_errors(found):
+            self._failed(it)
+            return False
+        return True
+
+    # ---------------------------------------------------------------- one run
+
+    def _run(self, it: RunResult) -> None:
+        file, run = self.result.file, it.run
+        expected, wrong = expectations(run)
+        alone = duplicates(file.overrides, file.module_overrides)
+        if not self._checked(it, alone):
+            return
+        if not self._checked(it, [*wrong, *duplicates(run.overrides, run.module_overrides)]):
+            return
+        config = self.subjects.config(run)
+        values, found = run_values(config.root.variables, file, run, self.subjects.given, self.outputs)
+        if not self._checked(it, found) or values is None:
+            return
+        subject = self.subjects.subject(file, run, values)
+        if not self._checked(it, subject.remarks) or not self._checked(it, subject.validate()):
+            return
+        limits, found = _limits(run)
+        if not self._checked(it, found):
+            return
+        if run.command == "plan":
+            self._plan(it, subject, values, limits, expected)
+        else:
+            self._apply(it, subject, values, limits, expected)
+
+    def _key(self, run: TestRun) -> str:
+        return run.module.source if run.module is not None else ""
+
+    def _kept(self, run: TestRun) -> _Kept:
+        return self.states.setdefault(self._key(run), _Kept())
+
+    def _asked(self, it: RunResult, limits: Limits, keep: Callable[[EvaluationContext], None] | None = None) -> Asked:
+        settings = it.run.settings
+        return Asked(settings.mode, settings.refresh, limits, keep)
+
+    def _plan(
+        self,
+        it: RunResult,
+        subject: Subject,
+        values: RunValues,
+        limits: Limits,
+        expected: tuple[Expectation, ...],
+    ) -> None:
+        contexts: list[EvaluationContext] = []
+        asked = self._asked(it, limits, contexts.append)
+        made, problems = plan(subject, self._kept(it.run).state, values.root, asked, self.subjects.parallelism)
+        if not self._checked(it, settle(problems, expected)) or made is None:
+            return
+        outputs = _planned_outputs(made)
+        self.outputs.by_run[it.name] = {name: outputs.get(name, UNKNOWN) for name in subject.loaded.config.root.outputs}
+        if self.shows:
+            it.shown = Shown(subject.loaded, made)
+        if contexts:
+            self._assert(it, AssertionScope(contexts[0], values.known, outputs))
+            contexts[0].take_apart()
+
+    def _apply(
+        self,
+        it: RunResult,
+        subject: Subject,
+        values: RunValues,
+        limits: Limits,
+        expected: tuple[Expectation, ...],
+    ) -> None:
+        kept = self._kept(it.run)
+        made, problems = plan(subject, kept.state, values.root, self._asked(it, limits), self.subjects.parallelism)
+        told = [as_test(d) for d in problems if not d.is_error and not _of_check(d)]
+        errors = [as_test(d) for d in problems if d.is_error]
+        if not self._checked(it, [*told, *errors, *spoils_apply(problems, expected)]) or made is None:
+            return
+        self.under_way = UnderWay(tuple(c.address for c in made.changes if c.action == "create"), kept.state)
+        state, found = apply(subject, made, values.root, self.subjects.parallelism)
+        self.under_way = UnderWay()
+        kept.state, kept.run, kept.subject = state, it, subject
+        self._now(it, changed=self._key(it.run))
+        if not self._checked(it, settle(found, expected)):
+            return
+        outputs = _state_outputs(subject.loaded.config, state)
+        self.outputs.by_run[it.name] = {name: value for name, value in outputs.items() if name in state.outputs}
+        if self.shows:
+            it.shown = Shown(subject.loaded, made, state)
+        if it.run.assertions:
+            context = _context(subject, made, state, values, it.run)
+            self._assert(it, AssertionScope(context, values.known, outputs))
+            context.take_apart()
+
+    def _assert(self, it: RunResult, scope: AssertionScope) -> None:
+        for rule in it.run.assertions:
+            verdict, found = check(rule, scope)
+            it.diagnostics += found
+            if verdict != "pass":
+                self._failed(it, "error" if verdict == "error" else "assertion")
+
+    def interrupted(self) -> Interrupted:
+        """What there is when everything stops at once."""
+        states = [
+            (None if not key else kept.run, kept.state)
+            for key, kept in sorted(self.states.items(), key=lambda item: item[1].run.index if item[1].run else -1)
+            if kept.state.resources
+        ]
+        return Interrupted(self.result, self.current, tuple(states), self.under_way.creating)
+
+    # ---------------------------------------------------------------- cleaning up
+
+    def clean_up(self) -> None:
+        """Destroy what the runs of the file made."""
+        for key, index in self.judged.cleaning:
+            kept = self.states[key]
+            it = self.result.runs[index]
+            if kept.state.is_empty and not kept.state.resources:
+                continue
+            left = self._destroyed(it, kept)
+            self.listener.cleaned(self.result, it, left)
+            kept.state = left.state
+            if has_errors(left.diagnostics) or left.has_objects:
+                self._now(it, cleanup_failed=True)
+                self.result.cleanup_failed = True
+            if left.has_objects:
+                self.listener.saving(self.result, it, LEFT_OVER)
+                self.listener.diagnostics(_save(left.state), self.result, it)
+
+    def _destroyed(self, it: RunResult, kept: _Kept) -> Left:
+        config = self.subjects.config(it.run)
+        values, found = run_values(config.root.variables, self.result.file, it.run, self.subjects.given, self.outputs)
+        if values is None or kept.subject is None:
+            return Left(kept.state, tuple(found))
+        state, problems = destroy(kept.subject, kept.state, values.root, self.subjects.parallelism)
+        return Left(state, (*kept.subject.remarks, *(as_test(d) for d in problems)))
+
+
+# ---------------------------------------------------------------- helpers
+
+
+def _of_check(problem: Diagnostic) -> bool:
+    return problem.checked is not None and problem.checked.kind == "check"
+
+
+def _limits(run: TestRun) -> tuple[Limits, list[Diagnostic]]:
+    """The addresses of plan_options."""
+    problems: list[Diagnostic] = []
+    targets = [_address(reference, problems) for reference in run.settings.targets]
+    replace = []
+    for reference in run.settings.replace:
+        address = _address(reference, problems)
+        if address is None:
+            continue
+        if not isinstance(address, ResourceAddress):
+            detail = "A resource instance must follow the module path."
+            problems.append(error("test.replace", "Invalid address", detail, reference.span))
+        elif address.mode != "managed":
+            title = "Can only target managed resources for forced replacements."
+            problems.append(error("test.replace", title, str(address), reference.span))
+        else:
+            replace.append(str(address))
+    return Limits(tuple(str(a) for a in targets if a is not None), (), tuple(replace)), problems
+
+
+def _address(reference: Reference, problems: list[Diagnostic]) -> object:
+    try:
+        return address_of(steps_of(reference.node))
+    except AddressError as bad:
+        problems.append(error("test.address", bad.summary, bad.detail, reference.span))
+        return None
+
+
+def _planned_outputs(made: Plan) -> dict[str, Value]:
+    return {o.name: mark(o.after, frozenset((SENSITIVE,))) if o.sensitive else o.after for o in made.outputs}
+
+
+def _state_outputs(config: Config, state: State) -> dict[str, Value]:
+    """Outputs as the state has them; those that it has not are null."""
+    found: dict[str, Value] = {}
+    for name in config.root.outputs:
+        recorded = state.outputs.get(name)
+        value = Null() if recorded is None else recorded.value
+        found[name] = mark(value, frozenset((SENSITIVE,))) if recorded is not None and recorded.sensitive else value
+    return found
+
+
+def _context(subject: Subject, made: Plan, state: State, values: RunValues, run: TestRun) -> EvaluationContext:
+    """What names mean after an apply."""
+    loaded = subject.loaded
+    objects = StateObjects(state, loaded.schemas)
+    context = EvaluationContext(loaded.config, "apply", loaded.schemas, objects, loaded.workspace, made.timestamp)
+    if {"local", "module", "output"} & set(mentions(run.assertions)):
+        EvalWalk(build("eval", loaded, state), context, values.root).run_all()
+    else:
+        context.root.variables.update((name, variable.value) for name, variable in values.root.items())
+    return context
+
+
+def _save(state: State) -> list[Diagnostic]:
+    try:
+        replace_file(LEFT_OVER, write_state(state), 0o600)
+    except OSError as problem:
+        detail = f"{LEFT_OVER}: {problem.strerror or problem}. What is left has to be cleaned up from the list above."
+        return [error("test.state_file", "Failed to persist state", detail)]
+    return []

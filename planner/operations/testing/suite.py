@@ -1,0 +1,126 @@
+"""All test files of a root module."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from planner.operations.loading import Loaded, begin, new_schemas
+from planner.operations.options import Options
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.told import Told
+
+if TYPE_CHECKING:
+    from planner.config.test_files.model import TestFile
+    from planner.operations.testing.results import FileResult, Listener
+
+
+@frozen(eq=False)
+class TestOptions(Options):
+    """What is asked of `test`. `test_directory`: "" for the usual one; `filters`: the files to run, by name."""
+
+    __test__ = False
+
+    test_directory: str = ""
+    filters: tuple[str, ...] = ()
+    verbose: bool = False
+    parallelism: int = 10
+
+
+@frozen(eq=False)
+class Suite:
+    """Test files, ready to run."""
+
+    options: TestOptions
+    loaded: Loaded[Options]
+    files: tuple[TestFile, ...]
+    problems: tuple[Diagnostic, ...] = ()
+    given: dict[str, object] = field(factory=dict)
+
+
+def load_suite(options: TestOptions) -> tuple[Suite | None, list[Diagnostic]]:
+    """The test files of a directory with all that they need; None with errors. No backend is opened."""
+    told = Told()
+    with told.until_an_error():
+        return _load(options, told), told
+    return None, told
+
+
+def _load(options: TestOptions, told: Told) -> Suite:
+    from planner.config.load import load_config
+    from planner.config.test_files.discover import DEFAULT_DIRECTORY
+    from planner.config.test_files.load import load_test_files
+    from planner.operations.testing.variables import global_values
+    from planner.state.workspace import data_directory
+
+    begun, problems = begin(options)
+    told.check(problems)
+    given, problems = global_values(options.directory, options.test_directory or DEFAULT_DIRECTORY, begun.given)
+    told.check(problems)
+    data_dir = data_directory(os.environ)
+    config, problems = load_config(options.directory, variables=given, workspace=begun.workspace, data_dir=data_dir)
+    tests = load_test_files(
+        options.directory, options.test_directory, variables=given, workspace=begun.workspace, data_dir=data_dir
+    )
+    told.check([*problems, *tests.problems])
+    if config is None:
+        raise Failure(())
+    files = _chosen(tests.files, options.filters, told)
+    loaded = Loaded(options, begun.workspace, given, config, new_schemas(options.directory, config), ())
+    return Suite(options, loaded, files, tuple(told), dict(given))
+
+
+def _chosen(files: tuple[TestFile, ...], filters: tuple[str, ...], told: Told) -> tuple[TestFile, ...]:
+    """The files that the filters name. Raises Failure for one that names none."""
+    if not filters:
+        return files
+    names = [file.name for file in files]
+    for wanted in filters:
+        if wanted not in names:
+            detail = f"There is no test file {wanted}.{did_you_mean(wanted, names)}"
+            if not did_you_mean(wanted, names) and names:
+                detail += f" The test files are: {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}."
+            told.append(error("test.unknown_file", "Unknown test file", detail))
+    told.check()
+    return tuple(file for file in files if file.name in filters)
+
+
+def run_suite(suite: Suite, listener: Listener, stopping: Callable[[], bool]) -> list[FileResult]:
+    """Carry out the files, one after the other."""
+    from planner.operations.testing.results import FileResult
+    from planner.operations.testing.runs import FileRunner, Subjects
+
+    results = [FileResult.of(file) for file in suite.files]
+    listener.abstract(results)
+    subjects = Subjects(suite.loaded, suite.loaded.given, suite.options.parallelism)
+    runner = None
+    try:
+        for result in results:
+            runner = FileRunner(result, subjects, listener, stopping, suite.options.verbose)
+            runner.carry_out()
+            subjects.forget()
+    except KeyboardInterrupt:
+        if runner is not None:
+            listener.interrupted(runner.interrupted())
+        raise
+    finally:
+        suite.loaded.schemas.close()
+    return results
+
+
+def suite_status(results: list[FileResult]) -> tuple[str, bool]:
+    """What came of all files, and whether the exit code is to say that something is wrong."""
+    from planner.operations.testing.decisions import RunFacts, judge
+
+    runs = []
+    for result in results:
+        for it in result.runs:
+            problems = {"error": {"error"}, "fail": {"assertion"}}.get(it.status, set())
+            done, stopped = it.status not in ("skip", "pending"), it.status == "skip"
+            runs.append(RunFacts(done, frozenset(problems), stopped, result.cleanup_failed))
+    judged = judge(runs)
+    return judged.status, bool(judged.fails) or has_errors(())

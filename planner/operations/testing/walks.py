@@ -1,0 +1,110 @@
+"""Planning, applying and destroying for tests: the walks of all commands, with states that are nowhere but here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from attrs import define, field, frozen
+
+from planner.apply.walk import apply_walk
+from planner.apply.work import ApplyOptions
+from planner.config.variables import RootVariable
+from planner.evaluation.context import EvaluationContext
+from planner.model.plan import Plan
+from planner.operations.graphs import apply_graph, build
+from planner.operations.loading import Loaded
+from planner.operations.options import UNLIMITED, Limits, Options
+from planner.operations.providers_needed import not_installed
+from planner.operations.validate import validate_loaded
+from planner.plan.options import PlanOptions
+from planner.plan.planning import make_plan
+from planner.state.model import State
+from planner.support.stop import StopSignal
+from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.vocabulary.walks import Mode
+from planner.walk.hooks import Hooks
+
+Variables = Mapping[str, RootVariable]
+
+
+@define(eq=False)
+class Subject:
+    """A configuration as runs see it; what is wrong with it by itself is looked for once."""
+
+    loaded: Loaded[Options]
+    remarks: tuple[Diagnostic, ...] = ()
+    """what there was to say of making it"""
+    _validated: list[Diagnostic] | None = None
+
+    def validate(self) -> list[Diagnostic]:
+        """Everything that is wrong with the configuration by itself."""
+        if self._validated is None:
+            absent = not_installed([self.loaded.config], self.loaded.options.directory)
+            self._validated = absent or validate_loaded(self.loaded)
+        return self._validated
+
+
+@frozen(eq=False)
+class Asked:
+    """How to plan."""
+
+    mode: Mode = "normal"
+    refresh: bool = True
+    limits: Limits = UNLIMITED
+    keep: Callable[[EvaluationContext], None] | None = None
+
+
+@define(eq=False)
+class UnderWay:
+    """What is being done at this moment, for those who stop it."""
+
+    creating: tuple[str, ...] = ()
+    state: State = field(factory=State)
+
+
+def plan(
+    subject: Subject, state: State, variables: Variables, asked: Asked, parallelism: int
+) -> tuple[Plan | None, list[Diagnostic]]:
+    """A plan from a state."""
+    loaded, limits = subject.loaded, asked.limits
+    options = PlanOptions(
+        mode=asked.mode,
+        refresh=asked.refresh,
+        targets=limits.targets,
+        replace=limits.replace,
+        parallelism=parallelism,
+        workspace=loaded.workspace,
+        stop=StopSignal(),  # a run that has begun comes to its end
+        keep=asked.keep,
+    )
+    made, problems = make_plan(
+        loaded.config,
+        state,
+        variables,
+        loaded.schemas,
+        options,
+        lambda walk, state: build(walk, loaded, state, limits),
+        Hooks(),
+    )
+    return made, problems
+
+
+def apply(subject: Subject, made: Plan, variables: Variables, parallelism: int) -> tuple[State, list[Diagnostic]]:
+    """The state after doing what a plan says, as far as that came."""
+    loaded = subject.loaded
+    try:
+        graph = apply_graph(made, loaded)
+    except Failure as failure:
+        return made.prior_state, failure.diagnostics
+    options = ApplyOptions(parallelism=parallelism, workspace=loaded.workspace, stop=StopSignal())
+    outcome = apply_walk(graph, made, loaded.config, variables, loaded.schemas, options, Hooks())
+    return outcome.state, list(outcome.diagnostics)
+
+
+def destroy(subject: Subject, state: State, variables: Variables, parallelism: int) -> tuple[State, list[Diagnostic]]:
+    """The state after destroying everything in it, as far as that came."""
+    made, problems = plan(subject, state, variables, Asked("destroy"), parallelism)
+    if made is None or has_errors(problems):
+        return state, problems
+    after, found = apply(subject, made, variables, parallelism)
+    return after, [*problems, *found]

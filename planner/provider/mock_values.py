@@ -1,0 +1,186 @@
+"""Made-up objects: the configuration, with what only a provider could say given by a test or generated.
+
+What is generated is the same everywhere and always: texts are drawn from a generator that the name of the resource type
+starts, in the order of the schema's names. After OpenTofu's MockValueComposer, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from planner.provider.interface import AttributeDiagnostic
+from planner.support.go_random import GoRandom
+from planner.values.convert import ConversionError, convert
+from planner.values.schema import AttributeSchema, BlockSchema, NestedBlock, empty_block
+from planner.values.sets import make_set
+from planner.values.types import (
+    BOOL,
+    NUMBER,
+    STRING,
+    ListType,
+    MapType,
+    ObjectType,
+    Primitive,
+    SetType,
+    TupleType,
+    Type,
+    friendly_name,
+)
+from planner.values.value import List, Map, Null, Set, Unknown, Value, type_of
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"
+
+
+def compose(
+    type: str, schema: BlockSchema, config: Value, given: Mapping[str, Value]
+) -> tuple[Value, list[AttributeDiagnostic]]:
+    """The object of a type that a configuration (unmarked) gets when these attributes are `given`."""
+    composer = _Composer(type)
+    return composer.block(schema, config, given), composer.problems
+
+
+class _Texts:
+    """The texts that are generated for one type, in their order."""
+
+    def __init__(self, type: str) -> None:
+        self._random = GoRandom(_hash(type))
+        self._made: list[str] = []
+
+    def text(self, number: int) -> str:
+        while len(self._made) <= number:
+            length = 4 + self._random.below(12)
+            self._made.append("".join(_LETTERS[self._random.below(len(_LETTERS))] for _ in range(length)))
+        return self._made[number]
+
+
+_texts = cache(_Texts)
+
+
+def _hash(text: str) -> int:
+    """FNV-1 with 32 bits."""
+    found = 0x811C9DC5
+    for byte in text.encode():
+        found = (found * 0x01000193 & 0xFFFFFFFF) ^ byte
+    return found
+
+
+class _Composer:
+    def __init__(self, type: str) -> None:
+        self.texts: Iterator[str] = map(_texts(type).text, iter(range(1 << 62)))
+        self.problems: list[AttributeDiagnostic] = []
+
+    def wrong(self, summary: str, detail: str, severity: str = "error") -> None:
+        self.problems.append(AttributeDiagnostic(severity, summary, detail))
+
+    def block(self, schema: BlockSchema, config: Value, given: Mapping[str, Value]) -> Value:
+        """A block, or the object itself. Other blocks are left out once something in one is wrong."""
+        parts: Mapping[str, Value] = config if config.__class__ is dict else {}
+        before = len(self.problems)
+        made = {name: self.attribute(name, schema.attributes[name], parts, given) for name in sorted(schema.attributes)}
+        if any(problem.severity == "error" for problem in self.problems[before:]):
+            return made
+        for name in sorted(schema.blocks):
+            made[name] = self.blocks(name, schema.blocks[name], parts.get(name), given)
+        for name in sorted(given):
+            if name not in made:
+                detail = "The field is unknown. Please, ensure it is a part of resource definition."
+                self.wrong(f"Invalid override for block field `{name}`", detail)
+        return made
+
+    def attribute(
+        self, name: str, schema: AttributeSchema, config: Mapping[str, Value], given: Mapping[str, Value]
+    ) -> Value:
+        value = config.get(name)
+        only_computed = schema.computed and not schema.optional
+        is_set = value is not None and value.__class__ is not Null and not only_computed
+        override = self.override(name, schema, is_set, given) if name in given else None
+        if schema.write_only:
+            return Null(schema.type)
+        if is_set:
+            return value
+        if schema.required:
+            self.wrong(f"Invalid mock/override field `{name}`", "Required field in configuration not provided")
+            return Null(schema.type)
+        if override is not None:
+            return override
+        return self.generated(schema.type) if schema.computed else Null(schema.type)
+
+    def override(self, name: str, schema: AttributeSchema, is_set: bool, given: Mapping[str, Value]) -> Value:
+        title = f"Invalid mock/override field `{name}`"
+        if is_set:
+            self.wrong(title, "The field is ignored since overriding configuration values is not allowed.")
+        if not schema.computed:
+            detail = "Overriding non-computed fields is not allowed, so this field cannot be processed."
+            self.wrong(f"Non-computed field `{name}` is not allowed to be overridden", detail)
+        if schema.write_only:
+            detail = (
+                "Override values for write-only attributes have no impact since the write-only attributes will always "
+                "be null in the provider response."
+            )
+            self.wrong(f"Encountered override for write-only attribute `{name}`", detail, "warning")
+        try:
+            return convert(given[name], schema.type)
+        except ConversionError as bad:
+            reason = _reason(given[name], schema.type, bad)
+            self.wrong(title, f"Values provided for override / mock must match resource fields types: {reason}.")
+            return Null(schema.type)
+
+    def blocks(self, name: str, schema: NestedBlock, config: Value, given: Mapping[str, Value]) -> Value:
+        """All blocks of one type, with the same values given for each."""
+        title = f"Invalid override for block field `{name}`"
+        values = given.get(name)
+        if name in given and values.__class__ is not dict:
+            kind = friendly_name(type_of(values))
+            self.wrong(title, f"Blocks can be overridden only by objects, got `{kind}`")
+            return empty_block(schema)
+        is_there = config is not None and config.__class__ not in (Null, Unknown)
+        if is_there and schema.nesting not in ("single", "group") and not len(config):
+            is_there = False
+        if not is_there:
+            if name in given:
+                self.wrong(title, "Cannot override block value, because it's not present in configuration.")
+            return empty_block(schema)
+        return self.composed(schema, config, values or {})
+
+    def composed(self, schema: NestedBlock, config: Value, given: Mapping[str, Value]) -> Value:
+        block = schema.block
+        if schema.nesting == "map":
+            blocks = config.items if config.__class__ is Map else config
+            made = {key: self.block(block, blocks[key], given) for key in sorted(blocks)}
+            return Map(config.element, made) if config.__class__ is Map else made
+        if schema.nesting in ("single", "group"):
+            return self.block(block, config, given)
+        items = tuple(
+            self.block(block, item, given) for item in (config if config.__class__ is tuple else config.items)
+        )
+        if config.__class__ is Set:
+            return make_set(config.element, items)
+        return items if config.__class__ is tuple else List(config.element, items)
+
+    def generated(self, t: Type) -> Value:
+        if t is STRING:
+            return next(self.texts)
+        if t is NUMBER:
+            return 0
+        if t is BOOL:
+            return False
+        if isinstance(t, ListType):
+            return List(t.element, ())
+        if isinstance(t, SetType):
+            return Set(t.element, ())
+        if isinstance(t, MapType):
+            return Map(t.element, {})
+        if isinstance(t, ObjectType):
+            return {name: self.generated(t.attributes[name]) for name in sorted(t.attributes)}
+        if isinstance(t, TupleType):
+            return ()
+        return Null()
+
+
+def _reason(value: Value, wanted: Type, problem: ConversionError) -> str:
+    """Why a value does not fit: where its parts are not to blame, in the words of the ecosystem."""
+    given = type_of(value)
+    if isinstance(given, Primitive) and not isinstance(wanted, Primitive):
+        return f"{friendly_name(wanted)} required, but have {friendly_name(given)}"
+    return str(problem)

@@ -1,0 +1,339 @@
+"""Test files for people and programs: what came of files and runs, what is left of states, and the sum of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from planner.operations.testing.results import FileResult, Interrupted, Left, RunResult, object_addresses
+from planner.render.diagnostics import show
+from planner.render.json_ui import JsonLines
+from planner.render.terminal import Terminal, wrap
+from planner.state.model import State
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
+
+STOPPING = "Interrupt received.\nPlease wait for planner to exit or data loss may occur.\nGracefully shutting down..."
+STOPPED = "Two interrupts received. Exiting immediately. Note that data loss may have\noccurred."
+_WORDS = {"error": "fail"}
+_COLOURS = {"pass": "green", "fail": "red", "skip": "grey", "pending": "grey"}
+
+
+def word(status: str) -> str:
+    """A status as people read it: what could not be carried out has failed, too."""
+    return _WORDS.get(status, status)
+
+
+def summary(status: str, files: Iterable[FileResult]) -> str:
+    """The sum of all runs in one line."""
+    counts = _counts(files)
+    skipped = f", {counts['skip']} skipped" if counts["skip"] else ""
+    title = "Success!" if status == "pass" else "Failure!"
+    return f"{title} {counts['pass']} passed, {counts['fail'] + counts['error']} failed{skipped}."
+
+
+def _counts(files: Iterable[FileResult]) -> dict[str, int]:
+    counts = dict.fromkeys(("pass", "fail", "error", "skip", "pending"), 0)
+    for file in files:
+        for run in file.runs:
+            counts[run.status] += 1
+    return counts
+
+
+def elsewhere(severity: str, others: list[Diagnostic]) -> str:
+    """What the first of several diagnostics tells of the others."""
+    count = len(others)
+    return f"(and {'one' if count == 1 else count} more similar {severity}{'' if count == 1 else 's'} elsewhere)"
+
+
+def _order(d: Diagnostic) -> tuple[Any, ...]:
+    """Warnings before errors, what has no place before what has one, by place; else as it came up."""
+    place = (d.subject.filename, d.subject.start, d.subject.end) if d.subject is not None else ("", 0, 0)
+    return (d.is_error, d.subject is not None, *place)
+
+
+def _once(found: list[Diagnostic]) -> list[Diagnostic]:
+    """Each deprecated thing is warned about at the first place only."""
+    first: dict[str, Diagnostic] = {}
+    return [d for d in found if d.code != "language.deprecated" or first.setdefault(d.detail, d) is d]
+
+
+class TestView:
+    """What there is to say while tests run. Does nothing by itself."""
+
+    __test__ = False
+
+    def abstract(self, files: list[FileResult]) -> None:
+        """These are going to be carried out."""
+
+    def file(self, file: FileResult) -> None:
+        """All runs of a file are over."""
+
+    def cleaned(self, file: FileResult, run: RunResult, left: Left) -> None:
+        """A state was cleaned up, with the settings of this run."""
+
+    def saving(self, file: FileResult, run: RunResult, path: str) -> None:
+        """What is left of a state is written to a file."""
+
+    def diagnostics(
+        self, found: Iterable[Diagnostic], file: FileResult | None = None, run: RunResult | None = None
+    ) -> None:
+        """Problems, perhaps about a file and a run of it."""
+
+    def stopping(self) -> None:
+        """It was asked to stop."""
+
+    def interrupted(self, what: Interrupted) -> None:
+        """Everything stopped at once."""
+
+    def conclusion(self, status: str, files: list[FileResult]) -> None:
+        """All is over."""
+
+
+class HumanTestView(TestView):
+    """Text on the terminal."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self.terminal = terminal
+
+    def _status(self, status: str) -> str:
+        shown = word(status)
+        return self.terminal.paint(shown, _COLOURS[shown])
+
+    def file(self, file: FileResult) -> None:
+        self.terminal.out(f"{file.name}... {self._status(file.status)}")
+        for run in file.runs:
+            self.terminal.out(f'  run "{run.name}"... {self._status(run.status)}')
+            if run.shown is not None:
+                self._shown(run)
+            self.diagnostics(run.diagnostics)
+
+    def _shown(self, run: RunResult) -> None:
+        from planner.render.plan import PlanText
+        from planner.render.schema_lookup import SchemaLookup
+        from planner.render.state import StateText
+
+        assert run.shown is not None
+        lookup = SchemaLookup(run.shown.loaded.schemas)
+        if run.shown.state is None:
+            text = PlanText(run.shown.plan, lookup.resource_schema, self.terminal)
+            text.opening = (
+                "planner used the selected providers to generate the following execution plan. Resource actions are "
+                "indicated with the following symbols:"
+            )
+            text.show()
+        else:
+            StateText(lookup.resource_schema, lookup.decode, self.terminal).show(run.shown.state)
+
+    def diagnostics(
+        self, found: Iterable[Diagnostic], file: FileResult | None = None, run: RunResult | None = None
+    ) -> None:
+        show(_once(sorted(found, key=_order)), self.terminal, elsewhere)
+
+    def cleaned(self, file: FileResult, run: RunResult, left: Left) -> None:
+        name = f"{file.name}/{run.name}"
+        if has_errors(left.diagnostics):
+            self._say(f"planner encountered an error destroying resources created while executing {name}.")
+        self.diagnostics(left.diagnostics)
+        if left.has_objects:
+            self._say(
+                f"\nplanner left the following resources in state after executing {name}, these left-over resources "
+                "can be viewed by reading the statefile written to disk(errored_test.tfstate) and they need to be "
+                "cleaned up manually:"
+            )
+            self._objects(left.state)
+
+    def saving(self, file: FileResult, run: RunResult, path: str) -> None:
+        self.terminal.err(f"\nWriting state to file: {path}")
+
+    def _say(self, text: str) -> None:
+        self.terminal.err(wrap(text, self.terminal.error_width - 1))
+
+    def _objects(self, state: State) -> None:
+        for address, deposed in object_addresses(state):
+            self.terminal.err(f"  - {address} ({deposed})" if deposed else f"  - {address}")
+
+    def stopping(self) -> None:
+        self.terminal.err(f"\n{STOPPING}")
+
+    def interrupted(self, what: Interrupted) -> None:
+        self.terminal.err(f"\n{STOPPED}")
+        self._say(
+            f"\nplanner was interrupted while executing {what.file.name}, and may not have performed the expected "
+            "cleanup operations."
+        )
+        for run, state in what.states:
+            if run is None or run.run.module is None:
+                whose = "from the module under test"
+            else:
+                whose = f'for "{run.name}" from "{run.run.module.source}"'
+            self._say(f"\nplanner has already created the following resources {whose}:")
+            self._objects(state)
+        if what.creating and what.run is not None:
+            module = what.run.run.module
+            whose = "the module under test" if module is None else f'"{module.source}"'
+            self._say(
+                f'\nplanner was in the process of creating the following resources for "{what.run.name}" from {whose}, '
+                "and they may not have been destroyed:"
+            )
+            for address in what.creating:
+                self.terminal.err(f"  - {address}")
+
+    def conclusion(self, status: str, files: list[FileResult]) -> None:
+        text = summary(status, files)
+        title, _, rest = text.partition(" ")
+        self.terminal.out(f"\n{self.terminal.paint(title, 'green' if status == 'pass' else 'red')} {rest}")
+
+
+class JsonTestView(TestView):
+    """One JSON object a line."""
+
+    def __init__(self, lines: JsonLines) -> None:
+        self.lines = lines
+
+    def _message(
+        self,
+        text: str,
+        type: str,
+        data: Any,
+        file: FileResult | None = None,
+        run: RunResult | None = None,
+        level: str = "info",
+    ) -> None:
+        self.lines.message(text, type, level, **{type: data}, **_about(file, run))
+
+    def abstract(self, files: list[FileResult]) -> None:
+        count = sum(len(file.runs) for file in files)
+        text = (
+            f"Found {len(files)} file{'' if len(files) == 1 else 's'} and {count} run block{'' if count == 1 else 's'}"
+        )
+        names = {file.name: [run.name for run in file.runs] or None for file in files}
+        self._message(text, "test_abstract", names)
+
+    def file(self, file: FileResult) -> None:
+        data = {"path": file.name, "status": file.status}
+        self._message(f"{file.name}... {word(file.status)}", "test_file", data, file)
+        for run in file.runs:
+            data = {"path": file.name, "run": run.name, "status": run.status}
+            self._message(f'  "{run.name}"... {word(run.status)}', "test_run", data, file, run)
+            if run.shown is not None:
+                self._shown(file, run)
+            self.diagnostics(run.diagnostics, file, run)
+
+    def _shown(self, file: FileResult, run: RunResult) -> None:
+        from planner.documents.json_plan import plan_json
+        from planner.documents.json_state import state_json
+
+        assert run.shown is not None
+        shown, schema_of = run.shown, run.shown.loaded.schemas.schema
+        if shown.state is None:
+            data = plan_json(shown.plan, shown.loaded.config, schema_of)
+            self._message("-verbose flag enabled, printing plan", "test_plan", data, file, run)
+        else:
+            data = state_json(shown.state, schema_of)
+            self._message("-verbose flag enabled, printing state", "test_state", data, file, run)
+
+    def diagnostics(
+        self, found: Iterable[Diagnostic], file: FileResult | None = None, run: RunResult | None = None
+    ) -> None:
+        self.lines.diagnostics(found, **_about(file, run))
+
+    def cleaned(self, file: FileResult, run: RunResult, left: Left) -> None:
+        if left.has_objects:
+            objects = [
+                {"instance": address, "deposed_key": deposed} if deposed else {"instance": address}
+                for address, deposed in left.objects
+            ]
+            text = (
+                f"planner left some resources in state after executing {file.name}/{run.name}, these left-over "
+                "resources can be viewed by reading the statefile written to disk(errored_test.tfstate) and they need "
+                "to be cleaned up manually:"
+            )
+            self._message(text, "test_cleanup", {"failed_resources": objects}, file, run, "error")
+        self.diagnostics(left.diagnostics, file, run)
+
+    def saving(self, file: FileResult, run: RunResult, path: str) -> None:
+        self.lines.message(f"Writing state to file: {path}")
+
+    def stopping(self) -> None:
+        self.lines.log(STOPPING)
+
+    def interrupted(self, what: Interrupted) -> None:
+        self.lines.log(STOPPED)
+        data: dict[str, Any] = {}
+        for run, state in what.states:
+            objects = [
+                {"instance": address, "deposed_key": deposed} if deposed else {"instance": address}
+                for address, deposed in object_addresses(state)
+            ]
+            if run is None or run.run.module is None:
+                data["state"] = objects
+            else:
+                data.setdefault("states", {})[run.name] = objects
+        if what.creating:
+            data["planned"] = list(what.creating)
+        if data:
+            text = (
+                "planner was interrupted during test execution, and may not have performed the expected cleanup "
+                "operations."
+            )
+            self._message(text, "test_interrupt", data, what.file, None, "error")
+
+    def conclusion(self, status: str, files: list[FileResult]) -> None:
+        counts = _counts(files)
+        data = {
+            "status": status,
+            "passed": counts["pass"],
+            "failed": counts["fail"],
+            "errored": counts["error"],
+            "skipped": counts["skip"],
+        }
+        self._message(summary(status, files), "test_summary", data)
+
+
+class TestViews(TestView):
+    """Says everything to several."""
+
+    def __init__(self, *views: TestView) -> None:
+        self.views = views
+
+    def abstract(self, files: list[FileResult]) -> None:
+        for view in self.views:
+            view.abstract(files)
+
+    def file(self, file: FileResult) -> None:
+        for view in self.views:
+            view.file(file)
+
+    def cleaned(self, file: FileResult, run: RunResult, left: Left) -> None:
+        for view in self.views:
+            view.cleaned(file, run, left)
+
+    def saving(self, file: FileResult, run: RunResult, path: str) -> None:
+        for view in self.views:
+            view.saving(file, run, path)
+
+    def diagnostics(
+        self, found: Iterable[Diagnostic], file: FileResult | None = None, run: RunResult | None = None
+    ) -> None:
+        found = list(found)
+        for view in self.views:
+            view.diagnostics(found, file, run)
+
+    def stopping(self) -> None:
+        for view in self.views:
+            view.stopping()
+
+    def interrupted(self, what: Interrupted) -> None:
+        for view in self.views:
+            view.interrupted(what)
+
+    def conclusion(self, status: str, files: list[FileResult]) -> None:
+        for view in self.views:
+            view.conclusion(status, files)
+
+
+def _about(file: FileResult | None, run: RunResult | None) -> dict[str, str]:
+    return {
+        **({} if file is None else {"@testfile": file.name}),
+        **({} if run is None else {"@testrun": run.name}),
+    }
