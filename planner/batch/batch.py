@@ -21,6 +21,7 @@ from planner.programs.table import Files
 from planner.vocabulary.diagnostic import Failure, error, has_errors
 
 if TYPE_CHECKING:
+    from planner.batch.executors import Ships
     from planner.batch.hold import Hold
 
 CHUNK = 25
@@ -39,6 +40,7 @@ class BatchOptions:
     changed: str = ""
     excludes: tuple[str, ...] = ()
     executor: str = ""
+    bundles: str = ""
     workers: int = 0
     cache: bool = True
     refresh: bool = True
@@ -109,7 +111,21 @@ class Batch:
         kept, self.pool = self.pool, None
         if kept is not None:
             return kept
-        return open_executor(self.options.executor, self.workers, is_small)
+        return open_executor(self.options.executor, self.workers, is_small, self._ships())
+
+    def _ships(self) -> Ships | None:
+        """How units get to machines that share no files with this one; None where that is not asked for."""
+        from planner.batch.executors import Ships
+
+        text = self.options.executor
+        if not ((text.startswith("dask") and self.options.bundles) or text.startswith("command:")):
+            return None
+        from planner.batch.bundles.shipping import needs_of
+
+        surveys = {name: self.made.get(name) or survey_of(known) for name, known in self.texts.items()}
+        looked = {name: [path for path, kind, *_ in one.reads if kind == "file"] for name, one in surveys.items()}
+        files = {name: (*one.files, *looked[name]) for name, one in surveys.items()}
+        return Ships(self.fleet.root, needs_of(self.fleet.root, files), self.options.bundles or "scheduler")
 
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
         """The fleet as the rules see it; with `asks`, their database is wanted, too. Raises Failure."""
@@ -164,7 +180,7 @@ class Batch:
 
         root, units = self.fleet.root, self.fleet.units
         folders = [os.path.relpath(units[r.unit].directory(root), root) for r in requests]
-        if len(requests) <= CHUNK and not self.options.executor.startswith("dask"):
+        if len(requests) <= CHUNK and (not self.options.executor.startswith("dask") or self.options.bundles):
             return survey_units(requests, folders)
         try:
             return self._survey_elsewhere(requests, folders)
@@ -182,7 +198,7 @@ class Batch:
     def _survey_elsewhere(self, requests: list[Request], folders: list[str]) -> list[Survey]:
         from planner.batch.worker import survey_units
 
-        executor = self.open_executor()
+        executor = self._open_for_surveys()
         try:
             parts = [slice(at, at + CHUNK) for at in range(0, len(requests), CHUNK)]
             futures = [executor.submit(survey_units, requests[part], folders[part]) for part in parts]
@@ -191,7 +207,7 @@ class Batch:
             executor.end()
             raise
         self.pool = executor
-        if not self.keeps_pool:
+        if not self.keeps_pool or self._ships() is not None:
             self._give_back()
         return surveys
 
@@ -215,6 +231,12 @@ class Batch:
             return [future.result() for future in futures]
         finally:
             self.pool = executor
+
+    def _open_for_surveys(self) -> Workplace:
+        """Configurations are looked at where they are."""
+        from planner.batch.executors import open_executor
+
+        return self.open_executor() if self._ships() is None else open_executor("processes", self.workers)
 
     def close(self) -> None:
         """Give back the processes that nothing took over, and the fleet."""

@@ -13,7 +13,18 @@ from planner.vocabulary.diagnostic import Failure, error
 
 
 def open_cluster(address: str) -> Workplace:
-    """The workers of the cluster whose scheduler is at HOST:PORT. Raises Failure."""
+    """The workers of the cluster whose scheduler is at an address (`tcp://HOST:PORT`); they see the files that are
+    here. Raises Failure."""
+    return _Cluster(_client(address))
+
+
+def open_carrier(address: str) -> Parcels:
+    """The same workers, which need not see them. Raises Failure."""
+    return Parcels(_client(address))
+
+
+def _client(address: str) -> Any:
+    """A client of the scheduler; certificates and keys for TLS are those of Dask's own settings. Raises Failure."""
     try:
         from distributed import Client
     except ImportError:
@@ -21,11 +32,15 @@ def open_cluster(address: str) -> Workplace:
         raise Failure(error("batch.no_dask", "Dask is not installed", detail)) from None
     try:
         connect: Any = Client
-        client = connect(f"tcp://{address}", timeout="10s", set_as_default=False)
+        client = connect(address, timeout="10s", set_as_default=False)
     except (OSError, TimeoutError, ValueError) as problem:
         detail = f"No scheduler answers at {address}: {problem}."
         raise Failure(error("batch.dask", "Cannot reach the Dask scheduler", detail)) from None
-    return _Cluster(client)
+    if not client.scheduler_info()["workers"]:
+        client.close()
+        detail = f"The scheduler at {address} has no workers: nothing would ever be done."
+        raise Failure(error("batch.dask", "No workers", detail))
+    return client
 
 
 class _Cluster(Workplace):
@@ -35,6 +50,11 @@ class _Cluster(Workplace):
         self.client, self.executor = client, client.get_executor(pure=False, retries=0)
         self.batch = os.urandom(8).hex()
 
+    @property
+    def size(self) -> int:
+        """How many units can be in work at a time: one in each process."""
+        return len(self.client.scheduler_info()["workers"])
+
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         return self.executor.submit(_work_for, self.batch, fn, *args, **kwargs)  # type: ignore[no-any-return]
 
@@ -43,6 +63,29 @@ class _Cluster(Workplace):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self.client.close()
+
+
+class Parcels:
+    """A cluster as a carrier of bundles."""
+
+    def __init__(self, client: Any) -> None:
+        self._cluster = _Cluster(client)
+
+    @property
+    def size(self) -> int:
+        """How many units can be in work at a time."""
+        return self._cluster.size
+
+    def send(self, unit: str, parcel: bytes) -> Future[bytes]:
+        from planner.batch.bundles.host import work
+
+        return self._cluster.submit(work, parcel)
+
+    def stop(self) -> None:
+        self._cluster.stop()
+
+    def close(self, at_once: bool = False) -> None:
+        self._cluster.shutdown()
 
 
 # ---------------------------------------------------------------- in a worker

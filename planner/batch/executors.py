@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from attrs import frozen
+
+from planner.batch.model import Request
 from planner.batch.workplace import Workplace, busy
 from planner.vocabulary.diagnostic import Failure, error
+
+if TYPE_CHECKING:
+    from planner.batch.bundles.shipping import Carrier
 
 FEW = 3
 """so many units are planned in this process when no more than these seem to need it"""
 
 
-def open_executor(text: str, workers: int, is_small: bool = False) -> Workplace:
-    """The executor that `-executor` names: `processes`, `inline` or `dask://HOST:PORT`; "" is processes, but what
-    `is_small` begins in this process. Raises Failure."""
+@frozen
+class Ships:
+    """How units get to machines that share no files with this one: the fleet's `root`, what their bundles need
+    (shipping.py), and the `store` that these lie in ("": every worker sees the files that are here)."""
+
+    root: str
+    needs: Callable[[Request], tuple[set[str], set[str]]]
+    store: str = ""
+
+
+def open_executor(text: str, workers: int, is_small: bool = False, ships: Ships | None = None) -> Workplace:
+    """The executor that `-executor` names: `processes`, `inline`, `dask://HOST:PORT` or `command:WORDS`; "" is
+    processes, but what `is_small` begins in this process. Raises Failure."""
     if text == "" and is_small:
         return Few(workers)
     if text in ("", "processes"):
         return _processes(workers)
     if text == "inline":
         return Inline()
-    if text.startswith("dask://"):
-        return _cluster(text.removeprefix("dask://"))
-    detail = f'"{text}" is none of: processes, inline, dask://HOST:PORT.'
+    for scheme, protocol in (("dask://", "tcp"), ("dask+tls://", "tls")):
+        if text.startswith(scheme):
+            return _cluster(f"{protocol}://{text.removeprefix(scheme)}", workers, ships)
+    if text.startswith("command:") and ships is not None:
+        return _command(text.removeprefix("command:"), workers, ships)
+    detail = f'"{text}" is none of: processes, inline, dask://HOST:PORT, dask+tls://HOST:PORT, command:WORDS.'
     raise Failure(error("batch.executor", "Unknown executor", detail))
 
 
@@ -33,10 +53,24 @@ def _processes(workers: int) -> Workplace:
     return Processes(workers)
 
 
-def _cluster(address: str) -> Workplace:
-    from planner.batch.cluster import open_cluster
+def _cluster(address: str, workers: int, ships: Ships | None) -> Workplace:
+    from planner.batch.cluster import open_carrier, open_cluster
 
-    return open_cluster(address)
+    if ships is None or not ships.store:
+        return open_cluster(address)
+    return _shipping(open_carrier(address), ships)
+
+
+def _command(text: str, workers: int, ships: Ships) -> Workplace:
+    from planner.batch.bundles.command import Command
+
+    return _shipping(Command(text, workers), ships)
+
+
+def _shipping(carrier: Carrier, ships: Ships) -> Workplace:
+    from planner.batch.bundles.shipping import Shipping
+
+    return Shipping(carrier, ships.root, ships.needs, ships.store)
 
 
 class Inline(Workplace):

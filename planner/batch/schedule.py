@@ -155,6 +155,7 @@ class Schedule:
         try:
             if self.executor is None:
                 self.executor = self.open_executor()
+                self.workers = self.executor.size or self.workers
             future = self.executor.submit(run_in, self.work.completed(request))
         except Exception as problem:
             if not is_death(problem):

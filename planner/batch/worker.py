@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from planner import DEPTH, DIGITS
 from planner.batch.described import described
 from planner.batch.model import Request, Result, Survey
 from planner.batch.reads import RECORDER, entries
+from planner.batch.workplace import Unmet
 from planner.config.secrecy import is_secret_directory
 from planner.policy.standing import OWN, own
 from planner.support.disk import replace_file
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from planner.operations.plan import Made, Planned, Start
     from planner.plan.options import ComingState
     from planner.render.summary import Counts
+    from planner.state.backend import Store
     from planner.state.model import State
     from planner.vocabulary.walks import Mode
 
@@ -48,18 +50,30 @@ OWN_RULES = os.path.join(".planner", "rules")
 """where a unit has rules of its own"""
 
 
-def run_unit(request: Request) -> Result:
-    """Plan, apply, destroy or validate one unit. Never raises: what goes wrong is in the result."""
+def _nothing() -> None:
+    pass
+
+
+_before_changes: Callable[[], None] = _nothing
+
+
+def run_unit(request: Request, before_changes: Callable[[], None] = _nothing) -> Result:
+    """Plan, apply, destroy or validate one unit. What goes wrong is in the result; nothing is raised but the Unmet that
+    `before_changes` raises, which is called when all is read and before anything is changed."""
+    global _before_changes
     begin, used = time.monotonic(), time.process_time()
     with _ALONE, _home(request), RECORDER.recording() as paths:
         if os.path.isabs(request.state):
             RECORDER.look(request.state)  # it is read through its lock, which opens it for writing
         secret = is_secret_directory(".")
+        _before_changes = before_changes
         before = service_reads()
         try:
             result = _run(request) if request.recipe is None else _carried_out(request)
         except Failure as failure:
             result = _failed(request, failure.diagnostics)
+        except Unmet:
+            raise
         except Exception as problem:
             detail = f"{type(problem).__name__}: {problem}. This is a mistake in planner: please report it."
             result = _failed(request, [error("batch.internal", "Internal error", detail)])
@@ -224,6 +238,28 @@ def _from_other_units(request: Request) -> tuple[dict[str, Any], dict[str, Comin
     return inputs(request), coming_states(request)
 
 
+def set_up_unit(request: Request) -> None:
+    """What `init` does, for a unit that was never set up here. Raises Failure."""
+    from planner.operations.loading import read_configuration
+
+    with _ALONE, _home(request):
+        reading = read_configuration(_options(request))
+        if _is_new(reading):
+            _set_up(request, reading)
+
+
+def store_of_unit() -> Store | None:
+    """The store in a service that `init` has set up for the unit in work; None when it is something else."""
+    from planner.operations.backends import data_folder
+    from planner.state.backend import open_backend
+    from planner.state.pointer import read_pointer
+    from planner.state.workspace import current_workspace
+
+    pointer, _ = read_pointer(data_folder("."))
+    backend, _ = open_backend(pointer.type, pointer.settings) if pointer is not None else (None, [])
+    return backend.store(current_workspace(".", os.environ)[0]) if backend is not None else None
+
+
 def _is_new(reading: Reading[OperationOptions]) -> bool:
     """Whether the unit was never set up: its modules or providers are not installed, or its backend is not chosen."""
     from planner.operations.backends import data_folder
@@ -327,6 +363,11 @@ def _planned(request: Request, options: OperationOptions, hooks: Any, to_apply: 
         release(planned)
         _set_up(request, reading)
         planned = plan(options, hooks, to_apply)
+    try:
+        _before_changes()
+    except BaseException:
+        release(planned)
+        raise
     return planned
 
 
@@ -542,12 +583,15 @@ def _state(request: Request, options: OperationOptions) -> Result:
 def _validate(request: Request, options: OperationOptions) -> Result:
     from planner.operations.validate import validate
 
-    return _validated(request, validate(options))
+    problems = validate(options)
+    _before_changes()
+    return _validated(request, problems)
 
 
 def _apply_plan(request: Request, options: OperationOptions) -> Result:
     from planner.operations.apply import apply
 
+    _before_changes()
     log, hooks = _log()
     return _applied(request, apply(options, request.plan_file, hooks), log)
 

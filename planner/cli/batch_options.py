@@ -22,9 +22,17 @@ RUN = (
     Flag(
         "executor",
         "string",
-        "Where units run: processes (without this option also for the first of a few), inline or dask://HOST:PORT.",
+        "Where units run: processes (without this option also for the first of a few), inline, dask://HOST:PORT,"
+        " dask+tls://HOST:PORT or command:WORDS.",
         "",
         "WHERE",
+    ),
+    Flag(
+        "bundles",
+        "string",
+        "Workers see no files of this machine: bundles go with the work (scheduler), or through a folder or service.",
+        "",
+        "STORE",
     ),
     Flag("workers", "int", "How many units run at a time (one for each processor).", 0, "N"),
     Flag("no-cache", "bool", "Use nothing from earlier runs."),
@@ -72,6 +80,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
         arguments["changed"],
         tuple(arguments["exclude"]),
         arguments.get("executor", "inline"),
+        arguments.get("bundles", ""),
         arguments.get("workers", 0),
         not arguments.get("no-cache", False),
         arguments.get("refresh", True),

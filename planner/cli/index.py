@@ -22,6 +22,7 @@ COMMANDS = {
     "batch query": "Ask a question about all units",
     "batch resume": "Go on with a run that was cut off",
     "batch validate": "Check the configurations of a fleet",
+    "batch work": "Do one unit's work for another machine",
     "batch why": "Explain why one unit waits for another",
     "console": "Evaluate expressions interactively",
     "cut": "Show cycles, and what to remove so that there are none",
