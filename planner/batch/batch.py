@@ -21,6 +21,7 @@ from planner.programs.table import Files
 from planner.vocabulary.diagnostic import Failure, error, has_errors
 
 if TYPE_CHECKING:
+    from planner.batch.bundles.pack import Bundle
     from planner.batch.executors import Ships
     from planner.batch.hold import Hold
 
@@ -94,6 +95,7 @@ class Batch:
         self.made: dict[str, Survey] = {}
         self.pool: Workplace | None = None
         self.held: Hold | None = None
+        self.known_bundles: dict[str, Bundle] = {}
 
     def hold(self) -> None:
         """Keep other batches off the fleet until `close`, unless both only look at it. Raises Failure."""
@@ -125,7 +127,8 @@ class Batch:
         surveys = {name: self.made.get(name) or survey_of(known) for name, known in self.texts.items()}
         looked = {name: [path for path, kind, *_ in one.reads if kind == "file"] for name, one in surveys.items()}
         files = {name: (*one.files, *looked[name]) for name, one in surveys.items()}
-        return Ships(self.fleet.root, needs_of(self.fleet.root, files), self.options.bundles or "scheduler")
+        store = self.options.bundles or "scheduler"
+        return Ships(self.fleet.root, needs_of(self.fleet.root, files), store, self.known_bundles)
 
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
         """The fleet as the rules see it; with `asks`, their database is wanted, too. Raises Failure."""

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from planner.batch.model import Request
 from planner.batch.workplace import Workplace, busy
 from planner.vocabulary.diagnostic import Failure, error
 
 if TYPE_CHECKING:
+    from planner.batch.bundles.pack import Bundle
     from planner.batch.bundles.shipping import Carrier
 
 FEW = 3
@@ -27,6 +28,8 @@ class Ships:
     root: str
     needs: Callable[[Request], tuple[set[str], set[str]]]
     store: str = ""
+    known: dict[str, Bundle] = field(factory=dict)
+    """the bundles that were enough, by unit"""
 
 
 def open_executor(text: str, workers: int, is_small: bool = False, ships: Ships | None = None) -> Workplace:
@@ -70,7 +73,7 @@ def _command(text: str, workers: int, ships: Ships) -> Workplace:
 def _shipping(carrier: Carrier, ships: Ships) -> Workplace:
     from planner.batch.bundles.shipping import Shipping
 
-    return Shipping(carrier, ships.root, ships.needs, ships.store)
+    return Shipping(carrier, ships.root, ships.needs, ships.store, ships.known)
 
 
 class Inline(Workplace):

@@ -85,22 +85,27 @@ def _answer(parcel: Parcel, home: str, tree: str) -> Answer:
     request = parcel.request
     if request.plan_file:
         request = evolve(request, plan_file=os.path.join(home, "plan"))
-        if request.command == "apply_plan":
-            Path(request.plan_file).write_bytes(parcel.plan)
+    if request.json_file:
+        request = evolve(request, json_file=os.path.join(home, "json"))
+    if request.command == "apply_plan":
+        Path(request.plan_file).write_bytes(parcel.plan)
     try:
         result = _run(parcel, request, tree)
     except Missing as missing:
         return Answer(missing=missing.paths)
     if result is None:
         return Answer(begun=True)
-    plan = b""
-    if result.plan_file and os.path.exists(request.plan_file):
-        plan = Path(request.plan_file).read_bytes()
+    plan = _made(request.plan_file) if result.plan_file else b""
     left = _left(home)
     if left:
         note = error("batch.left_behind", "Something could not be saved", _kept(left))
         result = evolve(result, diagnostics=(*result.diagnostics, *described([note])))
-    return Answer(evolve(result, reads=[], plan_file=parcel.request.plan_file if plan else ""), plan=plan)
+    result = evolve(result, reads=[], plan_file=parcel.request.plan_file if plan else "")
+    return Answer(result, plan=plan, json=_made(request.json_file))
+
+
+def _made(path: str) -> bytes:
+    return Path(path).read_bytes() if path and os.path.exists(path) else b""
 
 
 def _kept(left: list[str]) -> str:
@@ -116,6 +121,8 @@ def _refusal(request: Request, tree: str) -> str:
         return "The bundle names a folder that is not in it."
     if ".." in request.directory.split("/"):
         return "The bundle names a folder that is not in it."
+    if request.recipe is not None and request.recipe.source is not None:
+        return "Units of Terragrunt's do not run on other machines yet. Run them here with -executor=processes."
     states = [request.state, *(u.state for u in request.upstream)]
     local = next((state for state in states if os.path.isabs(state)), "")
     if local and request.command != "validate":
@@ -170,10 +177,12 @@ def _run(parcel: Parcel, request: Request, tree: str) -> Result | None:
 
     try:
         for one in request.upstream:
-            if one.state and not one.pending:  # its outputs are read in its state
+            if one.state and not one.seen and request.inputs:  # its outputs are read in its state
                 set_up_unit(Request(one.unit, one.directory, "plan", one.workspace, environment=request.environment))
         if request.command == "apply_plan":
             set_up_unit(request)
+        if parcel.rehearse:
+            run_unit(evolve(request, command="plan", plan_file="", refresh=False, lock=False), covered.check)
         return run_unit(request, before_changes)
     except Begun:
         return None

@@ -99,10 +99,10 @@ def _below(root: str, folder: str) -> Iterator[str]:
 def _through_link(root: str, path: str) -> Iterator[str]:
     target = os.path.realpath(os.path.join(root, path))
     real = os.path.realpath(root)
-    if not target.startswith(f"{real}{os.sep}"):
+    if target != real and not target.startswith(f"{real}{os.sep}"):
         raise _refused(f"{path} is a link that leads out of {root}, where a bundle has nothing from.")
     inner = os.path.relpath(target, real).replace(os.sep, "/")
-    if path == inner or path.startswith(f"{inner}/"):
+    if inner in (".", path) or path.startswith(f"{inner}/"):
         raise _refused(f"{path} is a link to a folder that it is in.")
     for found in _below(real, inner):
         yield f"{path}/{os.path.relpath(found, inner)}".replace(os.sep, "/")

@@ -34,7 +34,8 @@ class BadParcel(Exception):
 class Parcel:
     """One unit's work for another machine. `digest` is that of the archive (SHA-256), which is in `data` or in the
     `store`; `files` and (as a whole) `folders` are in it, `absent` does not exist, all relative to the root; `run` and
-    `attempt` say which execution this is, `plan` is the plan file that is applied."""
+    `attempt` say which execution this is, `plan` is the plan file that is applied; `rehearse`: nobody knows yet what
+    applying it looks at."""
 
     request: Request
     digest: str
@@ -44,6 +45,7 @@ class Parcel:
     folders: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     store: str = ""
+    rehearse: bool = False
     data: bytes = field(default=b"", repr=False)
     plan: bytes = field(default=b"", repr=False)
 
@@ -52,13 +54,14 @@ class Parcel:
 class Answer:
     """What became of a parcel. `missing` are paths relative to the root that were looked at and are not in the bundle:
     nothing was done then. `begun`: this execution was begun before, by somebody who may still be at work. `problem`:
-    why nothing could be done at all. `plan` is the plan file that was made."""
+    why nothing could be done at all. `plan` is the plan file that was made, `json` what it says as JSON."""
 
     result: Result | None = None
     missing: tuple[str, ...] = ()
     begun: bool = False
     problem: str = ""
     plan: bytes = field(default=b"", repr=False)
+    json: bytes = field(default=b"", repr=False)
 
 
 @functools.cache
@@ -95,14 +98,14 @@ def answered(answer: Answer, root: str) -> bytes:
     """An answer as bytes."""
     result = _moved(to_json(answer.result), root, ROOT) if answer.result is not None else None
     header = {"missing": answer.missing, "begun": answer.begun, "problem": answer.problem, "result": result}
-    return _joined(header, answer.plan, b"")
+    return _joined(header, answer.plan, answer.json)
 
 
 def heard(data: bytes, root: str) -> Answer:
     """Raises BadParcel."""
-    header, plan, _ = _parted(data, "The worker has")
+    header, plan, text = _parted(data, "The worker has")
     answer: Answer = _structured(Answer, {**header, "result": _moved(header.get("result"), ROOT, root)})
-    return evolve(answer, plan=plan)
+    return evolve(answer, plan=plan, json=text)
 
 
 def _structured(kind: type, header: dict[str, Any]) -> Any:

@@ -47,15 +47,21 @@ class Begun(BrokenExecutor):
 
 class Shipping(Workplace):
     """Runs units through a carrier. `needs` has, for each unit, the folders and files below the root that its bundle
-    begins with."""
+    begins with; `known` are the bundles that were enough."""
 
     def __init__(
-        self, carrier: Carrier, root: str, needs: Callable[[Request], tuple[set[str], set[str]]], store: str = ""
+        self,
+        carrier: Carrier,
+        root: str,
+        needs: Callable[[Request], tuple[set[str], set[str]]],
+        store: str = "",
+        known: dict[str, Bundle] | None = None,
     ) -> None:
         self.carrier, self.root, self.needs = carrier, root, needs
         self.store_text = store
         self.store: Store | None = open_store(store)
         self.run = os.urandom(8).hex()
+        self.known = {} if known is None else known
         self._attempts: dict[str, int] = {}
         self._stored: set[str] = set()
         self._lock = threading.Lock()
@@ -65,7 +71,9 @@ class Shipping(Workplace):
         (request,) = args
         future: Future[Any] = Future()
         try:
-            bundle = self._bundle(request, frozenset(), frozenset())
+            known = self.known.get(request.unit)
+            more = frozenset((*known.files, *known.folders)) if known is not None else frozenset[str]()
+            bundle = self._bundle(request, more, frozenset(known.absent if known is not None else ()))
             self._send(request, bundle, future, 1)
         except Failure as failure:
             future.set_result(Result(request.unit, "error", diagnostics=described(failure.diagnostics)))
@@ -105,7 +113,8 @@ class Shipping(Workplace):
         plan = read_whole(request.plan_file) if request.command == "apply_plan" else b""
         place = self.store_text if self.store is not None else ""
         what = (bundle.files, bundle.folders, bundle.absent)
-        parcel = Parcel(request, bundle.digest, self.run, attempt, *what, place, data, plan)
+        rehearse = request.command == "apply_plan" and request.unit not in self.known
+        parcel = Parcel(request, bundle.digest, self.run, attempt, *what, place, rehearse, data, plan)
         answer = self.carrier.send(request.unit, sent(parcel, self.root))
         answer.add_done_callback(lambda done: self._back(request, bundle, future, number, done))
 
@@ -138,6 +147,7 @@ class Shipping(Workplace):
             elif answer.begun:
                 future.set_exception(Begun(f"{request.unit} was begun by a worker that is lost"))
             else:
+                self.known[request.unit] = bundle
                 future.set_result(self._result(request, answer))
         except BadParcel as bad:
             future.set_result(_refused(request, str(bad)))
@@ -168,6 +178,8 @@ class Shipping(Workplace):
             if not request.plan_file or not answer.plan:
                 return _refused(request, "The worker answers with a plan that nobody has asked for.")
             replace_file(request.plan_file, answer.plan, mode=0o600, durable=False)
+        if request.json_file and answer.json:
+            replace_file(request.json_file, answer.json, mode=0o600, durable=False)
         return evolve(result, plan_file=request.plan_file if result.plan_file else "")
 
 
@@ -194,11 +206,28 @@ def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[s
         for path in (*request.rules, *request.policies):
             if os.path.isabs(path):
                 (folders if os.path.isdir(path) else single).add(_inside(root, path))
-        for path in request.var_files:
+        for path in (*request.var_files, *(text for kind, text in request.var_args if kind == "var-file")):
             single.add(_inside(root, os.path.join(request.directory, path)))
+        recipe = request.recipe
+        for word in (
+            (*recipe.auth, *(word for hook in recipe.hooks for word in hook.words)) if recipe is not None else ()
+        ):
+            path = os.path.normpath(os.path.join(recipe.home or request.directory, word))  # type: ignore[union-attr]
+            if "/" in word and path.startswith(f"{root}/") and os.path.isfile(path):
+                single.add(_inside(root, path))
         return folders, single
 
     return needs
+
+
+def _programs(root: str, request: Request) -> set[str]:
+    """The programs of the fleet's own that hooks and auth name."""
+    recipe = request.recipe
+    if recipe is None:
+        return set()
+    words = (*recipe.auth, *(word for hook in recipe.hooks for word in hook.words))
+    paths = (os.path.normpath(os.path.join(recipe.home or request.directory, word)) for word in words if "/" in word)
+    return {_inside(root, path) for path in paths if path.startswith(f"{root}/") and os.path.isfile(path)}
 
 
 def _inside(root: str, path: str) -> str:

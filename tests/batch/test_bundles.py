@@ -1,0 +1,349 @@
+"""Units that run where the files of the fleet are not: what travels, what is looked at there, what comes back."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tarfile
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+from batch.fleets import batch, write
+from state.backends.servers import SERVERS, Server
+
+from planner.batch.bundles import host
+from planner.batch.bundles.pack import Bundle, pack, stays_here
+from planner.batch.bundles.parcel import Answer, BadParcel, Parcel, answered, heard, received, sent
+from planner.batch.bundles.shipping import Shipping, needs_of
+from planner.batch.bundles.stores import Folder, fetched, open_store
+from planner.batch.model import Request, Result
+from planner.vocabulary.diagnostic import Failure
+
+WORKER = f"command:{sys.executable} -m planner batch work"
+
+
+def unit(settings: dict[str, Any], more: str = "") -> str:
+    lines = "".join(f"    {name} = {json.dumps(value)}\n" for name, value in settings.items())
+    return f'terraform {{\n  backend "http" {{\n{lines}  }}\n}}\nvariable "up" {{ default = "none" }}\n{more}'
+
+
+@pytest.fixture(scope="module")
+def server() -> Server:
+    return SERVERS["http"]()
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two units with a module and files beside them, whose states are in a service."""
+    root = tmp_path / "fleet"
+    module = (
+        'variable "up" {}\n'
+        'resource "terraform_data" "m" {\n  input = "${var.up} ${file("${path.module}/../../shared/word.txt")}"\n}\n'
+        'output "id" { value = terraform_data.m.output }\n'
+    )
+    body = 'module "m" {\n  source = "../modules/m"\n  up = var.up\n}\noutput "id" { value = module.m.id }\n'
+    listed = 'output "names" { value = fileset("../shared", "*.txt") }\noutput "gone" { value = fileexists("../no") }\n'
+    write(
+        root,
+        {
+            "modules/m/main.tf": module,
+            "shared/word.txt": "word",
+            "shared/other.txt": "other",
+            "net/main.tf": unit(server.settings(), body),
+            "app/main.tf": unit(server.settings(), body + listed),
+            "planner.batch.hcl": 'unit "net" { path = "net" }\n'
+            'unit "app" {\n  path = "app"\n  inputs = { up = unit.net.id }\n}\n',
+        },
+    )
+    (tmp_path / "there").mkdir()
+    monkeypatch.setenv(host.FOLDER, str(tmp_path / "there"))
+    return root
+
+
+def test_a_fleet_is_planned_and_applied_elsewhere(fleet: Path, tmp_path: Path) -> None:
+    """With files that only the work itself asks for, and folders that it lists."""
+    here = batch(fleet, "plan", "-json", "-executor=inline", "-no-cache").json
+    there = batch(fleet, "plan", "-json", f"-executor={WORKER}", "-no-cache").json
+    for one, other in zip(here["units"], there["units"], strict=True):
+        assert (one["outcome"], one["changes"]) == (other["outcome"], other["changes"])
+    applied = batch(fleet, "apply", "-auto-approve", "-json", f"-executor={WORKER}")
+    assert applied.outcomes == {"net": "applied", "app": "applied"}
+    assert batch(fleet, "plan", "-json", "-no-cache").outcomes == {"net": "unchanged", "app": "unchanged"}
+    again = batch(fleet, "plan", "-json", "-no-cache", f"-executor={WORKER}")
+    assert again.outcomes == {"net": "unchanged", "app": "unchanged"}
+    assert not list((tmp_path / "there").iterdir())
+
+
+def test_plans_are_made_elsewhere_and_applied_there(fleet: Path) -> None:
+    """A plan file comes back, and goes out again when it is approved."""
+    out = str(fleet.parent / "json")
+    assert batch(fleet, "plan", f"-json-out-dir={out}", f"-executor={WORKER}").code == 0
+    assert json.loads(Path(out, "net.json").read_bytes())["resource_changes"]
+    applied = batch(fleet, "apply", f"-executor={WORKER}", answers="yes\nyes\n")
+    assert applied.code == 0 and "2 applied" in applied.out, applied.errors
+
+
+def test_a_local_state_does_not_travel(tmp_path: Path) -> None:
+    write(tmp_path, {"a/main.tf": 'terraform {\n  backend "local" {}\n}\nresource "terraform_data" "x" {}\n'})
+    ran = batch(tmp_path, "plan", f"-executor={WORKER}")
+    assert ran.code == 1 and "is a file of the machine that the bundle comes from" in " ".join(ran.errors.split())
+
+
+def test_through_a_folder(fleet: Path, tmp_path: Path) -> None:
+    """Archives are kept once, by their content."""
+    store = tmp_path / "store"
+    for _ in range(2):
+        batch(fleet, "plan", f"-bundles={store}", f"-executor={WORKER}", "-no-cache")
+        kept = sorted(path.name for path in store.iterdir())
+    assert kept and all(len(name) == 64 + len(".tar.gz") for name in kept)
+    for path in store.iterdir():
+        path.write_bytes(b"something else")
+    ran = batch(fleet, "plan", f"-bundles={store}", f"-executor={WORKER}", "-no-cache")
+    assert ran.code == 1 and "is something else" in ran.errors
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("relative/folder", "no backend type"),
+        ("s3:bucket=b,secret_key=x", "secret_key is a secret"),
+        ("http:address=http://127.0.0.1:1/x", "keeps documents beside states"),
+        ("s3:bucket", "says no setting"),
+    ],
+)
+def test_what_is_no_store(text: str, said: str) -> None:
+    with pytest.raises(Failure) as caught:
+        open_store(text)
+    assert said in str([(d.summary, d.detail) for d in caught.value.diagnostics])
+
+
+def test_a_store_in_a_service(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = SERVERS["s3"]().settings()
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", settings["access_key"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", settings["secret_key"])
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", settings["endpoints"]["s3"])
+    text = f"s3:bucket=bucket,key={settings['key']},region=us-east-1,use_path_style=true"
+    store = open_store(text)
+    assert store is not None and not store.has("0" * 64)
+    ran = batch(fleet, "plan", f"-bundles={text},skip_requesting_account_id=true", f"-executor={WORKER}", "-json")
+    assert ran.outcomes["net"] == "changes", ran.errors
+
+
+# ---------------------------------------------------------------- archives
+
+
+def test_the_same_files_give_the_same_bundle(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        write(tmp_path / name, {"u/main.tf": "x", "u/sub/f": "y", "m/a.tf": "z"})
+        os.utime(tmp_path / name / "u/main.tf", (len(name), len(name)))
+    one, other = (pack(str(tmp_path / name), ["u", "m"], []) for name in ("one", "other"))
+    assert one == other and one.files == ("m/a.tf", "u/main.tf", "u/sub/f")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "u/terraform.tfstate",
+        "u/terraform.tfstate.backup",
+        "u/errored.tfstate",
+        "u/.terraform/terraform.tfstate",
+        "u/.terraform/providers/x",
+        ".git/config",
+        "u/.git/config",
+        ".planner/batch/x/plans/u.tfplan",
+        "u/terraform.tfstate.d/w/terraform.tfstate",
+        "u/.terraform.tfstate.lock.info",
+    ],
+)
+def test_what_stays_here(path: str, tmp_path: Path) -> None:
+    write(tmp_path, {path: "x", "u/.terraform/modules/m/main.tf": "", "u/.terraform.lock.hcl": "", "u/main.tf": ""})
+    found = pack(str(tmp_path), ["."], [path]).files
+    assert stays_here(path) and found == ("u/.terraform.lock.hcl", "u/.terraform/modules/m/main.tf", "u/main.tf")
+
+
+def test_links(tmp_path: Path) -> None:
+    write(tmp_path, {"secret": "x", "root/u/main.tf": "", "root/lib/a.tf": "a"})
+    root = tmp_path / "root"
+    (root / "u/lib").symlink_to("../lib")
+    (root / "u/b.tf").symlink_to("../lib/a.tf")
+    assert pack(str(root), ["u"], []).files == ("u/b.tf", "u/lib/a.tf", "u/main.tf")
+    (root / "u/out").symlink_to("../../secret")
+    assert "leads out of" in refused(str(root))
+    (root / "u/out").unlink()
+    (root / "u/loop").symlink_to("..")
+    assert "that it is in" in refused(str(root))
+
+
+def refused(root: str) -> str:
+    with pytest.raises(Failure) as caught:
+        pack(root, ["u"], [])
+    return caught.value.diagnostics[0].detail
+
+
+# ---------------------------------------------------------------- what others send
+
+
+def parcel(tmp_path: Path, **more: Any) -> tuple[Parcel, str]:
+    root = tmp_path / "here"
+    write(root, {"u/main.tf": 'output "x" { value = 1 }\n'})
+    bundle = pack(str(root), ["u"], [])
+    request = Request("u", f"{root}/u", "plan", state="s3:b/u", **more)
+    return Parcel(request, bundle.digest, "r", 1, bundle.files, bundle.folders, data=bundle.data), str(root)
+
+
+def answer_to(made: Parcel, root: str) -> Answer:
+    return heard(host.work(sent(made, root)), root)
+
+
+def test_there_and_back(tmp_path: Path) -> None:
+    made, root = parcel(tmp_path)
+    data = sent(made, root)
+    assert root.encode() not in data
+    assert received(data, root) == made
+    answer = answer_to(made, root)
+    assert answer.result is not None and answer.result.result == "changes" and answer.result.reads == []
+
+
+def test_values_are_no_paths(tmp_path: Path) -> None:
+    """A text of a user's that happens to begin like the root stays as it is."""
+    made, root = parcel(tmp_path, variables=(("x", f"{tmp_path}/here/u"),))
+    assert received(sent(made, root), "/elsewhere").request.variables == made.request.variables
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"{}\n", b"[]\n", b'{"bytes": [1, 0]}\n', b"\xff", b'{"bytes":[-1,1]}\n'])
+def test_no_parcel(data: bytes) -> None:
+    with pytest.raises(BadParcel):
+        received(data, "/x")
+    assert "no bundle" in heard(host.work(data), "/x").problem
+
+
+def test_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, root = parcel(tmp_path)
+    data = sent(made, root).replace(b'"version":"', b'"version":"9')
+    assert "have to be the same" in heard(host.work(data), root).problem
+
+
+def archive(**members: str) -> bytes:
+    packed = BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as file:
+        for name, text in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            file.addfile(member, BytesIO(text.encode()))
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize("name", ["../../escaped", "/tmp/escaped", "tree/../../../escaped"])
+def test_an_archive_that_leads_out(name: str, tmp_path: Path) -> None:
+    import hashlib
+
+    made, root = parcel(tmp_path)
+    data = archive(**{name: "x"})
+    answer = answer_to(evolve(made, data=data, digest=hashlib.sha256(data).hexdigest()), root)
+    assert "cannot be used" in answer.problem
+
+
+def test_another_archive_than_the_digest_says(tmp_path: Path) -> None:
+    made, root = parcel(tmp_path)
+    assert "not what its digest says" in answer_to(evolve(made, data=archive(x="y")), root).problem
+
+
+@pytest.mark.parametrize("folder", ["/etc", "{root}/u/../..", "{root}x"])
+def test_a_folder_that_is_not_in_it(folder: str, tmp_path: Path) -> None:
+    made, root = parcel(tmp_path)
+    request = evolve(made.request, directory=folder.format(root=root))
+    assert "names a folder that is not in it" in answer_to(evolve(made, request=request), root).problem
+
+
+class Replies:
+    """A carrier that says something else than what was asked for."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer, self.sent = answer, 0
+
+    def send(self, unit: str, parcel: bytes) -> Any:
+        from concurrent.futures import Future
+
+        self.sent += 1
+        future: Any = Future()
+        future.set_result(answered(self.answer, "/x"))
+        return future
+
+    def stop(self) -> None: ...
+
+    def close(self, at_once: bool = False) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer(missing=("../../etc/passwd",)), "not in its bundle"),
+        (Answer(missing=("/etc/passwd",)), "not in its bundle"),
+        (Answer(missing=("u/main.tf",)), "not in its bundle"),
+        (Answer(Result("other", "changes")), "says nothing about the unit"),
+        (Answer(Result("u", "changes", plan_file="/etc/cron.d/x"), plan=b"x"), "nobody has asked for"),
+    ],
+)
+def test_answers_that_cannot_be(answer: Answer, said: str, tmp_path: Path) -> None:
+    made, root = parcel(tmp_path)
+    carrier = Replies(answer)
+    shipping = Shipping(carrier, root, needs_of(root, {}))
+    result = shipping.submit(None, made.request).result(5)
+    assert said in result.diagnostics[0]["detail"] and carrier.sent == 1
+
+
+def test_what_is_asked_for_again_and_again(tmp_path: Path) -> None:
+    """A worker that always misses something else is given up."""
+    made, root = parcel(tmp_path)
+    write(tmp_path / "here", {f"more/{n}": "" for n in range(20)})
+    carrier = Replies(Answer())
+
+    class Counts(Replies):
+        def send(self, unit: str, parcel: bytes) -> Any:
+            self.answer = Answer(missing=(f"more/{self.sent}",))
+            return super().send(unit, parcel)
+
+    carrier = Counts(Answer())
+    result = Shipping(carrier, root, needs_of(root, {})).submit(None, made.request).result(5)
+    assert result.result == "error" and carrier.sent == 8
+
+
+def test_a_folder_of_archives(tmp_path: Path) -> None:
+    store = Folder(str(tmp_path / "s"))
+    bundle = Bundle("0" * 64, b"x", (), ())
+    store.put(bundle.digest, b"x")
+    with pytest.raises(OSError, match="something else"):
+        fetched(store, bundle.digest)
+    with pytest.raises(OSError, match="no digest"):
+        fetched(store, "../../etc/passwd")
+
+
+# ---------------------------------------------------------------- leases
+
+
+def test_an_execution_that_was_begun_before_does_nothing(tmp_path: Path) -> None:
+    """What an engine runs again by itself must not happen twice."""
+    settings = SERVERS["s3"]().settings()
+    lines = "".join(f"    {name} = {json.dumps(value)}\n" for name, value in settings.items())
+    root = tmp_path / "here"
+    main = (
+        f'terraform {{\n  backend "s3" {{\n{lines}  }}\n}}\nresource "terraform_data" "x" {{ input = timestamp() }}\n'
+    )
+    write(root, {"u/main.tf": main})
+    bundle = pack(str(root), ["u"], [])
+    request = Request("u", f"{root}/u", "apply", state=f"s3:bucket/{settings['key']}")
+    made = Parcel(request, bundle.digest, "run", 1, bundle.files, bundle.folders, data=bundle.data)
+    first = answer_to(made, str(root))
+    assert first.result is not None and first.result.result == "applied", first
+    assert answer_to(made, str(root)).begun
+    second = answer_to(evolve(made, attempt=2), str(root))
+    assert second.result is not None and second.result.result == "applied"
+    assert answer_to(made, str(root)).begun  # the first comes back from wherever it was
+    other = answer_to(evolve(made, run="another"), str(root))
+    assert other.result is not None and other.result.result == "applied"
+    plan = answer_to(evolve(made, request=evolve(request, command="plan")), str(root))
+    assert plan.result is not None and plan.result.result == "changes"  # looking is no matter of leases
