@@ -11,6 +11,10 @@ from typing import Any
 from planner.batch.workplace import Workplace
 from planner.vocabulary.diagnostic import Failure, error
 
+POLL = 1.0
+LONGEST_AWAY = 30.0
+"""seconds: how often the cluster is looked at, and how long it may be away before its work counts as lost"""
+
 
 def open_cluster(address: str) -> Workplace:
     """The workers of the cluster whose scheduler is at an address (`tcp://HOST:PORT`); they see the files that are
@@ -47,8 +51,12 @@ class _Cluster(Workplace):
     """A cluster seen as an executor; closing it leaves the cluster alone."""
 
     def __init__(self, client: Any) -> None:
-        self.client, self.executor = client, client.get_executor(pure=False, retries=0)
+        self.client = client
         self.batch = os.urandom(8).hex()
+        self._pending: dict[Future[Any], Any] = {}
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        threading.Thread(target=self._watch, name="cluster", daemon=True).start()
 
     @property
     def size(self) -> int:
@@ -56,12 +64,50 @@ class _Cluster(Workplace):
         return len(self.client.scheduler_info()["workers"])
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return self.executor.submit(_work_for, self.batch, fn, *args, **kwargs)  # type: ignore[no-any-return]
+        there = self.client.submit(_work_for, self.batch, fn, *args, **kwargs, pure=False, retries=0)
+        here: Future[Any] = Future()
+        with self._lock:
+            self._pending[here] = there
+        there.add_done_callback(lambda done: self._done(here, done))
+        return here
+
+    def _done(self, here: Future[Any], there: Any) -> None:
+        """Take over what became of a piece of work, once."""
+        with self._lock:
+            if self._pending.pop(here, None) is None:
+                return
+        try:
+            if there.status == "finished":
+                here.set_result(there.result(timeout=60))
+            elif there.status == "error":
+                here.set_exception(there.exception(timeout=60))
+            else:
+                here.set_exception(ConnectionError("the cluster has lost the work"))
+        except Exception as problem:
+            here.set_exception(ConnectionError(f"the cluster does not give the result: {problem}"))
+
+    def _watch(self) -> None:
+        """Work of which nobody tells any more, because the scheduler that knew of it is gone, is lost."""
+        away = 0.0
+        while not self._closed.wait(POLL):
+            away = 0.0 if self.client.status == "running" else away + POLL
+            with self._lock:
+                waiting = list(self._pending.items())
+            for here, there in waiting:
+                if there.status in ("lost", "cancelled") or away > LONGEST_AWAY:
+                    self._lose(here)
+
+    def _lose(self, here: Future[Any]) -> None:
+        with self._lock:
+            if self._pending.pop(here, None) is None:
+                return
+        here.set_exception(ConnectionError("the scheduler that knew of the work is gone"))
 
     def stop(self) -> None:
         self.client.run(_stop, self.batch, on_error="ignore")  # beside the tasks, on every worker
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._closed.set()
         self.client.close()
 
 

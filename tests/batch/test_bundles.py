@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 from batch.fleets import batch, write
+from batch.test_executors import ender
 from state.backends.servers import SERVERS, Server
 
 from planner.batch.bundles import host
@@ -347,3 +348,29 @@ def test_an_execution_that_was_begun_before_does_nothing(tmp_path: Path) -> None
     assert other.result is not None and other.result.result == "applied"
     plan = answer_to(evolve(made, request=evolve(request, command="plan")), str(root))
     assert plan.result is not None and plan.result.result == "changes"  # looking is no matter of leases
+
+
+def in_bucket(more: str = "") -> str:
+    """A unit whose state is in a bucket, and lies there without a lock."""
+    settings = SERVERS["s3"]().settings()
+    plain = {name: value for name, value in settings.items() if name not in ("use_lockfile", "dynamodb_table")}
+    lines = "".join(f"    {name} = {json.dumps(value)}\n" for name, value in plain.items())
+    return f'terraform {{\n  backend "s3" {{\n{lines}  }}\n}}\nvariable "up" {{ default = "none" }}\n{more}'
+
+
+def test_a_worker_of_a_cluster_that_dies(tmp_path: Path, cluster: str) -> None:
+    """Dask runs its work again by itself; that does nothing, and we do it again, as often as the rules allow."""
+    body = 'resource "terraform_data" "main" { input = var.up }\noutput "id" { value = terraform_data.main.output }\n'
+    file = 'unit "a" { path = "a" }\nunit "b" {\n  path = "b"\n  inputs = { up = unit.a.id }\n}\n'
+    root, flag = tmp_path / "fleet", tmp_path / "flag"
+    first, second = in_bucket(body), in_bucket(body)
+    executor = (f"-executor=dask://{cluster}", "-bundles=scheduler")
+    for version in (1, 2):
+        more = ender(version, f"echo x >> {flag}; test $(wc -l < {flag}) -gt 1 && exit 0;")
+        write(root, {"planner.batch.hcl": file, "a/main.tf": first, "b/main.tf": second + more})
+        ran = batch(root, "apply", "-auto-approve", "-json", *executor)
+        assert ran.code == 0, ran.errors
+    assert ran.outcomes == {"a": "unchanged", "b": "applied"}
+    assert ran.unit("b")["attempts"] >= 2 and ran.unit("b")["diagnostics"][0]["summary"] == "A process died"
+    assert len(flag.read_text().split()) == 2  # once by the worker that died, once when it was asked for
+    assert batch(root, "plan", "-json", *executor).outcomes == {"a": "unchanged", "b": "unchanged"}

@@ -19,7 +19,7 @@ from bench.picture import svg
 BENCH = Path(__file__).parent
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [s if s == "dag" else pytest.param(s, marks=pytest.mark.slow) for s in SHAPES])
 def test_every_command_runs_on_every_shape(tmp_path, shape):
     result = tmp_path / "costs.json"
     sizes = "4,8" if shape == "dag" else "4"

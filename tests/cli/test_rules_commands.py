@@ -422,6 +422,7 @@ def test_broken_input_is_reported_once(planner, here, files, message):
     assert ran.err.count("error:") == 1
 
 
+@pytest.mark.slow
 def test_cases_of_the_product_hold(planner):
     from pathlib import Path
 

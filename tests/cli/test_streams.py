@@ -107,7 +107,7 @@ def _state(here: Path) -> object:
     )
 
 
-@pytest.mark.parametrize("stream", ["full", "broken", "missing"])
+@pytest.mark.parametrize("stream", ["full", pytest.param("broken", marks=pytest.mark.slow), "missing"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_cannot_be_printed_does_not_stop_the_work(
     here: Path, forker: Forker, command: str, stream: str, tmp_path_factory: pytest.TempPathFactory

@@ -123,7 +123,7 @@ class Area:
         assert found == [], f"after {when}"
 
 
-@pytest.fixture(params=["block", "variable"])
+@pytest.fixture(params=["block", pytest.param("variable", marks=pytest.mark.slow)])
 def area(request: pytest.FixtureRequest, tmp_path: Path) -> Area:
     return Area(tmp_path, request.param)
 

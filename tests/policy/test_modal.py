@@ -163,7 +163,7 @@ def certain_and_possible(policies: Policies, base: FactBase) -> tuple[set[Any], 
 
 
 @pytest.mark.parametrize("name", RULES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(values=st.fixed_dictionaries({"a": objects, "b": objects}))
 def test_every_outcome_agrees(name: str, values: dict[str, Any]) -> None:
     policies = loaded(name)

@@ -211,7 +211,7 @@ def test_killed_while_asked_to_stop(folder: Path) -> None:
         ("babble", "Its first line of output is no handshake: 'hello, world'"),
         ("old", "It speaks the plugin protocol 4; 5 or 6 is needed"),
         ("crash", "cannot start today"),
-        ("hang", "waiting for something"),
+        pytest.param("hang", "waiting for something", marks=pytest.mark.slow),
     ],
 )
 def test_bad_starts(folder: Path, start: str, words: str) -> None:

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +171,7 @@ def pg() -> Server:
     return Server("pg", new, process)
 
 
-def postgres(folder: str, port: int) -> subprocess.Popen[bytes]:
+def postgres(folder: str, port: int, listen: str = "127.0.0.1") -> subprocess.Popen[bytes]:
     """PostgreSQL with its data in a folder, which may have some already."""
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin")) or [os.path.dirname(shutil.which("initdb") or "")]
     if not found[-1]:
@@ -189,7 +189,7 @@ def postgres(folder: str, port: int) -> subprocess.Popen[bytes]:
     if not os.path.exists(data):
         command = [f"{binaries}/initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"]
         subprocess.run(command, check=True, capture_output=True, cwd="/", **user)  # type: ignore[call-overload]
-    options = ["-p", str(port), "-k", folder, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
+    options = ["-p", str(port), "-k", folder, "-c", f"listen_addresses={listen}", "-c", "fsync=off"]
     process = started([f"{binaries}/postgres", "-D", data, *options], port, cwd="/", **user)
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:  # it listens before it answers
@@ -394,9 +394,9 @@ QUICK = frozenset(("gcs", "http", "pg", "s3"))
 """servers that install in seconds: what takes long is run with these, and with the others when the slow tests are"""
 
 
-def kinds(*names: str) -> list[Any]:
+def kinds(*names: str, quick: Collection[str] = QUICK) -> list[Any]:
     """Types of servers to run a test with that takes long."""
-    return [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in names]
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 SERVERS: dict[str, Callable[[], Server]] = {

@@ -44,7 +44,7 @@ def names(place: Place) -> list[str]:
     return [r["name"] for r in json.loads(place.good(OURS, "state", "pull"))["resources"]]
 
 
-@pytest.mark.parametrize("kind", kinds("azurerm", "consul", "cos", "gcs", "kubernetes", "oss", "s3"))
+@pytest.mark.parametrize("kind", kinds("azurerm", "consul", "cos", "gcs", "kubernetes", "oss", "s3", quick=("s3",)))
 def test_a_lock_that_is_taken_away_stops_what_comes_next(kind: str, tmp_path: Path) -> None:
     place = placed(kind, tmp_path)
     process = chain(place, 5)
@@ -63,7 +63,7 @@ def test_a_lock_that_is_taken_away_stops_what_comes_next(kind: str, tmp_path: Pa
     assert (place.folder / "made").read_text() == "b\n"
 
 
-@pytest.mark.parametrize("kind", kinds("consul", "cos", "gcs", "oss", "pg", "s3"))
+@pytest.mark.parametrize("kind", kinds("consul", "cos", "gcs", "oss", "pg", "s3", quick=("pg",)))
 def test_a_newer_state_is_not_replaced(kind: str, tmp_path: Path) -> None:
     place = placed(kind, tmp_path)
     process = chain(place, 2)
@@ -84,7 +84,7 @@ def test_a_newer_state_is_not_replaced(kind: str, tmp_path: Path) -> None:
     assert names(place) == ["a", "b"]
 
 
-@pytest.mark.parametrize("kind", kinds("consul", "http", "kubernetes", "s3"))
+@pytest.mark.parametrize("kind", kinds("consul", "http", "kubernetes", "s3", quick=("http",)))
 def test_a_server_that_hangs_for_a_while(kind: str, tmp_path: Path) -> None:
     place = placed(kind, tmp_path)
     process = chain(place, 2)
