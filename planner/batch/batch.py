@@ -12,7 +12,7 @@ from attrs import frozen
 from planner.batch.analyse import Analysis, analyse, environment, from_plain, survey_request, to_plain
 from planner.batch.asked import NOTHING_ASKED, Asked, OfUnit, of_units, targeted
 from planner.batch.cache import Cache, survey_of
-from planner.batch.executors import FEW, open_executor, warm_up, work
+from planner.batch.executors import FEW, Ships, open_executor, warm_up, work
 from planner.batch.model import Fleet, Request, Result, Survey
 from planner.batch.selectors import Selection
 from planner.batch.workplace import Workplace, is_death
@@ -22,7 +22,6 @@ from planner.vocabulary.diagnostic import Failure, error, has_errors
 
 if TYPE_CHECKING:
     from planner.batch.bundles.pack import Bundle
-    from planner.batch.executors import Ships
     from planner.batch.hold import Hold
 
 CHUNK = 25
@@ -117,11 +116,12 @@ class Batch:
 
     def _ships(self) -> Ships | None:
         """How units get to machines that share no files with this one; None where that is not asked for."""
-        from planner.batch.executors import Ships
-
         text = self.options.executor
         if not ((text.startswith("dask") and self.options.bundles) or text.startswith("command:")):
             return None
+        return self._bundled()
+
+    def _bundled(self) -> Ships:
         from planner.batch.bundles.shipping import needs_of
 
         surveys = {name: self.made.get(name) or survey_of(known) for name, known in self.texts.items()}
@@ -237,8 +237,6 @@ class Batch:
 
     def _open_for_surveys(self) -> Workplace:
         """Configurations are looked at where they are."""
-        from planner.batch.executors import open_executor
-
         return self.open_executor() if self._ships() is None else open_executor("processes", self.workers)
 
     def close(self) -> None:

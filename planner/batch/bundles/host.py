@@ -7,6 +7,7 @@ settings of this machine say. States have to be in services: a file here would b
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -136,8 +137,6 @@ def _refusal(request: Request, tree: str) -> str:
 
 def _unpacked(parcel: Parcel, home: str) -> None:
     """Raises OSError and ValueError."""
-    import hashlib
-
     from planner.support.archive import unpack
     from planner.support.problem import InstallError
 
@@ -179,7 +178,7 @@ def _run(parcel: Parcel, request: Request, tree: str) -> Result | None:
         for one in request.upstream:
             if one.state and not one.seen and request.inputs:  # its outputs are read in its state
                 set_up_unit(Request(one.unit, one.directory, "plan", one.workspace, environment=request.environment))
-        if request.command == "apply_plan":
+        if request.command in ("apply_plan", "state"):
             set_up_unit(request)
         if parcel.rehearse:
             run_unit(evolve(request, command="plan", plan_file="", refresh=False, lock=False), covered.check)

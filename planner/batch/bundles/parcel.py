@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 from attrs import evolve, field, frozen
 
+import planner
 from planner.batch.model import Request, Result, from_json, to_json
 
 ROOT = "planner-root:"
@@ -67,8 +68,6 @@ class Answer:
 @functools.cache
 def version() -> str:
     """What both sides have to agree on: the version, and a digest of the program."""
-    import planner
-
     said, folder = hashlib.blake2b(digest_size=8), os.path.dirname(planner.__file__)
     for path, folders, files in os.walk(folder):
         folders.sort()
