@@ -71,7 +71,7 @@ COMMANDS = {
     "state show": "Show one resource instance of the state",
     "state verify": "Check the state, its backup and its journal",
     "taint": "Mark an object for replacement",
-    "test": "Run test files (not in this version)",
+    "test": "Carry out test files",
     "untaint": "Take that mark away",
     "version": "Show the version",
     "what-if": "Show how a plan would differ if something were asked otherwise",

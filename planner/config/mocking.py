@@ -38,9 +38,12 @@ class Mocking:
     defaults: Mapping[tuple[str, str], Values] = field(factory=dict)
     overrides: tuple[Override, ...] = ()
 
+    def override(self, mode: str, config_address: str) -> Override | None:
+        """The override of a resource."""
+        mine = (o for o in self.overrides if o.mode == mode and str(o.target) == config_address)
+        return next(mine, None)
+
     def values(self, mode: str, type: str, config_address: str) -> Values:
         """What the objects of a resource are given; what is missing is generated."""
-        for override in self.overrides:
-            if override.mode == mode and str(override.target) == config_address:
-                return override.values
-        return self.defaults.get((mode, type), {})
+        override = self.override(mode, config_address)
+        return self.defaults.get((mode, type), {}) if override is None else override.values

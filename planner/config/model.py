@@ -20,7 +20,7 @@ from planner.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:
     from planner.config.encryption_model import EncryptionDecl
-    from planner.config.mocking import Mocking, Values
+    from planner.config.mocking import Mocking, Override
     from planner.language.constraints import TypeConstraint
 
 ModulePath: TypeAlias = tuple[str, ...]
@@ -169,8 +169,8 @@ class ResourceDecl:
     connection_span: Span | None = None
     type_span: Span | None = None
     """the label with the type"""
-    made_up: Values | None = None
-    """with what values a test replaces the objects"""
+    made_up: Override | None = None
+    """with what a test replaces the objects"""
 
     @property
     def key(self) -> str:

@@ -127,7 +127,7 @@ class ConfiguredProviders:
         no such instance."""
         found = self.instance(address, key, wanted_by)
         if decl is not None and decl.made_up is not None:
-            return _mocked(found, decl.made_up)
+            return _mocked(found, decl.made_up.values)
         mocking = self._mocking.get(address)
         return found if mocking is None else _mocked(found, mocking.values(mode, type, config_address))
 

@@ -99,6 +99,8 @@ def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
                 lines.append(f"{bar} {paint(value['traversal'], 'bold')} {visible(value['statement'])}")
         if diagnostic.difference is not None:
             lines += _difference(diagnostic.difference, paint)
+        if diagnostic.because:
+            lines += _because(diagnostic.because, paint)
     if lines:
         lines.append("")
     return lines
@@ -116,6 +118,18 @@ def _difference(difference: tuple[Any, Any], paint: Paint) -> list[str]:
     bar = paint("    │", "grey")
     shown = [f"{bar} {line}" for line in f"    {visible(text)}".split("\n")]
     return [paint("    ├────────────────", "grey"), f"{bar} {paint('Diff: ', 'bold')}", *shown]
+
+
+def _because(causes: tuple[Any, ...], paint: Paint) -> list[str]:
+    """Where the values come from, each step below what rests on it."""
+    bar = paint("    │", "grey")
+    lines = [paint("    ├────────────────", "grey"), f"{bar} {paint('Because: ', 'bold')}"]
+    for cause in causes:
+        place = f" ({cause.span})" if cause.span is not None else ""
+        value = f" is {cause.value}" if cause.value else ""
+        how = f": {cause.how}" if cause.how else ""
+        lines.append(f"{bar} {'  ' * (cause.depth + 2)}{visible(f'{cause.what}{value}{how}{place}')}")
+    return lines
 
 
 def _call_text(call: dict[str, Any]) -> str:

@@ -30,8 +30,18 @@ def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
         answer["snippet"] = _snippet(diagnostic, subject[0]["byte"], subject[1]["byte"])
     if diagnostic.difference is not None:
         answer |= _difference(*diagnostic.difference)
+    if diagnostic.because:
+        answer["because"] = [_cause(cause) for cause in diagnostic.because]
     answer["code"] = diagnostic.code
     return answer
+
+
+def _cause(cause: Any) -> dict[str, Any]:
+    """A step of where a value comes from (planner.explain.assertions)."""
+    told: dict[str, Any] = {"depth": cause.depth, "what": cause.what, "value": cause.value, "how": cause.how}
+    if cause.span is not None:
+        told["range"] = {"filename": cause.span.filename, "line": cause.span.line}
+    return told
 
 
 def _difference(before: Value, after: Value) -> dict[str, Any]:

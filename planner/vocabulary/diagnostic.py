@@ -33,7 +33,8 @@ class Diagnostic:
     `detail` says what, why and what to do; `subject` is the span the caret points at; `context` the wider block shown;
     `address` the object concerned; `values` are lines like `var.x is 5` about expression operands;
     `called` is the function whose call failed; `is_check`: a check block says so, which never stands for others;
-    `checked` is the object whose condition says so; `difference`: the two values that were to be equal."""
+    `checked` is the object whose condition says so; `difference`: the two values that were to be equal; `because`:
+    where the values come from, step by step (planner.explain.assertions)."""
 
     severity: Severity
     code: str
@@ -47,6 +48,7 @@ class Diagnostic:
     is_check: bool = False
     checked: Checked | None = None
     difference: tuple[Any, Any] | None = field(default=None, eq=False, repr=False)
+    because: tuple[Any, ...] = field(default=(), eq=False, repr=False)
 
     @property
     def is_error(self) -> bool:

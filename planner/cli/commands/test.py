@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, VARIABLES
 from planner.cli.views import open_json_into, usage_error_lines
-from planner.render.terminal import Terminal
+from planner.render.terminal import Terminal, is_terminal
 from planner.vocabulary.diagnostic import has_errors
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ FLAGS = (
     Flag("filter", "list", "Only this test file, by its path from here. May be repeated.", value="FILE"),
     Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
     Flag("verbose", "bool", "Show the plan of each run, or the state after it."),
+    Flag("why", "string", "Where the values of failed assertions come from: none or line.", value="HOW"),
     *VARIABLES,
     *JSON_LINES,
 )
@@ -40,6 +41,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         test_directory=arguments["test-directory"] or "",
         filters=tuple(arguments["filter"]),
         verbose=bool(arguments["verbose"]),
+        tells_causes=_tells_causes(arguments, terminal),
     )
     view = _view(arguments, terminal)
     suite, problems = load_suite(options)
@@ -55,6 +57,15 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     status, fails = suite_status(results)
     view.conclusion(status, results)
     return int(fails)
+
+
+def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
+    """Whether failed assertions tell where values come from: to programs and on a terminal, unless told otherwise."""
+    if arguments["why"] not in (None, "", True, False, "none", "line", "full"):
+        raise UsageError("Wrong value for option -why", "Say -why=none, -why=line or -why=full.")
+    if arguments["why"]:
+        return bool(arguments["why"] != "none")
+    return bool(arguments["json"] or arguments["json-into"]) or is_terminal(terminal.stderr)
 
 
 def _handle_interrupts(view: TestView) -> None:

@@ -111,7 +111,7 @@ class _Shared:
         first = self.first.setdefault(block.type, block)
         if first is block:
             return False
-        detail = f"This {self.what} already has a {block.type} block defined at {first.header_span}."
+        detail = f"This {self.what} already has a {block.type} block defined at {first.header_span.place}."
         title = f'Multiple "{block.type}" blocks'
         problems.error("duplicate_block", title, detail, block.header_span)
         return True

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
 
-from planner.config.model import Config, Reference
+from planner.config.model import Config, Expr, Reference
 from planner.config.reading import steps_of
 from planner.config.test_files.model import TestFile, TestRun
 from planner.config.variables import RawVariables
@@ -32,6 +33,9 @@ from planner.support.disk import replace_file
 from planner.values.value import SENSITIVE, UNKNOWN, Null, Value, mark
 from planner.vocabulary.address import AddressError, ResourceAddress, address_of
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+
+if TYPE_CHECKING:
+    from planner.explain.assertions import Cause
 
 LEFT_OVER = "errored_test.tfstate"
 """where a state is written that could not be cleaned up"""
@@ -101,9 +105,10 @@ class FileRunner:
         listener: Listener,
         stopping: Callable[[], bool],
         shows: bool = False,
+        tells_causes: bool = False,
     ) -> None:
         self.result, self.subjects, self.listener = result, subjects, listener
-        self.stopping, self.shows = stopping, shows
+        self.stopping, self.shows, self.tells_causes = stopping, shows, tells_causes
         self.states: dict[str, _Kept] = {}
         self.outputs = Outputs()
         self.facts = [RunFacts() for _ in result.runs]
@@ -209,7 +214,7 @@ class FileRunner:
         if self.shows:
             it.shown = Shown(subject.loaded, made)
         if contexts:
-            self._assert(it, AssertionScope(contexts[0], values.known, outputs))
+            self._assert(it, AssertionScope(contexts[0], values.known, outputs), values, lambda: contexts[0])
             contexts[0].take_apart()
 
     def _apply(
@@ -238,13 +243,21 @@ class FileRunner:
         if self.shows:
             it.shown = Shown(subject.loaded, made, state)
         if it.run.assertions:
-            context = _context(subject, made, state, values, it.run)
-            self._assert(it, AssertionScope(context, values.known, outputs))
+            is_whole = bool({"local", "module", "output"} & set(mentions(it.run.assertions)))
+            context = _context(subject, made, state, values, is_whole)
+            scope = AssertionScope(context, values.known, outputs)
+            whole = cache(lambda: context if is_whole else _context(subject, made, state, values, True))
+            self._assert(it, scope, values, whole)
             context.take_apart()
 
-    def _assert(self, it: RunResult, scope: AssertionScope) -> None:
+    def _assert(
+        self, it: RunResult, scope: AssertionScope, values: RunValues, context: Callable[[], EvaluationContext]
+    ) -> None:
+        """Check the assertions. `context`: with all values, for those that want to know why one does not hold."""
         for rule in it.run.assertions:
             verdict, found = check(rule, scope)
+            if verdict == "fail" and self.tells_causes:
+                found[-1] = evolve(found[-1], because=_causes(rule.condition, context(), values, scope))
             it.diagnostics += found
             if verdict != "pass":
                 self._failed(it, "error" if verdict == "error" else "assertion")
@@ -335,12 +348,18 @@ def _state_outputs(config: Config, state: State) -> dict[str, Value]:
     return found
 
 
-def _context(subject: Subject, made: Plan, state: State, values: RunValues, run: TestRun) -> EvaluationContext:
-    """What names mean after an apply."""
+def _causes(condition: Expr, context: EvaluationContext, values: RunValues, scope: AssertionScope) -> tuple[Cause, ...]:
+    from planner.explain.assertions import causes
+
+    return tuple(causes(condition, context, values.root, scope.outputs))
+
+
+def _context(subject: Subject, made: Plan, state: State, values: RunValues, is_whole: bool) -> EvaluationContext:
+    """What names mean after an apply. `is_whole`: all values, and not only those of resources and variables."""
     loaded = subject.loaded
     objects = StateObjects(state, loaded.schemas)
     context = EvaluationContext(loaded.config, "apply", loaded.schemas, objects, loaded.workspace, made.timestamp)
-    if {"local", "module", "output"} & set(mentions(run.assertions)):
+    if is_whole:
         EvalWalk(build("eval", loaded, state), context, values.root).run_all()
     else:
         context.root.variables.update((name, variable.value) for name, variable in values.root.items())

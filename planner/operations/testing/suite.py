@@ -29,6 +29,8 @@ class TestOptions(Options):
     filters: tuple[str, ...] = ()
     verbose: bool = False
     parallelism: int = 10
+    tells_causes: bool = False
+    """a failed assertion tells where the values come from"""
 
 
 @frozen(eq=False)
@@ -100,7 +102,8 @@ def run_suite(suite: Suite, listener: Listener, stopping: Callable[[], bool]) ->
     runner = None
     try:
         for result in results:
-            runner = FileRunner(result, subjects, listener, stopping, suite.options.verbose)
+            options = suite.options
+            runner = FileRunner(result, subjects, listener, stopping, options.verbose, options.tells_causes)
             runner.carry_out()
             subjects.forget()
     except KeyboardInterrupt:

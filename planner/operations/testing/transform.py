@@ -100,7 +100,7 @@ def _with_resources(root: ModuleConfig, file: TestFile, run: TestRun, problems: 
             title = f"Unsupported `{kind}` target in `{override.block}` block"
             problems.error("override_target", title, detail, override.span)
             continue
-        made_up = evolve(resource, made_up=override.values)
+        made_up = evolve(resource, made_up=override)
         root = _changed(root, path, _replacing(key, made_up))
     return root
 

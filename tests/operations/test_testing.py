@@ -1,0 +1,458 @@
+"""Test files beyond the recorded cases (tests/conformance/test-cases): where planner differs from OpenTofu on purpose,
+what is wrong with files, what is left behind, interrupts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import PIPE, STDOUT, Popen
+from typing import Any
+
+import pytest
+
+MAIN = """
+variable "v" {
+  type    = string
+  default = "one"
+}
+locals {
+  loud = upper(var.v)
+}
+resource "terraform_data" "a" {
+  input = local.loud
+}
+output "o" {
+  value = terraform_data.a.output
+}
+"""
+FAILING = 'run "x" {\n  assert {\n    condition     = output.o == "x"\n    error_message = "wrong"\n  }\n}\n'
+
+CHECK = 'check "c" {\n  assert {\n    condition     = path.module == ""\n    error_message = "m"\n  }\n}\n'
+Case = tuple[dict[str, str], tuple[str, ...], int, tuple[str, ...]]
+CASES: dict[str, Case] = {
+    "all earlier runs": (
+        {
+            "a.tftest.hcl": """
+run "first" {
+}
+run "planned" {
+  command = plan
+  variables { v = "two" }
+}
+run "last" {
+  variables { v = "${run.first.o}-${run.planned.known}" }
+  assert {
+    condition     = output.o == "ONE-TWO"
+    error_message = "got ${output.o}"
+  }
+}
+""",
+            "more.tf": 'output "known" {\n  value = local.loud\n}\n',
+        },
+        (),
+        0,
+        ("Success! 3 passed, 0 failed.",),
+    ),
+    "a value of a planned run that is not known": (
+        {
+            "a.tftest.hcl": """
+run "planned" {
+  command = plan
+}
+run "last" {
+  variables { v = run.planned.o }
+}
+run "never" {
+}
+"""
+        },
+        (),
+        1,
+        ("Error: Unknown value for variable", 'run "never"... skip', "Failure! 1 passed, 1 failed, 1 skipped."),
+    ),
+    "a filter that is nearly right": (
+        {"a.tftest.hcl": FAILING},
+        ("-filter=b.tftest.hcl",),
+        1,
+        ("Error: Unknown test file", 'Did you mean "a.tftest.hcl"?'),
+    ),
+    "a filter that is not": (
+        {"a.tftest.hcl": FAILING},
+        ("-filter=tests/other.tftest.hcl",),
+        1,
+        ("The test files are: a.tftest.hcl.",),
+    ),
+    "why an assertion does not hold": (
+        {"a.tftest.hcl": f'variables {{\n  v = "two"\n}}\n{FAILING}'},
+        ("-why=line",),
+        1,
+        (
+            'output.o is "TWO": terraform_data.a.output (main.tf:12)',
+            'terraform_data.a.output is "TWO": input (main.tf:8)',
+            'terraform_data.a.input is "TWO": local.loud (main.tf:9)',
+            'local.loud is "TWO": upper(var.v) (main.tf:6)',
+            'var.v is "two": given here (a.tftest.hcl:2)',
+        ),
+    ),
+    "why, with a default, a module and a made-up value": (
+        {
+            "a.tftest.hcl": """
+override_resource {
+  target = module.m.terraform_data.d
+  values = { id = "made" }
+}
+run "x" {
+  assert {
+    condition     = output.id == var.v && module.m.out == "?"
+    error_message = "wrong"
+  }
+}
+""",
+            "more.tf": 'module "m" {\n  source = "./m"\n  n = var.v\n}\noutput "id" {\n  value = module.m.id\n}\n',
+            "m/main.tf": """
+variable "n" {}
+resource "terraform_data" "d" {
+  input = var.n
+}
+output "id" {
+  value = terraform_data.d.id
+}
+output "out" {
+  value = "${var.n}!"
+}
+""",
+        },
+        ("-why=line",),
+        1,
+        (
+            'output.id is "made": module.m.id (more.tf:6)',
+            'module.m.terraform_data.d.id is "made": given by override_resource (a.tftest.hcl:2)',
+            'module.m.out is "one!": "${var.n}!" (m/main.tf:9)',
+            'module.m.var.n is "one": var.v (more.tf:3)',
+            'var.v is "one": default (main.tf:3)',
+        ),
+    ),
+    "why, of a plan, and nothing of what is secret": (
+        {
+            "a.tftest.hcl": """
+run "x" {
+  command = plan
+  assert {
+    condition     = terraform_data.s.input == "x"
+    error_message = "wrong"
+  }
+}
+""",
+            "more.tf": """
+variable "s" {
+  default   = "hidden"
+  sensitive = true
+}
+resource "terraform_data" "s" {
+  input = var.s
+}
+""",
+        },
+        ("-why=line",),
+        1,
+        ("terraform_data.s.input is (sensitive value) (more.tf:6)", "var.s is (sensitive value) (more.tf:2)"),
+    ),
+    "a variable that does not fit, of a file": (
+        {
+            "a.tftest.hcl": 'variables {\n  n = { a = "x" }\n}\nrun "x" {\n}\n',
+            "more.tf": 'variable "n" {\n  type = object({ a = number, b = optional(string, "b") })\n}\n',
+        },
+        (),
+        1,
+        ("Error: Invalid value for input variable", "var.n declared at more.tf:1,1-13"),
+    ),
+    "defaults of types and of null": (
+        {
+            "a.tftest.hcl": """
+run "x" {
+  variables {
+    n = { a = 1 }
+    v = null
+  }
+  assert {
+    condition     = output.n.b == "b" && output.o == "ONE"
+    error_message = "wrong"
+  }
+}
+""",
+            "more.tf": 'variable "n" {\n  type = object({ a = number, b = optional(string, "b") })\n}\n'
+            'output "n" {\n  value = var.n\n}\n',
+            "main.tf": MAIN.replace("type    = string", "type    = string\n  nullable = false"),
+        },
+        (),
+        0,
+        ("Success! 1 passed, 0 failed.",),
+    ),
+    "values of the test directory": (
+        {
+            "tests/a.tftest.hcl": FAILING.replace('"x"\n', '"TESTED"\n'),
+            "tests/terraform.tfvars": 'v = "tested"\n',
+            "terraform.tfvars": 'v = "other"\n',
+        },
+        ("-var=v=third",),
+        0,
+        (),
+    ),
+    "files that say too much": (
+        {
+            "a.tftest.hcl": """
+variables {
+}
+variables {
+}
+run "1" {
+  plan_options {
+  }
+  plan_options {
+  }
+  command = "plan"
+}
+run "y" {
+  parallel = true
+  zip {
+  }
+}
+mock_provider "null" {
+  for_each = toset([])
+}
+mock_provider "null" {
+  mock_resource "a" {
+  }
+  mock_resource "a" {
+    defaults = []
+  }
+}
+override_module {
+  target = terraform_data.a
+}
+override_data {
+  target  = module.m["a"].data.b.c
+}
+""",
+        },
+        (),
+        1,
+        (
+            'Multiple "variables" blocks',
+            "This test file already has a variables block defined at a.tftest.hcl:1,1-10.",
+            'Multiple "plan_options" blocks',
+            "Invalid run block name",
+            'Invalid "command" keyword',
+            "Unsupported block type",
+            'Alias required when using "for_each"',
+            "Object expected",
+            "Invalid module address",
+            "Resource instance address with keys is not allowed",
+        ),
+    ),
+    "no version of a directory": (
+        {"a.tftest.hcl": 'run "x" {\n  module {\n    source  = "./m"\n    version = "1.0.0"\n  }\n}\n'},
+        (),
+        1,
+        ("Error: Invalid registry module source address",),
+    ),
+    "a failing check of a module that is called": (
+        {
+            "a.tftest.hcl": 'run "x" {\n  expect_failures = [check.c]\n}\n',
+            "more.tf": 'module "m" {\n  source = "./m"\n}\n',
+            "m/main.tf": CHECK,
+        },
+        (),
+        1,
+        ("Error: Check block assertion failed", "The checkable object, check.c, was expected to report an error"),
+    ),
+    "a provider whose settings come from an earlier run": (
+        {
+            "a.tftest.hcl": """
+provider "terraform" {
+  alias = "other"
+}
+run "x" {
+  providers = { terraform = terraform.other }
+}
+""",
+        },
+        (),
+        0,
+        ("Success! 1 passed, 0 failed.",),
+    ),
+    "impure functions only after an apply": (
+        {
+            "a.tftest.hcl": """
+run "p" {
+  command = plan
+  assert {
+    condition     = timestamp() != "" && output.o != ""
+    error_message = "wrong"
+  }
+}
+"""
+        },
+        (),
+        1,
+        ("Error: Unknown condition run",),
+    ),
+    "nothing at all": ({}, (), 0, ("Success! 0 passed, 0 failed.",)),
+    "json": (
+        {
+            "a.tftest.json": json.dumps(
+                {
+                    "variables": {"v": "js"},
+                    "run": [
+                        {"x": {"assert": [{"condition": '${output.o == "JS"}', "error_message": "wrong"}]}},
+                        {"y": {"command": "plan", "expect_failures": ["output.o"]}},
+                    ],
+                }
+            )
+        },
+        (),
+        1,
+        ('run "x"... pass', "The checkable object, output.o, was expected to report an error but did not."),
+    ),
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in {"main.tf": MAIN, **files}.items():
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
+        (folder / name).write_text(text.lstrip("\n"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str, here: Path, planner: Callable[..., Any]) -> None:
+    files, words, code, said = CASES[name]
+    write(here, files)
+    planner("init")
+    ran = planner("test", "-no-color", *words)
+    text = ran.out + ran.err
+    squeezed = " ".join(text.split())
+    assert ran.code == code, text
+    for needle in said:
+        assert " ".join(needle.split()) in squeezed, text
+    assert not (here / "errored_test.tfstate").exists()
+
+
+def test_what_could_not_be_destroyed_counts(here: Path, planner: Callable[..., Any]) -> None:
+    more = '  provisioner "local-exec" {\n    when    = destroy\n    command = "exit 3"\n  }\n}\n'
+    write(here, {"main.tf": 'resource "terraform_data" "a" {\n' + more, "a.tftest.hcl": 'run "x" {\n}\n'})
+    ran = planner("test", "-json")
+    events = [json.loads(line) for line in ran.out.splitlines()]
+    assert ran.code == 1
+    assert [e["test_summary"]["status"] for e in events if e.get("type") == "test_summary"] == ["pass"]
+    (left,) = [e["test_cleanup"] for e in events if e.get("type") == "test_cleanup"]
+    assert left == {"failed_resources": [{"instance": "terraform_data.a"}]}
+    state = json.loads((here / "errored_test.tfstate").read_text())
+    assert [r["name"] for r in state["resources"]] == ["a"]
+
+
+def test_causes_for_programs(here: Path, planner: Callable[..., Any]) -> None:
+    write(here, {"a.tftest.hcl": FAILING})
+    events = [json.loads(line) for line in planner("test", "-json").out.splitlines()]
+    (found,) = [e["diagnostic"]["because"] for e in events if e.get("type") == "diagnostic"]
+    assert [(step["depth"], step["what"]) for step in found] == [
+        (0, "output.o"),
+        (1, "terraform_data.a.output"),
+        (2, "terraform_data.a.input"),
+        (3, "local.loud"),
+        (4, "var.v"),
+    ]
+    assert found[-1] == {
+        "depth": 4, "what": "var.v", "value": '"one"', "how": "default", "range": {"filename": "main.tf", "line": 3}
+    }  # fmt: skip
+
+
+def test_the_option_why_knows_its_words(here: Path, planner: Callable[..., Any]) -> None:
+    assert "Say -why=none" in planner("test", "-why=perhaps").err
+
+
+@pytest.mark.parametrize("words", [("validate",), ("init",), ("get",)])
+def test_broken_test_files_are_no_secret(here: Path, planner: Callable[..., Any], words: tuple[str, ...]) -> None:
+    write(here, {"tests/a.tftest.hcl": "run {\n}\n", "other/b.tftest.hcl": "zip {\n}\n"})
+    assert "Missing name for run" in planner(*words).err
+    assert "Unsupported block type" in planner(*words, "-test-directory=other").err
+
+
+def test_validate_without_tests_and_of_their_modules(here: Path, planner: Callable[..., Any]) -> None:
+    run = 'run "x" {\n  module {\n    source = "./m"\n  }\n  expect_failures = [local.x]\n}\n'
+    write(here, {"a.tftest.hcl": run, "m/main.tf": 'output "o" {\n  value = local.nothing\n}\n'})
+    assert planner("init").code == 0
+    found = planner("validate").err
+    assert "Reference to undeclared local value" in found
+    assert "Invalid `expect_failures` reference" in found
+    assert planner("validate", "-no-tests").code == 0
+    assert (here / ".terraform/modules/modules.json").read_text().count('"test.a.x"') == 1
+
+
+# ---------------------------------------------------------------- interrupts
+
+SLOW = """
+resource "terraform_data" "first" {}
+resource "terraform_data" "slow" {
+  input = terraform_data.first.id
+  provisioner "local-exec" {
+    command = "echo $$ > started; while [ ! -e go ]; do sleep 0.05; done"
+  }
+}
+"""
+RUNS = 'run "x" {\n}\nrun "y" {\n}\n'
+
+
+def started(folder: Path, *words: str) -> Popen[str]:
+    process = Popen(
+        [sys.executable, "-m", "planner", "test", *words], cwd=folder, env={**os.environ, "NO_COLOR": "1"},
+        start_new_session=True, stdout=PIPE, stderr=STDOUT, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not (folder / "started").exists():
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return process
+
+
+def test_one_interrupt_ends_after_the_run(tmp_path: Path) -> None:
+    write(tmp_path, {"main.tf": SLOW, "a.tftest.hcl": RUNS, "b.tftest.hcl": RUNS})
+    process = started(tmp_path)
+    process.send_signal(signal.SIGINT)
+    assert process.stdout is not None
+    said = ""
+    while "Gracefully shutting down" not in said:
+        said += process.stdout.readline()
+    (tmp_path / "go").touch()
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert 'a.tftest.hcl... pass\n  run "x"... pass\n  run "y"... skip\n' in out
+    assert "Success! 1 passed, 0 failed, 3 skipped." in out
+    assert not (tmp_path / "errored_test.tfstate").exists()
+
+
+def test_two_interrupts_end_at_once_and_tell_what_is_there(tmp_path: Path) -> None:
+    write(tmp_path, {"main.tf": SLOW, "a.tftest.hcl": RUNS})
+    process = started(tmp_path)
+    process.send_signal(signal.SIGINT)
+    assert process.stdout is not None
+    while "Gracefully shutting down" not in process.stdout.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Two interrupts received." in out
+    assert "planner was interrupted while executing a.tftest.hcl" in out
+    assert "  - terraform_data.first\n  - terraform_data.slow\n" in out
+    assert "passed" not in out
