@@ -49,6 +49,8 @@ class BatchOptions:
     parallelism: int = 10
     rules: tuple[str, ...] = ()
     text: bool = False
+    reuse: float = 0.0
+    """seconds up to which it may be ago that objects were looked at"""
     mode: str = "normal"
     """the kind of plan: normal, destroy or refresh-only"""
     asked: Asked = NOTHING_ASKED

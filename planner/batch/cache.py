@@ -208,6 +208,8 @@ def _result(data: dict[str, Any]) -> Result:
         text=data.get("text", ""),
         plan_file=data["plan_file"],
         asks_plugins=data["asks_plugins"],
+        asks_services=data["asks_services"],
+        made_at=data["made_at"],
         facts=data.get("facts", {}),
         changed=tuple(data["changed"]),
         unknown=tuple(map(tuple, data["unknown"])),

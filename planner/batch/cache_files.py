@@ -24,7 +24,7 @@ LITTLE = 0.05
 """the part of all that is known up to which what is new is written behind it, instead of everything anew"""
 MOST_MORE = 0.25
 """how large what was written behind may become, as a part of everything"""
-_FORMAT = "7"
+_FORMAT = "8"
 """changes with what stands in the entries"""
 
 Known = dict[str, Any]

@@ -39,6 +39,16 @@ class Earlier:
 
 
 @frozen
+class Kept:
+    """A result from before: whether it rests on what plugins and services said, and whether the command allows that."""
+
+    asks_plugins: bool = False
+    asks_services: bool = False
+    young_enough: bool = False
+    trusts_states: bool = False
+
+
+@frozen
 class Decision:
     """What the rules say. `skipped`, `sees_plan` and `pending` name other units."""
 
@@ -57,17 +67,16 @@ class Decision:
 def decide(
     command: str,
     before: Mapping[str, Earlier],
-    same_inputs: bool = False,
+    kept: Kept | None = None,
     result: str = "",
     died: int = 0,
-    asks_plugins: bool = False,
     was_cut_off: bool = False,
 ) -> Decision:
-    """What becomes of a unit. `before`: the units that come before it; `result`: how its own run ended, "" before that;
-    `died`: how often a process died that ran it; `was_cut_off`: it was in work when a run that is resumed now was cut
-    off."""
+    """What becomes of a unit. `before`: the units that come before it; `kept`: its result from before, made from what
+    is still the same; `result`: how its own run ended, "" before that; `died`: how often a process died that ran it;
+    `was_cut_off`: it was in work when a run that is resumed now was cut off."""
     kinds = sorted(set(before.values()), key=_order)
-    shape = _decide(command, tuple(kinds), same_inputs, result, died, asks_plugins, was_cut_off)
+    shape = _decide(command, tuple(kinds), kept, result, died, was_cut_off)
     if not (shape.skipped or shape.sees_plan or shape.pending or shape.because):
         return shape
     names = sorted(before)
@@ -98,10 +107,9 @@ def _order(kind: Earlier) -> tuple[str, bool, bool, bool]:
 def _decide(
     command: str,
     kinds: tuple[Earlier, ...],
-    same_inputs: bool,
+    kept: Kept | None,
     result: str,
     died: int,
-    asks_plugins: bool,
     was_cut_off: bool,
 ) -> Decision:
     facts = FactBuilder()
@@ -117,10 +125,13 @@ def _decide(
         if kind.is_awaited:
             facts.add("awaits", _UNIT, "", other, "", "")
             facts.add("unknown_output", other, "", "")
-    if same_inputs:
+    if kept is not None:
         facts.add("same_inputs", _UNIT)
-    if asks_plugins:
-        facts.add("asks_plugins", _UNIT)
+        for name in ("asks_plugins", "asks_services", "young_enough"):
+            if getattr(kept, name):
+                facts.add(name, _UNIT)
+        if kept.trusts_states:
+            facts.add("trusts_states")
     if was_cut_off:
         facts.add("was_cut_off", _UNIT)
     if result:

@@ -223,6 +223,10 @@ class Result:
     plan_file: str = ""
     asks_plugins: bool = False
     """whether it rests on what plugins said"""
+    asks_services: bool = False
+    """whether it rests on states that services keep"""
+    made_at: float = 0.0
+    """when objects were looked at for it, in seconds since 1970"""
     facts: dict[str, list[list[Any]]] = field(factory=dict)
     reads: Reads = field(factory=list, eq=False)
     is_secret: bool = False
@@ -258,6 +262,12 @@ class Done:
     reused: bool = False
     result: Result | None = None
     attempts: int = 1
+
+    @property
+    def seen_at(self) -> float:
+        """When a result from before looked at objects that may have changed since; 0 where that does not matter."""
+        result = self.result
+        return result.made_at if self.reused and result and (result.asks_plugins or result.asks_services) else 0.0
 
 
 def to_json(record: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ nothing has to be looked for.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Collection, Iterator
@@ -46,6 +47,7 @@ class Recorder:
         self._known: set[str] = set()
         self._installed = False
         self._ignored: tuple[str, ...] = ()
+        self._passing: re.Pattern[str] | None = None
 
     def install(self) -> None:
         from planner.support.assets import cache_dir, rules_path
@@ -57,6 +59,7 @@ class Recorder:
         cache = cache_dir()
         homes += [str(cache)] if cache is not None else []
         self._ignored = tuple(f"{home}/" for home in (*homes, "/proc", "/sys", "/dev", "/usr/lib", "/usr/share"))
+        self._passing = _own_folders()
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -86,10 +89,15 @@ class Recorder:
         path = os.path.normpath(os.path.join(self._home, path))
         if RECORDS in path or path.endswith(_IGNORED_NAMES):
             return
-        if path not in paths and not path.startswith(self._ignored):
+        if path not in paths and not path.startswith(self._ignored) and not self._is_own(path):
             self.paths = None  # what is listed here is no look of theirs
             paths |= looked_at(path, kind)
             self.paths = paths
+
+    def _is_own(self, path: str) -> bool:
+        """Whether something is in a folder that this process made for a moment, and not around the unit."""
+        found = self._passing.match(path) if self._passing is not None else None
+        return found is not None and not f"{self._home}/".startswith(f"{found[0].rstrip('/')}/")
 
     def begin_again(self) -> None:
         """What was looked at so far does not count."""
@@ -116,6 +124,13 @@ class Recorder:
             yield looked
         finally:
             self.paths = None
+
+
+def _own_folders() -> re.Pattern[str]:
+    """Folders of our own, for sockets of plugins and for plans: each run has others."""
+    import tempfile
+
+    return re.compile(f"(?:{re.escape(tempfile.gettempdir())}|/tmp)/planner-[a-z0-9_]{{8}}(?:/|$)")
 
 
 def _writes(arguments: tuple[Any, ...]) -> bool:

@@ -15,6 +15,7 @@ Events: {"event": "started", "unit", "attempt", "command"}, {"event": "finished"
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator
 from functools import lru_cache
@@ -35,6 +36,14 @@ FORMAT = "1.0"
 def safe_name(unit: str) -> str:
     """A unit's name as the name of a file; different ones stay different."""
     return quote(unit, safe="").replace(".", "%2E") if unit.strip(".") == "" else quote(unit, safe="")
+
+
+_RUN = re.compile(r"\d{8}T\d{6}Z-\d{3}$")
+
+
+def is_run(name: str) -> bool:
+    """Whether a name in the folder of records is that of a run."""
+    return _RUN.match(name) is not None
 
 
 def make_folder(root: str) -> None:

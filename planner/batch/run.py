@@ -14,7 +14,8 @@ from planner.batch.analyse import Analysis
 from planner.batch.artefact import plan_path, prepare
 from planner.batch.asked import NOTHING
 from planner.batch.batch import Batch, BatchOptions
-from planner.batch.decide import Decision
+from planner.batch.clean import retain
+from planner.batch.decide import Decision, Kept
 from planner.batch.executors import FEW
 from planner.batch.handed import Handed, moved
 from planner.batch.model import BAD, Done, Reads, Request, Result, Upstream
@@ -143,6 +144,11 @@ class Run:
                     return None
                 found = cache.result(request)
                 return cache.restored(found, request, run.batch.options.is_brief) if found is not None else None
+
+            def kept(self, request: Request, result: Result) -> Kept:
+                age = time.time() - result.made_at
+                is_young = 0 <= age <= run.batch.options.reuse
+                return Kept(result.asks_plugins, result.asks_services, is_young, not request.refresh)
 
             def completed(self, request: Request) -> Request:
                 return run.handed.completed(request)
@@ -297,6 +303,7 @@ def begin(
     document = {"command": command, "options": said, "directory": os.getcwd(), **asked}
     if options.asked.variables:
         document["is_given_variables"] = True
+    retain(batch.fleet.root)
     record = Record.new(batch.fleet.root, document, durable=command not in HARMLESS)
     return Run(batch, analysis, record, listener, facts=facts or ()), report
 

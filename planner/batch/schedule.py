@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import evolve
 
-from planner.batch.decide import Decision, Earlier, decide
+from planner.batch.decide import Decision, Earlier, Kept, decide
 from planner.batch.executors import work as run_in
 from planner.batch.model import Done, Request, Result
 from planner.batch.record import Record
@@ -49,6 +49,10 @@ class Work:
     def known(self, request: Request) -> Result | None:
         """The result from before that still stands; None: there is none."""
         return None
+
+    def kept(self, request: Request, result: Result) -> Kept:
+        """What the rules are told of a result from before."""
+        return Kept(result.asks_plugins, result.asks_services)
 
     def completed(self, request: Request) -> Request:
         """The request with the values of other units that it is run with. Raises Failure."""
@@ -134,7 +138,7 @@ class Schedule:
             known = self.work.known(request)
             if known is not None:
                 outcomes = self._earlier(unit, known)
-                decision = decide(self.command, outcomes, True, known.result, asks_plugins=known.asks_plugins)
+                decision = decide(self.command, outcomes, self.work.kept(request, known), known.result)
                 if decision.reused:
                     self._end(Done(unit, decision.outcome, decision.because, True, known))
                     continue

@@ -61,7 +61,7 @@ def run_unit(request: Request, before_changes: Callable[[], None] = _nothing) ->
     """Plan, apply, destroy or validate one unit. What goes wrong is in the result; nothing is raised but the Unmet that
     `before_changes` raises, which is called when all is read and before anything is changed."""
     global _before_changes
-    begin, used = time.monotonic(), time.process_time()
+    begin, used, started = time.monotonic(), time.process_time(), time.time()
     with _ALONE, _home(request), RECORDER.recording() as paths:
         if os.path.isabs(request.state):
             RECORDER.look(request.state)  # it is read through its lock, which opens it for writing
@@ -87,7 +87,8 @@ def run_unit(request: Request, before_changes: Callable[[], None] = _nothing) ->
         memory=_peak(),
         reads=reads,
         is_secret=secret,
-        asks_plugins=result.asks_plugins or service_reads() > before,
+        asks_services=service_reads() > before,
+        made_at=started,
     )
 
 

@@ -40,6 +40,7 @@ RUN = (
     Flag("refresh", "bool", "Do not look at the real objects before planning.", True),
     *LOCK,
 )
+REUSE = Flag("reuse", "duration", "Use what was seen of real objects up to so long ago.", 0.0, "DURATION")
 ASK = (
     Flag("var", "ordered", "Set a variable of the units that declare it, or of one.", value="[UNIT:]NAME=VALUE"),
     Flag("var-file", "ordered", "Take variables from a file, for all units or one.", value="[UNIT:]FILE"),
@@ -89,6 +90,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
         arguments.get("parallelism", 10),
         tuple(arguments["rules"]),
         bool(arguments.get("show") or arguments.get("html")),
+        arguments.get("reuse", 0.0),
         _mode(arguments),
         Asked(tuple(arguments.ordered), tuple(arguments.get("target", ())), tuple(arguments.get("replace", ()))),
     )

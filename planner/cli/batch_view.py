@@ -177,13 +177,13 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
 
 def table(document: dict[str, Any]) -> str:
     """A row for each unit."""
+    from planner.batch.reports.document import note
+
     rows = []
     for unit in document["units"]:
         counts = unit["counts"]
-        note = f"because of {unit['because']}" if unit["because"] else ""
-        note = f"{note} (from before)".strip() if unit["reused"] else note
         numbers = [counts[name] or "" for name in ("add", "change", "remove")]
-        rows.append([unit["wave"], unit["unit"], unit["outcome"], *numbers, note])
+        rows.append([unit["wave"], unit["unit"], unit["outcome"], *numbers, note(unit)])
     headers = ["wave", "unit", "outcome", "add", "change", "destroy", ""]
     return aligned([headers, *rows], "rllrrrl")
 

@@ -14,6 +14,7 @@ COMMANDS = {
     "advice": "What to know about a plan before it is applied",
     "batch": "Plan and apply many root modules as one graph",
     "batch apply": "Apply a fleet until nothing is left to do",
+    "batch clean": "Remove the records of old runs",
     "batch destroy": "Destroy what a fleet manages",
     "batch explore": "Write a page about the plans of a fleet, to look at in a browser",
     "batch graph": "Draw which unit waits for which",

@@ -12,6 +12,8 @@ import pytest
 from batch.fleets import Ran, batch, chain, unit, write
 from render.page.browser import needs_browser, opened
 
+from planner.batch.reports.markdown import markdown
+
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Path:
@@ -62,6 +64,36 @@ def test_markdown(fleet: Path) -> None:
     assert "`x&<y>\\|z`" in text and "<code>x&amp;&lt;y>|z</code>" in text
     assert "<details open><summary><code>bad</code>: failed</summary>" in text
     assert text.count("```") % 2 == 0 and text.count("<details") == text.count("</details>")
+    rows = re.findall(r"^\| \d+ \| `(.*?)` \|", text, re.MULTILINE)
+    assert rows == ["bad", "worse", "a", "x&<y>\\|z", "b", "c"]  # what failed, causes, what is so because of them
+
+
+def test_markdown_has_changes_only_and_fits(fleet: Path) -> None:
+    """A thousand units with long lists of changes, of which most have no room, and three thousand that stay."""
+    change = {"address": 'module.a.aws_thing.x["key"]', "action": "update", "reason": ""}
+    head = {"wave": 0, "reused": False, "age": None, "diagnostics": []}
+    counts = dict.fromkeys(("add", "change", "remove", "import", "forget"), 7)
+    units = [
+        head
+        | {"unit": f"live/eu/u{n:04}", "counts": counts, "changes": [change] * (n % 400)}
+        | {"outcome": "incomplete" if n % 2 else "changes", "because": "live/eu/u0000" if n % 2 else ""}
+        for n in range(1000)
+    ]
+    units[500] |= {"outcome": "failed", "diagnostics": [{"severity": "error", "summary": "S", "detail": "d" * 99_999}]}
+    same = head | {"counts": counts, "changes": [], "outcome": "unchanged", "because": ""}
+    units += [same | {"unit": f"s{n}"} for n in range(3000)]
+    report = {"command": "plan", "units": units, "outcomes": {"changes": 499}}
+    text = markdown(report, {})
+    assert len(text) <= 65_000
+    rows = re.findall(r"^\| 0 \| `(.*?)` \| (\S+) \|.*\| (.*) \|$", text, re.MULTILINE)
+    assert [row[0] for row in rows[:3]] == ["live/eu/u0500", "live/eu/u0000", "live/eu/u0002"]
+    assert rows[0][1] == "**failed**"
+    assert "s0" not in text and "3000 units are unchanged." in text
+    (cut,) = re.findall(r"\*\*Cut:\*\* (\d+) more units", text)
+    assert int(cut) + len(rows) == 1000
+    assert re.search(r"\*\*Cut:\*\* the changes of the last \d+ units", text)
+    assert text.count("```") % 2 == 0 and text.count("<details") == text.count("</details>") > 1
+    assert len(markdown(report | {"units": units[:3]}, {})) < 2000
 
 
 def test_a_report_that_cannot_be_written(fleet: Path) -> None:
@@ -158,7 +190,7 @@ def test_the_page_of_a_thousand_units_is_small() -> None:
         return {
             "unit": f"live/region-{n % 8}/unit-{n:04}", "folder": f"live/region-{n % 8}/unit-{n:04}",
             "tags": [], "groups": [],
-            "wave": n // 100, "outcome": "changes", "because": "", "reused": False, "attempts": 1,
+            "wave": n // 100, "outcome": "changes", "because": "", "reused": False, "age": None, "attempts": 1,
             "selected_by": [{"selector": "", "way": "all"}], "waits_for": [], "changes": changes, "outputs": [],
             "counts": {"add": 20, "change": 0, "remove": 0, "import": 0, "forget": 0},
             "diagnostics": [], "seconds": 0.1, "plan_file": "",

@@ -2,7 +2,7 @@
 
     {"format_version": "1.0", "command", "run", "seconds", "workers", "peak_memory", "succeeded",
      "outcomes": {"changes": 2, ...}, "in_flight": [unit...],
-     "units": [{"unit", "folder", "tags", "groups", "wave", "outcome", "because", "reused", "attempts",
+     "units": [{"unit", "folder", "tags", "groups", "wave", "outcome", "because", "reused", "age", "attempts",
                 "selected_by": [{"selector", "way"}...], "waits_for": [unit...],
                 "counts": {"add", "change", "remove", "import", "forget"},
                 "changes": [{"address", "action", "reason"}...], "outputs": [{"name", "action"}...],
@@ -11,6 +11,7 @@
                 "diagnostics": [...], "seconds", "plan_file"}...],
      "edges": [[dependent, dependency]...], "diagnostics": [...]}
 
+`age` is how many seconds ago real objects were looked at, where that was in an earlier run and may matter.
 Units stand in the order of waves and names. `because` is the unit whose outcome decided this one's. `way` is all,
 named, dependency or dependent. `changed_outputs` and `unknown_outputs` are of units that others read: what is going to
 have another value, and what of that is not known yet; `awaits` says what in a plan is made from such unknown values.
@@ -19,6 +20,7 @@ Diagnostics have the shape of `validate -json`.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from typing import Any
 
@@ -67,6 +69,7 @@ def _unit(report: Report, done: Done, is_brief: bool) -> dict[str, Any]:
         "outcome": done.outcome,
         "because": done.because,
         "reused": done.reused,
+        "age": round(time.time() - done.seen_at, 3) if done.seen_at else None,
         "attempts": done.attempts,
         "selected_by": [{"selector": s, "way": w} for s, w in analysis.selected.get(done.unit, [])],
         "waits_for": list(analysis.edges.get(done.unit, ())),
@@ -87,11 +90,30 @@ def _unit(report: Report, done: Done, is_brief: bool) -> dict[str, Any]:
     }
 
 
+def note(unit: dict[str, Any]) -> str:
+    """What is to be said of a unit in a word: because of which one, and how old that is."""
+    because = f"because of {unit['because']}" if unit["because"] else ""
+    if not unit["reused"]:
+        return because
+    seen = f"(from before, {age_text(unit['age'])} ago)" if unit["age"] is not None else "(from before)"
+    return f"{because} {seen}".strip()
+
+
+def age_text(seconds: float) -> str:
+    """`15m`, `2h 5m`."""
+    if seconds < 60:
+        return f"{int(seconds)}s"
+    hours, minutes = divmod(int(seconds) // 60, 60)
+    return f"{hours}h {minutes}m" if hours else f"{minutes}m"
+
+
 def summary_line(document: dict[str, Any]) -> str:
     """`Batch plan: 3 changes, 2 unchanged (1 from before).`"""
     parts = [f"{number} {outcome}" for outcome, number in document["outcomes"].items()]
     reused = sum(unit["reused"] for unit in document["units"])
-    more = f" ({reused} from before)" if reused else ""
+    ages = [unit["age"] for unit in document["units"] if unit["age"] is not None]
+    oldest = f", up to {age_text(max(ages))} ago" if ages else ""
+    more = f" ({reused} from before{oldest})" if reused else ""
     return f"Batch {document['command']}: {', '.join(parts) or 'no units'}{more}."
 
 

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from planner.batch.grounds import Edge, Ground
-from planner.batch.reports.document import summary_line, totals
+from planner.batch.reports.document import note, summary_line, totals
 from planner.datalog.engine.native import reduction
 from planner.render.page.document import Arrow, Change, Item, Page, Reason, View
 from planner.render.page.page import page_html
@@ -144,11 +144,9 @@ def _table(document: dict[str, Any]) -> str:
     rows = []
     for unit in document["units"]:
         counts = "".join(f'<td class="n">{unit["counts"][n] or ""}</td>' for n in ("add", "change", "remove"))
-        note = f"because of {unit['because']}" if unit["because"] else ""
-        note = f"{note} (from before)".strip() if unit["reused"] else note
         rows.append(
             f'<tr><td class="n">{unit["wave"]}</td><td><code>{escape(unit["unit"])}</code></td>'
-            f"<td>{escape(unit['outcome'])}</td>{counts}<td>{escape(note)}</td></tr>\n"
+            f"<td>{escape(unit['outcome'])}</td>{counts}<td>{escape(note(unit))}</td></tr>\n"
         )
     titles = ("wave", "unit", "outcome", "add", "change", "destroy", "note")
     head = "".join(f'<th scope="col">{name}</th>' for name in titles)

@@ -1,62 +1,126 @@
-"""A batch as Markdown, for a comment on a pull request."""
+"""A batch as Markdown, for a comment on a pull request: changes only, causes first, never longer than a comment may be.
+
+What failed stands first, then what changes by itself, then what does because of that; below the table a fold for each
+with its changes. What there is no room for is left out from the end, and how much that is is said.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
-from planner.batch.reports.document import summary_line, totals
+from planner.batch.reports.document import note, summary_line, totals
 
 SIGNS = {"create": "+", "update": "~", "delete": "-", "read": "<=", "forget": "."}
-LONGEST = 60_000
-"""characters: comments have a limit, and lists of changes are cut before it"""
+LONGEST = 65_000
+"""characters: GitHub takes 65,536"""
+FOLD = 6_000
+"""characters of the changes of one unit, while others have none yet"""
+HEAD = ("| wave | unit | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
+TABLE = 0.55
+"""the part of the room that the table may take"""
+_RESERVED = 600
+"""characters for what is said of what was left out"""
+_BAD = ("failed", "died", "stopped", "skipped", "declined")
 
 
 def markdown(document: dict[str, Any], texts: dict[str, str]) -> str:
-    """A table of units, then the changes of each, folded."""
-    numbers = totals(document)
-    lines = [f"### {summary_line(document)}", ""]
-    lines.append(f"**{numbers['add']}** to add, **{numbers['change']}** to change, **{numbers['remove']}** to destroy.")
-    lines += [
-        "",
-        "| wave | unit | outcome | add | change | destroy | |",
-        "| ---: | --- | --- | ---: | ---: | ---: | --- |",
-    ]
-    for unit in document["units"]:
-        counts = [str(unit["counts"][name] or "") for name in ("add", "change", "remove")]
-        note = f"because of {unit['because']}" if unit["because"] else ""
-        note = f"{note} (from before)".strip() if unit["reused"] else note
-        cells = [str(unit["wave"]), f"`{_cell(unit['unit'])}`", _mark(unit["outcome"]), *counts, _cell(note)]
-        lines.append(f"| {' | '.join(cells)} |")
-    for unit in document["units"]:
-        lines += _details(unit)
-        if sum(map(len, lines)) > LONGEST:
-            lines += ["", "More changes are in the report itself: this text has reached the length of a comment."]
-            break
+    """A table of the units that are not as they were, then the changes of each, folded."""
+    shown = ordered(document)
+    lines = [f"### {summary_line(document)}", "", _totals(document), ""]
+    room = LONGEST - _RESERVED - sum(len(line) + 1 for line in lines)
+    rows, left = _fitting([_row(unit) for unit in shown], int(room * TABLE))
+    room -= int(room * TABLE) - left
+    if rows:
+        lines += [*HEAD, *rows]
+    folds, _ = _fitting([fold for unit in shown[: len(rows)] if (fold := _fold(unit))], room - 120)
+    lines += folds
+    lines += _rest(document, shown, len(rows), len(folds))
     return "\n".join(lines) + "\n"
 
 
-def _details(unit: dict[str, Any]) -> list[str]:
+def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """The units that are not unchanged, or have something to say: what is wrong before the rest, causes before what is
+    so because of them."""
+    units = [u for u in document["units"] if u["outcome"] != "unchanged" or u["diagnostics"]]
+    position = {unit["unit"]: n for n, unit in enumerate(units)}
+
+    def rank(unit: dict[str, Any]) -> tuple[bool, bool, int]:
+        return unit["outcome"] not in _BAD, bool(unit["because"]), position[unit["unit"]]
+
+    return sorted(units, key=rank)
+
+
+def _totals(document: dict[str, Any]) -> str:
+    numbers = totals(document)
+    return f"**{numbers['add']}** to add, **{numbers['change']}** to change, **{numbers['remove']}** to destroy."
+
+
+def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
+    """The first texts that there is room for, and the room that they leave."""
+    found = []
+    for text in texts:
+        if len(text) + 1 > room:
+            break
+        room -= len(text) + 1
+        found.append(text)
+    return found, room
+
+
+def _rest(document: dict[str, Any], shown: list[dict[str, Any]], rows: int, folds: int) -> Iterable[str]:
+    """What the text does not have, in words."""
+    said = []
+    unchanged = Counter(u["outcome"] for u in document["units"])["unchanged"]
+    if unchanged:
+        said.append(f"{unchanged} {'unit is' if unchanged == 1 else 'units are'} unchanged.")
+    if rows < len(shown):
+        outcomes = Counter(unit["outcome"] for unit in shown[rows:])
+        what = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
+        said.append(f"**Cut:** {len(shown) - rows} more units ({what}) have no room in a comment.")
+    silent = sum(1 for unit in shown[:rows] if _fold(unit)) - folds
+    if silent:
+        said.append(f"**Cut:** the changes of the last {silent} units in the table have no room in a comment.")
+    return ["", " ".join(said)] if said else []
+
+
+def _row(unit: dict[str, Any]) -> str:
+    counts = [str(unit["counts"][name] or "") for name in ("add", "change", "remove")]
+    cells = [str(unit["wave"]), f"`{_cell(unit['unit'])}`", _mark(unit["outcome"]), *counts, _cell(note(unit))]
+    return f"| {' | '.join(cells)} |"
+
+
+def _fold(unit: dict[str, Any]) -> str:
+    """The changes of a unit and what was said of it, folded; "" for nothing."""
     shown = [
         f"{_sign(c['action'])} {c['address']}" + (f"  ({c['reason']})" if c["reason"] else "") for c in unit["changes"]
     ]
     problems = [f"{d['severity']}: {d['summary']}: {d['detail']}" for d in unit["diagnostics"]]
     if not shown and not problems:
-        return []
-    body = "\n".join([*problems, *shown])
+        return ""
+    body, left = _bounded([*problems, *shown])
     fence = "```"
     while fence in body:
         fence += "`"
     is_open = " open" if any(d["severity"] == "error" for d in unit["diagnostics"]) else ""
-    title = unit["unit"].replace("&", "&amp;").replace("<", "&lt;")
-    return [
-        "",
-        f"<details{is_open}><summary><code>{title}</code>: {unit['outcome']}</summary>",
-        "",
-        f"{fence}diff",
-        body,
-        fence,
-        "</details>",
-    ]
+    title = unit["unit"].replace("&", "&amp;").replace("<", "&lt;").replace("\n", " ")
+    more = [f"and {left} more"] if left else []
+    head = f"\n<details{is_open}><summary><code>{title}</code>: {unit['outcome']}</summary>\n"
+    return "\n".join([head, f"{fence}diff", body, *more, fence, "</details>"])
+
+
+def _bounded(lines: list[str]) -> tuple[str, int]:
+    """The first lines within the bound of one unit, and how many were left out; one that is too long is cut."""
+    found: list[str] = []
+    room = FOLD
+    for line in lines:
+        if room < len(line) and found:
+            break
+        found.append(line if len(line) <= room else f"{line[: room - 4]} ...")
+        room -= len(line) + 1
+        if room <= 0:
+            break
+    return "\n".join(found), len(lines) - len(found)
 
 
 def _sign(action: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from planner.cli.batch_options import RUN, SELECT, WORDS, batch_options
+from planner.cli.batch_options import REUSE, RUN, SELECT, WORDS, batch_options
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
@@ -15,7 +15,7 @@ without a network: which unit waits for which, and why; what is planned in each.
 `batch apply -html=FILE` write the same page beside what else they do.
 
 {WORDS}"""
-FLAGS = (Flag("out", "string", "Write the page to this file.", value="FILE"), *SELECT, *RUN)
+FLAGS = (Flag("out", "string", "Write the page to this file.", value="FILE"), REUSE, *SELECT, *RUN)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.cli.batch_options import ASK, MODE, REPORTS, RUN, SELECT, WORDS, batch_options
-from planner.cli.flags import Arguments, Flag
+from planner.cli.batch_options import ASK, MODE, REPORTS, REUSE, RUN, SELECT, WORDS, batch_options
+from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [WORDS...]"
@@ -13,7 +13,11 @@ HELP = f"""Plans the units of a fleet in their order, several at a time.
 
 A unit that reads outputs of another one with changes is planned with the values that these are going to have. Only
 where such a value is not known before the apply, and the plan rests on it, the plan is incomplete and cannot be
-applied. A unit is not planned again when nothing has changed that its last plan was made from.
+applied.
+
+What is kept between runs is what files say. A unit without plugins is not planned again when nothing has changed that
+its last plan was made from; of others the real objects are always looked at, unless -reuse=15m allows what was seen
+some time ago, or -refresh=false asks for none: then the age is printed.
 
 -refresh-only plans nothing: it compares the states with the real objects and reports what has drifted, exit code 2
 with -detailed-exitcode. -destroy plans in the opposite order. With -target, and no WORDS, only the units that it names
@@ -26,6 +30,7 @@ FLAGS = (
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
     Flag("out", "string", "Save the plans here, for batch apply DIR.", value="DIR"),
     Flag("json-out-dir", "string", "Write plan JSON of each unit into this folder.", value="DIR"),
+    REUSE,
     *MODE,
     *ASK,
     *SELECT,
@@ -63,6 +68,8 @@ def _plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
 
     if terminal.owns_process:
         install()
+    if arguments.get("out") and arguments.get("reuse"):
+        raise UsageError("Conflicting options", "A plan that is saved looks at everything now: leave -reuse out.")
     options = evolve(
         batch_options(arguments),
         is_brief=is_brief(arguments),

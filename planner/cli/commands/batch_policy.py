@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.cli.batch_options import RUN, SELECT, WORDS, batch_options
+from planner.cli.batch_options import REUSE, RUN, SELECT, WORDS, batch_options
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON
@@ -32,6 +32,7 @@ FLAGS = (
     Flag("policy", "list", "A file or folder of policies (.planner/batch-policies). May be repeated.", value="PATH"),
     Flag("why", "bool", "Show the proof of each verdict below it."),
     JSON,
+    REUSE,
     *SELECT,
     *RUN,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.cli.batch_options import RUN, SELECT, batch_options
+from planner.cli.batch_options import REUSE, RUN, SELECT, batch_options
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON
@@ -32,6 +32,7 @@ FLAGS = (
     Flag("timeout", "duration", "End the question after this time (30s).", 30.0, "DURATION"),
     Flag("csv", "bool", "Print comma-separated values."),
     JSON,
+    REUSE,
     *SELECT,
     *RUN,
 )

@@ -1,0 +1,90 @@
+"""What is kept between runs does not hide drift: real objects are looked at, unless an age is allowed and told."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from batch.fleets import BACKEND, Ran, batch, write
+from provider.plugins import SOURCE, override
+
+NEEDS = (
+    f'terraform {{\n  backend "local" {{}}\n  required_providers {{\n    test = {{ source = "{SOURCE}" }}\n  }}\n}}\n'
+)
+MAIN = NEEDS + 'resource "test_thing" "t" {\n  name = "%s"\n}\n'
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The objects of two units with a plugin; a third one has none."""
+    world = override(monkeypatch, tmp_path / "plugin")
+    plain = BACKEND + 'resource "terraform_data" "x" {}\n'
+    write(tmp_path / "fleet", {"a/main.tf": MAIN % "a", "b/main.tf": MAIN % "b", "c/main.tf": plain})
+    assert batch(tmp_path / "fleet", "apply", "-auto-approve").code == 0
+    assert batch(tmp_path / "fleet", "plan").code == 0
+    return world
+
+
+def plan(root: Path, *words: str) -> Ran:
+    return batch(root / "fleet", "plan", "-json", *words)
+
+
+def reused(ran: Ran) -> list[str]:
+    return [unit["unit"] for unit in ran.json["units"] if unit["reused"]]
+
+
+def test_objects_are_looked_at_unless_an_age_is_allowed(tmp_path: Path, world: Path) -> None:
+    assert reused(plan(tmp_path)) == ["c"]
+    allowed = plan(tmp_path, "-reuse=15m")
+    assert reused(allowed) == ["a", "b", "c"]
+    assert allowed.unit("a")["age"] >= 0 and allowed.unit("c")["age"] is None
+    text = batch(tmp_path / "fleet", "plan", "-reuse=15m").out
+    assert "(from before, 0s ago)" in text or "(from before, " in text
+    assert "3 from before, up to " in text
+    assert reused(plan(tmp_path, "-reuse=0s")) == ["c"]
+    write(tmp_path / "fleet", {"a/main.tf": MAIN % "other"})
+    changed = plan(tmp_path, "-reuse=15m")
+    assert reused(changed) == ["b", "c"] and changed.outcomes == {"a": "changes", "b": "unchanged", "c": "unchanged"}
+
+
+def test_drift_is_seen(tmp_path: Path, world: Path) -> None:
+    assert plan(tmp_path, "-reuse=15m", "-detailed-exitcode").code == 0
+    for path in world.glob("*.json"):
+        if json.loads(path.read_text()).get("name") == "b":
+            path.unlink()
+    assert plan(tmp_path, "-reuse=15m", "-detailed-exitcode").code == 0  # as was allowed
+    drifted = plan(tmp_path, "-refresh-only", "-detailed-exitcode")
+    assert drifted.code == 2 and drifted.outcomes == {"a": "unchanged", "b": "changes", "c": "unchanged"}
+    assert drifted.unit("b")["changes"] == [{"address": "test_thing.t", "action": "delete", "reason": "drift"}]
+    assert plan(tmp_path, "-refresh=false", "-detailed-exitcode").code == 0
+    seen = plan(tmp_path, "-detailed-exitcode")
+    assert seen.code == 2 and seen.unit("b")["changes"][0]["action"] == "create"
+
+
+def test_states_are_read_where_objects_are_not(tmp_path: Path, world: Path) -> None:
+    assert reused(plan(tmp_path, "-refresh=false")) == []  # it never was planned like that
+    again = plan(tmp_path, "-refresh=false")
+    assert reused(again) == ["a", "b", "c"] and again.unit("b")["age"] is not None
+    state = tmp_path / "fleet/b/terraform.tfstate"
+    document = json.loads(state.read_text())
+    document["serial"] += 1
+    document["resources"] = []
+    state.write_text(json.dumps(document))
+    assert plan(tmp_path, "-refresh=false").outcomes["b"] == "changes"
+
+
+def test_a_fleet_in_a_folder_like_our_own() -> None:
+    """What planner makes for a moment does not count; a fleet that stands there does."""
+    with tempfile.TemporaryDirectory(prefix="planner-") as folder:
+        write(Path(folder), {"a/main.tf": BACKEND})
+        assert reused(batch(Path(folder), "plan", "-json")) == []
+        assert reused(batch(Path(folder), "plan", "-json")) == ["a"]
+        write(Path(folder), {"a/main.tf": BACKEND + 'resource "terraform_data" "x" {}\n'})
+        assert batch(Path(folder), "plan", "-json").outcomes == {"a": "changes"}
+
+
+def test_a_saved_plan_looks_at_everything_now(tmp_path: Path, world: Path) -> None:
+    ran = batch(tmp_path / "fleet", "plan", "-out=saved", "-reuse=15m")
+    assert ran.code == 1 and "leave -reuse out" in " ".join(ran.errors.split())
