@@ -31,6 +31,7 @@ WANT = (
     "run_order",
     "reads_from",
     "gives_input",
+    "left_behind",
 )
 _KEPT = ("edges", "before", "waves", "selected", "state_of", "reads_from", "offered")
 ENVIRONMENT = "TF_"
@@ -122,7 +123,8 @@ def analyse(
     facts = fleet_facts(fleet, surveys, known)
     facts.add("command", command)
     program = batch_program(own)
-    if select(facts, fleet, selection) or "reads_file" in want or own:
+    has_files = select(facts, fleet, surveys, selection, program)
+    if not has_files and ("reads_file" in want or own):
         file_facts(facts, fleet, surveys)
     database = evaluate(program, facts.build(), {*WANT, *want})
     edges: dict[str, list[str]] = {name: [] for name in fleet.units}
@@ -179,6 +181,12 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
         taken = f"The variable {variable} of {unit} takes unit.{other}.{output} ({place})"
         detail = f"{taken}, but {other} declares no such output.{nearest}"
         yield error("batch.missing_output", "Unknown output of a unit", detail)
+    for unit, other, outcome in database.sorted("left_behind"):
+        detail = (
+            f"{unit} waits for {other}, which is left out here and ended as {outcome} when it was last run. {unit} "
+            f"goes by what {other} is now."
+        )
+        yield warning("batch.left_behind", "Something that is waited for is left out", detail)
     cycles: dict[str, list[str]] = {}
     for unit, cycle in database.sorted("in_cycle"):
         cycles.setdefault(cycle, []).append(unit)

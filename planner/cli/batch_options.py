@@ -15,7 +15,7 @@ SELECT = (
     Flag("tag", "list", "Only units with one of these tags. May be repeated.", value="TAG"),
     Flag("group", "list", "Only units of one of these groups. May be repeated.", value="GROUP"),
     Flag("changed", "string", "Only units that read a file which differs from this git revision.", value="REV"),
-    Flag("exclude", "list", "Leave out this unit, or those of a pattern. May be repeated.", value="UNIT"),
+    Flag("exclude", "list", "Leave out these units: a set, as WORDS are. May be repeated.", value="WORD"),
     Flag("rules", "list", "Rules of yours about the fleet (.planner/batch-rules).", value="DIR"),
 )
 RUN = (
@@ -59,9 +59,10 @@ REPORTS = (
     Flag("show", "bool", "Show the plan of every unit that has changes."),
 )
 WORDS = """WORDS are folders and patterns of folders to look for units in (the working directory; its planner.batch.hcl,
-if there is one, says what the units are), and units to choose from these: names, patterns, tag:T, group:G, changed:REV,
-and deps(...) and rdeps(...) of them: with what they wait for, or with what waits for them. Without any, all units are
-meant."""
+if there is one, says what the units are, or the files of Terragrunt), and sets of units to choose from these: names,
+patterns of names and folders, tag:T, group:G, changed:REV, reading:FILE, outcome:failed (or another, of the last run);
+deps(...) and rdeps(...) of a set: with what it waits for, or with what waits for it, as far as a depth says
+(rdeps(net, 2)); and what +, &, - and parentheses make of sets. Without any, all units are meant."""
 
 
 def batch_options(arguments: Arguments) -> BatchOptions:

@@ -5,12 +5,13 @@
 A name is an address, a vertex (`module.net (close)`, or in quotes) or a pattern with `*` (any text) and `?` (one
 character); inside brackets both stand for themselves. `+` unites, `&` intersects, `-` takes away; all bind alike, from
 left to right. A blank stands before `-`, as names have it, too. Verbs take sets, `deps` and `rdeps` also a depth:
-`deps(root, 2)`.
+`deps(root, 2)`. Where somebody says so, a comma unites, too: `deps(a, b)`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from attrs import frozen
@@ -66,19 +67,26 @@ _SUFFIX = re.compile(r" \([a-z][a-z0-9, ]*\)")  # module.net (close)
 _BLANK = re.compile(r"\s*")
 
 
-def parse_node_set(text: str) -> NodeSet:
-    """The expression that a text is. Raises Failure with the place of the first mistake."""
-    return _Reader(Source("<query>", text)).read()
+def parse_node_set(
+    text: str, what: str = "vertices", verbs: Mapping[str, int] = VERBS, commas_unite: bool = False
+) -> NodeSet:
+    """The expression that a text is. `what` its sets are of, `verbs` those that it may use. Raises Failure with the
+    place of the first mistake."""
+    return _Reader(Source("<query>", text), what, verbs, commas_unite).read()
 
 
 class _Reader:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, what: str, verbs: Mapping[str, int], commas_unite: bool) -> None:
+        self.what, self.verbs, self.commas_unite = what, verbs, commas_unite
         self.source, self.text, self.at, self.nested = source, source.text, 0, 0
         self.kind, self.token, self.start = "", "", 0
         self.advance()
 
     def read(self) -> NodeSet:
-        nodes = self.expression()
+        start, nodes = self.start, self.expression()
+        while self.commas_unite and self.kind == ",":
+            self.advance()
+            nodes = Combination(nodes, (("+", self.expression()),), self.span(start))
         if self.kind != "end":
             detail = f"An operator (+, - or &) or the end is expected here, not {self.shown()}."
             raise self.mistake(detail)
@@ -95,7 +103,7 @@ class _Reader:
         self.kind, self.token, self.at = str(match.lastgroup), match[0], match.end()
         if self.kind == "operator":
             self.kind = self.token
-        elif self.kind == "word" and self.token not in VERBS:
+        elif self.kind == "word" and self.token not in self.verbs:
             suffix = _SUFFIX.match(self.text, self.at)
             if suffix is not None:
                 self.token, self.at = self.token + suffix[0], suffix.end()
@@ -108,7 +116,7 @@ class _Reader:
 
     def mistake(self, detail: str) -> Failure:
         end = max(self.at, self.start) if self.kind != "end" else len(self.text)
-        return Failure(error("query.syntax", "Not a set of vertices", detail, self.span(self.start, end)))
+        return Failure(error("query.syntax", f"Not a set of {self.what}", detail, self.span(self.start, end)))
 
     def expression(self) -> NodeSet:
         start, first = self.start, self.term()
@@ -136,13 +144,13 @@ class _Reader:
                 raise self.mistake("This bracket is never closed.")
             raise self.mistake(f"A name, a verb or a parenthesis is expected here, not {self.shown()}.")
         self.advance()
-        if self.kind != "(" or (self.start != start + len(token) and token not in VERBS):
+        if self.kind != "(" or (self.start != start + len(token) and token not in self.verbs):
             return Name(token, self.span(start))
         return self.call(token, start)
 
     def call(self, verb: str, start: int) -> NodeSet:
-        if verb not in VERBS:
-            detail = f"There is no verb {verb}.{did_you_mean(verb, VERBS)} The verbs are {', '.join(VERBS)}."
+        if verb not in self.verbs:
+            detail = f"There is no verb {verb}.{did_you_mean(verb, self.verbs)} The verbs are {', '.join(self.verbs)}."
             raise Failure(error("query.verb", "Unknown verb", detail, self.span(start, start + len(verb))))
         opening, depth = self.start, None
         arguments: list[NodeSet] = []
@@ -158,8 +166,12 @@ class _Reader:
                 break
             self.advance()
         self.expect(")", opening)
-        if len(arguments) != VERBS[verb]:
-            wanted = "one set of vertices" if VERBS[verb] == 1 else "two sets of vertices: from where, to where"
+        if self.commas_unite and len(arguments) > 1:
+            others = tuple(("+", other) for other in arguments[1:])
+            arguments = [Combination(arguments[0], others, self.span(opening + 1, self.at - 1))]
+        if len(arguments) != self.verbs[verb]:
+            one, two = f"one set of {self.what}", f"two sets of {self.what}: from where, to where"
+            wanted = one if self.verbs[verb] == 1 else two
             if verb in WITH_DEPTH:
                 wanted += ", and at most a depth (a whole number)"
             detail = f"{verb} takes {wanted}."

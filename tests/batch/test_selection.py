@@ -52,6 +52,20 @@ def chosen(root: Path, *words: str) -> dict[str, set[str]]:
         (["-tag=data", "-tag=core", "-exclude=d*"], {"net": "all"}),
         (["-group=front", "deps(web)"], {"web": "named", "app": "dependency"}),
         (["./app"], {"app": "named"}),
+        (["deps(web, 1)"], {"web": "named", "app": "dependency"}),
+        (["rdeps(net, 2)"], {"net": "named", "db": "dependent", "app": "dependent"}),
+        (["deps(web, 0)"], {"web": "named"}),
+        (["deps(web) - deps(db)"], {"web": "named", "app": "named"}),
+        (["deps(web) & tag:core"], {"db": "named", "net": "named"}),
+        (["(net + web) & rdeps(db - net)"], {"web": "named"}),
+        (["net + (rdeps(db) - (app + db))"], {"net": "named", "web": "named"}),
+        (["tag:core - tag:data + web"], {"net": "named", "web": "named"}),
+        (["rdeps(deps(db) - net)"], {"db": "named", "app": "dependent", "web": "dependent"}),
+        (["reading:modules/*"], {"app": "named"}),
+        (["deps(reading:modules/m/main.tf, 1)"], {"app": "named", "db": "dependency"}),
+        (["-exclude=deps(db)"], {"app": "all", "web": "all"}),
+        (["-exclude=tag:core - net"], {"app": "all", "web": "all", "net": "all"}),
+        (["deps(app)", "-exclude=tag:data"], {"app": "named", "net": "dependency"}),
         (["."], {"net": "named", "db": "named", "app": "named", "web": "named"}),
     ],
 )
@@ -62,6 +76,40 @@ def test_selectors(fleet: Path, words: list[str], expected: dict[str, str]) -> N
 def test_a_word_that_names_nothing(fleet: Path) -> None:
     ran = batch(fleet, "plan", "dbb")
     assert ran.code == 1 and 'No unit is called dbb. Did you mean "db"?' in ran.errors
+
+
+WRONG = {
+    "tagg:core": 'Did you mean "tag"?',
+    "reading:modules/m/main.ft": 'No unit reads a file modules/m/main.ft. Did you mean "modules/m/main.tf"?',
+    "outcome:fail": "fail is no outcome",
+    "deps(app": "is to be closed here",
+    "dep(app)": 'There is no verb dep. Did you mean "deps"?',
+    "app + ": "A name, a verb or a parenthesis is expected",
+    "deps()": "deps takes one set of units",
+    "app db": "An operator (+, - or &)",
+    "(" * 200 + "app" + ")" * 200: "More than 100 parentheses",
+}
+
+
+@pytest.mark.parametrize("word", WRONG)
+@pytest.mark.parametrize("option", ["", "-exclude="])
+def test_words_that_are_no_sets(fleet: Path, word: str, option: str) -> None:
+    ran = batch(fleet, "graph", f"{option}{word}")
+    assert ran.code == 1 and WRONG[word] in " ".join(ran.errors.split())
+
+
+def test_how_units_ended_and_what_is_left_behind(fleet: Path) -> None:
+    assert batch(fleet, "apply", "-auto-approve").code == 0
+    write(fleet, {"db/main.tf": unit({"up": "net"}, '"y"'), "web/main.tf": unit({"up": "app"}, "nonsense.x.y")})
+    batch(fleet, "plan")
+    assert set(chosen(fleet, "outcome:failed")) == {"web"}
+    assert set(chosen(fleet, "outcome:changes + outcome:unchanged")) == {"db", "net", "app"}
+    ran = batch(fleet, "plan", "app")
+    assert "app waits for db, which is left out here and ended as changes" in " ".join(ran.out.split())
+    assert "left out" not in batch(fleet, "plan", "app", "db").out
+    assert "left out" in batch(fleet, "plan", "-exclude=db").out
+    assert batch(fleet, "apply", "-auto-approve", "db").code == 0
+    assert "left out" not in batch(fleet, "plan", "app").out
 
 
 def test_changed_since_a_revision(fleet: Path) -> None:
