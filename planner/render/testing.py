@@ -62,6 +62,9 @@ class TestView:
 
     __test__ = False
 
+    def start(self) -> None:
+        """Nothing is known yet."""
+
     def abstract(self, files: list[FileResult]) -> None:
         """These are going to be carried out."""
 
@@ -190,6 +193,9 @@ class JsonTestView(TestView):
     def __init__(self, lines: JsonLines) -> None:
         self.lines = lines
 
+    def start(self) -> None:
+        self.lines.version()
+
     def _message(
         self,
         text: str,
@@ -295,6 +301,10 @@ class TestViews(TestView):
 
     def __init__(self, *views: TestView) -> None:
         self.views = views
+
+    def start(self) -> None:
+        for view in self.views:
+            view.start()
 
     def abstract(self, files: list[FileResult]) -> None:
         for view in self.views:

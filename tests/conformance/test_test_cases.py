@@ -34,7 +34,7 @@ SAFER: dict[str, tuple[str, set[str]]] = {
     "override_leaks_to_next_file": (LEAK, EVERYTHING),
     "filter_known_and_unknown": (UNKNOWN_FILTER, EVERYTHING),
     "filter_unknown": (UNKNOWN_FILTER, EVERYTHING),
-    "unknown_flag_junit": (JUNIT, {"diagnostics", "details", "human stderr"}),
+    "unknown_flag_junit": (JUNIT, EVERYTHING - {"diagnostics", "details"} | {"human files", "json files"}),
 }
 SAID = {
     "vars_run_ref_latest_only": "Success! 3 passed, 0 failed.",

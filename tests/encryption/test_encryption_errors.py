@@ -72,7 +72,7 @@ def test_states_that_are_refused(name: str, tmp_path: Path, monkeypatch: pytest.
     ("text", "says"),
     [
         ("foo {}", "Unsupported block type"),
-        ("state { ", "Block not closed"),
+        ("state { ", "Unclosed configuration block"),
         ('{"state": {"method": "method.aes_gcm.zip"}}', 'There is no method "aes_gcm" "zip" block declared'),
         ('{"state": {"method": "${method.aes_gcm.m}"}}', "A single static variable reference is required"),
         ("state {\n  method = method.aes_gcm\n}", "Expected method of form method.<type>.<name>"),

@@ -10,10 +10,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import PIPE, STDOUT, Popen
+from subprocess import PIPE, STDOUT, Popen, run
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
+
+from planner.operations.testing.suite import SuiteRunner
 
 MAIN = """
 variable "v" {
@@ -399,6 +402,73 @@ def test_validate_without_tests_and_of_their_modules(here: Path, planner: Callab
     assert (here / ".terraform/modules/modules.json").read_text().count('"test.a.x"') == 1
 
 
+# ---------------------------------------------------------------- several files at the same time
+
+SUITE = {
+    "a.tftest.hcl": FAILING,
+    "b.tftest.hcl": FAILING.replace('"x"\n ', '"ONE"\n '),
+    "c.tftest.hcl": 'variables {\n  v = nothing.x\n}\nrun "x" {\n}\nrun "y" {\n}\n',
+    "d.tftest.hcl": "",
+    "tests/e.tftest.hcl": 'run "p" {\n  command = plan\n}\n' + FAILING,
+}
+
+
+def told(text: str) -> list[Any]:
+    """Events without the time."""
+    return [{k: v for k, v in json.loads(line).items() if k != "@timestamp"} for line in text.splitlines()]
+
+
+def test_in_processes_files_come_to_the_same(here: Path, planner: Callable[..., Any]) -> None:
+    write(here, SUITE)
+    one, three = (planner("test", "-verbose", f"-parallelism={n}", "-json-into=into") for n in (1, 3))
+    ids = ("".join(c for c in ran.out if c not in "0123456789abcdef-") for ran in (one, three))
+    assert (one.code, one.err) == (three.code, three.err) == (1, one.err)
+    assert len(set(ids)) == 1
+    assert "Failure! 2 passed, 3 failed, 1 skipped." in one.out
+    first, second = (told(planner("test", f"-parallelism={n}", "-json").out) for n in (1, 3))
+    assert first == second
+    assert [e["type"] for e in told((here / "into").read_text())][:3] == ["version", "test_abstract", "test_file"]
+    assert "must be 1 or more" in planner("test", "-parallelism=0").err
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_junit(here: Path, planner: Callable[..., Any], parallelism: int) -> None:
+    write(here, {**SUITE, "a.tftest.hcl": FAILING.replace('"wrong"', '"]]> \\u0001"')})
+    assert planner("test", "-junit-xml=out.xml", f"-parallelism={parallelism}").code == 1
+    root = ElementTree.parse(here / "out.xml").getroot()
+    suites = [(s.get("name"), s.get("tests"), s.get("failures"), s.get("errors"), s.get("skipped")) for s in root]
+    assert suites == [
+        ("a.tftest.hcl", "1", "1", "0", "0"),
+        ("b.tftest.hcl", "1", "0", "0", "0"),
+        ("c.tftest.hcl", "2", "0", "1", "1"),
+        ("d.tftest.hcl", "0", "0", "0", "0"),
+        ("tests/e.tftest.hcl", "2", "1", "0", "0"),
+    ]
+    failed, *_ = root.iter("failure")
+    assert failed.text == "a.tftest.hcl:3: Test assertion failed\n\n]]> \ufffd"
+    assert next(root.iter("testcase")).get("classname") == "a.tftest.hcl"
+    (error,) = root.iter("error")
+    assert "Unknown variable" in str(error.text)
+    assert planner("test", "-junit-xml=no/such/out.xml", "-filter=d.tftest.hcl").code == 1
+
+
+def test_a_process_that_dies_is_an_error(here: Path, planner: Callable[..., Any], monkeypatch: Any) -> None:
+    write(here, SUITE)
+    carry_out = SuiteRunner.carry_out
+
+    def dying(runner: SuiteRunner, index: int, *more: Any) -> Any:
+        if index == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return carry_out(runner, index, *more)
+
+    monkeypatch.setattr(SuiteRunner, "carry_out", dying)
+    ran = planner("test", "-parallelism=2")
+    assert ran.code == 1
+    assert "Error: Test process ended" in ran.err
+    assert 'b.tftest.hcl... fail\n  run "x"... fail' in ran.out
+    assert "tests/e.tftest.hcl... fail" in ran.out
+
+
 # ---------------------------------------------------------------- interrupts
 
 SLOW = """
@@ -418,17 +488,27 @@ def started(folder: Path, *words: str) -> Popen[str]:
         [sys.executable, "-m", "planner", "test", *words], cwd=folder, env={**os.environ, "NO_COLOR": "1"},
         start_new_session=True, stdout=PIPE, stderr=STDOUT, text=True,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while not (folder / "started").exists():
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(folder / "started", process)
     return process
 
 
-def test_one_interrupt_ends_after_the_run(tmp_path: Path) -> None:
-    write(tmp_path, {"main.tf": SLOW, "a.tftest.hcl": RUNS, "b.tftest.hcl": RUNS})
-    process = started(tmp_path)
+def wait_for(path: Path, process: Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("words", [(), ("-parallelism=2", "-filter=a.tftest.hcl", "-filter=b.tftest.hcl")])
+def test_one_interrupt_ends_after_the_run(tmp_path: Path, words: tuple[str, ...]) -> None:
+    b = 'run "w" {\n  module {\n    source = "./slow"\n  }\n}\n' if words else RUNS
+    write(tmp_path, {"main.tf": SLOW, "a.tftest.hcl": RUNS, "b.tftest.hcl": b + RUNS.split("\n", 2)[2] * bool(words)})
+    write(tmp_path, {"main.tf": SLOW, "slow/main.tf": SLOW.replace("started", "also")})
+    run([sys.executable, "-m", "planner", "init"], cwd=tmp_path, check=True, capture_output=True)
+    process = started(tmp_path, *words)
+    if words:
+        wait_for(tmp_path / "also", process)
     process.send_signal(signal.SIGINT)
     assert process.stdout is not None
     said = ""
@@ -438,13 +518,14 @@ def test_one_interrupt_ends_after_the_run(tmp_path: Path) -> None:
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 1
     assert 'a.tftest.hcl... pass\n  run "x"... pass\n  run "y"... skip\n' in out
-    assert "Success! 1 passed, 0 failed, 3 skipped." in out
+    assert f"Success! {2 if words else 1} passed, 0 failed, {2 if words else 3} skipped." in out
     assert not (tmp_path / "errored_test.tfstate").exists()
 
 
-def test_two_interrupts_end_at_once_and_tell_what_is_there(tmp_path: Path) -> None:
-    write(tmp_path, {"main.tf": SLOW, "a.tftest.hcl": RUNS})
-    process = started(tmp_path)
+@pytest.mark.parametrize("words", [(), ("-parallelism=2",)])
+def test_two_interrupts_end_at_once_and_tell_what_is_there(tmp_path: Path, words: tuple[str, ...]) -> None:
+    write(tmp_path, {"main.tf": SLOW, "a.tftest.hcl": RUNS, "b.tftest.hcl": ""})
+    process = started(tmp_path, *words)
     process.send_signal(signal.SIGINT)
     assert process.stdout is not None
     while "Gracefully shutting down" not in process.stdout.readline():

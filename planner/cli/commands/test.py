@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TextIO
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, VARIABLES
 from planner.cli.views import open_json_into, usage_error_lines
 from planner.render.terminal import Terminal, is_terminal
-from planner.vocabulary.diagnostic import has_errors
+from planner.vocabulary.diagnostic import error, has_errors
 
 if TYPE_CHECKING:
-    from planner.render.testing import JsonTestView, TestView
+    from planner.operations.testing.results import FileResult
+    from planner.operations.testing.suite import SuiteRunner
+    from planner.render.testing import TestView
 
 USAGE = "[options]"
 HELP = """Carries out the runs of test files: *.tftest.hcl, *.tofutest.hcl and their JSON forms, in this directory
@@ -23,6 +26,8 @@ is cleaned up and nothing was interrupted, else 1."""
 FLAGS = (
     Flag("filter", "list", "Only this test file, by its path from here. May be repeated.", value="FILE"),
     Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
+    Flag("parallelism", "int", "How many files at the same time.", None, "N"),
+    Flag("junit-xml", "string", "Write a report for CI servers into this file.", value="FILE"),
     Flag("verbose", "bool", "Show the plan of each run, or the state after it."),
     Flag("why", "string", "Where the values of failed assertions come from: none or line.", value="HOW"),
     *VARIABLES,
@@ -33,30 +38,99 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when all is well, else 1."""
-    from planner.operations.testing.suite import TestOptions, load_suite, run_suite, suite_status
-    from planner.support.signals import STOP
+    from planner.operations.testing.suite import SuiteRunner, TestOptions, load_suite, suite_status
 
     options = TestOptions(
         var_args=tuple(arguments.ordered),
         test_directory=arguments["test-directory"] or "",
         filters=tuple(arguments["filter"]),
         verbose=bool(arguments["verbose"]),
+        parallelism=_parallelism(arguments),
         tells_causes=_tells_causes(arguments, terminal),
     )
-    view = _view(arguments, terminal)
+    json_file = open_json_into(arguments, terminal)
+    view = _view(arguments, terminal, json_file)
+    view.start()
     suite, problems = load_suite(options)
     view.diagnostics(problems)
     if suite is None or has_errors(problems):
         return 1
-    if terminal.owns_process:
-        _handle_interrupts(view)
+    runner = SuiteRunner(suite)
+    view.abstract(runner.results)
     try:
-        results = run_suite(suite, view, lambda: STOP.requested)
+        _carry_out(runner, view, arguments, terminal, json_file)
     except KeyboardInterrupt:
         return 1
-    status, fails = suite_status(results)
-    view.conclusion(status, results)
-    return int(fails)
+    finally:
+        runner.close()
+    status, fails = suite_status(runner.results)
+    view.conclusion(status, runner.results)
+    return int(_reported(arguments, runner.results, view) or fails)
+
+
+def _carry_out(
+    runner: SuiteRunner, view: TestView, arguments: Arguments, terminal: Terminal, json_file: TextIO | None
+) -> None:
+    """All files, one after the other or in processes. Raises KeyboardInterrupt."""
+    from planner.support.signals import STOP
+
+    processes = runner.processes()
+    if processes > 1:
+        _in_processes(runner, processes, view, arguments, terminal, json_file)
+        return
+    if terminal.owns_process:
+        _handle_interrupts(view.stopping)
+    for index in range(len(runner.results)):
+        runner.carry_out(index, view, lambda: STOP.requested)
+
+
+def _in_processes(
+    runner: SuiteRunner,
+    processes: int,
+    view: TestView,
+    arguments: Arguments,
+    terminal: Terminal,
+    json_file: TextIO | None,
+) -> None:
+    from planner.cli.test_processes import FilesInProcesses
+    from planner.support.signals import STOP
+
+    def make_view(terminal: Terminal, json_file: TextIO | None) -> TestView:
+        return _view(arguments, terminal, json_file)
+
+    files = FilesInProcesses(runner, processes, terminal, json_file, make_view)
+    if terminal.owns_process:
+        _handle_interrupts(view.stopping, files.asked_to_stop)
+    files.carry_out(view, lambda: STOP.requested)
+
+
+def _parallelism(arguments: Arguments) -> int | None:
+    given: int | None = arguments["parallelism"]
+    if given is not None and given < 1:
+        raise UsageError("Option -parallelism must be 1 or more")
+    return given
+
+
+def _reported(arguments: Arguments, results: list[FileResult], view: TestView) -> bool:
+    """Write the report that -junit-xml asks for; whether that failed."""
+    path = arguments["junit-xml"]
+    if not path:
+        return False
+    from_results = _junit(results)
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(from_results)
+    except OSError as problem:
+        detail = f"{path}: {problem.strerror or problem}."
+        view.diagnostics([error("test.junit", "Cannot write the file of -junit-xml", detail)])
+        return True
+    return False
+
+
+def _junit(results: list[FileResult]) -> str:
+    from planner.render.testing_junit import junit
+
+    return junit(results)
 
 
 def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
@@ -68,27 +142,20 @@ def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
     return bool(arguments["json"] or arguments["json-into"]) or is_terminal(terminal.stderr)
 
 
-def _handle_interrupts(view: TestView) -> None:
-    """Let the first interrupt stop after the run that is under way, and say so."""
+def _handle_interrupts(*listeners: Callable[[], None]) -> None:
+    """Let the first interrupt stop after the run that is under way, and tell who has to know."""
     from planner.support import signals
 
-    signals.STOP.listen(view.stopping)
+    for listener in listeners:
+        signals.STOP.listen(listener)
     signals.install()
 
 
-def _view(arguments: Arguments, terminal: Terminal) -> TestView:
+def _view(arguments: Arguments, terminal: Terminal, json_file: TextIO | None) -> TestView:
     from planner.render.json_ui import JsonLines
     from planner.render.testing import HumanTestView, JsonTestView, TestViews
 
-    stream = open_json_into(arguments, terminal)
     if arguments["json"]:
-        if arguments["json-into"]:
-            raise UsageError("Conflicting options", "-json prints JSON lines and -json-into writes them: choose one.")
-        return _started(JsonTestView(JsonLines(terminal.stdout)))
+        return JsonTestView(JsonLines(terminal.stdout))
     human = HumanTestView(terminal)
-    return human if stream is None else TestViews(human, _started(JsonTestView(JsonLines(stream))))
-
-
-def _started(view: JsonTestView) -> JsonTestView:
-    view.lines.version()
-    return view
+    return human if json_file is None else TestViews(human, JsonTestView(JsonLines(json_file)))

@@ -40,10 +40,19 @@ class RunResult:
     seconds: float = 0.0
     began: float = 0.0
     """when, in seconds since 1970"""
+    problems: tuple[str, ...] = ()
+    """of a run in another process: its problems as texts"""
 
     @property
     def name(self) -> str:
         return self.run.name
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What went wrong, each problem in a few words with its place."""
+        told = (f"{d.subject}: " * (d.subject is not None) + d.summary for d in self.diagnostics if d.is_error)
+        details = (d.detail for d in self.diagnostics if d.is_error)
+        return self.problems or tuple(f"{a}\n\n{b}" if b else a for a, b in zip(told, details, strict=True))
 
 
 @define(eq=False)

@@ -10,13 +10,17 @@ from attrs import field, frozen
 
 from planner.operations.loading import Loaded, begin, new_schemas
 from planner.operations.options import Options
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
     from planner.config.test_files.model import TestFile
     from planner.operations.testing.results import FileResult, Listener
+
+
+_WORTH_IT = 4
+"""files that are shared out to processes without being asked"""
 
 
 @frozen(eq=False)
@@ -28,7 +32,9 @@ class TestOptions(Options):
     test_directory: str = ""
     filters: tuple[str, ...] = ()
     verbose: bool = False
-    parallelism: int = 10
+    parallelism: int | None = None
+    """how many files at the same time; None: as many as there are processors, where no file touches anything real"""
+    walk_parallelism: int = 10
     tells_causes: bool = False
     """a failed assertion tells where the values come from"""
 
@@ -91,28 +97,46 @@ def _chosen(files: tuple[TestFile, ...], filters: tuple[str, ...], told: Told) -
     return tuple(file for file in files if file.name in filters)
 
 
-def run_suite(suite: Suite, listener: Listener, stopping: Callable[[], bool]) -> list[FileResult]:
-    """Carry out the files, one after the other."""
-    from planner.operations.testing.results import FileResult
-    from planner.operations.testing.runs import FileRunner, Subjects
+class SuiteRunner:
+    """Carries out the files of a suite, in any order."""
 
-    results = [FileResult.of(file) for file in suite.files]
-    listener.abstract(results)
-    subjects = Subjects(suite.loaded, suite.loaded.given, suite.options.parallelism)
-    runner = None
-    try:
-        for result in results:
-            options = suite.options
-            runner = FileRunner(result, subjects, listener, stopping, options.verbose, options.tells_causes)
+    def __init__(self, suite: Suite) -> None:
+        from planner.operations.testing.results import FileResult
+        from planner.operations.testing.runs import Subjects
+
+        self.suite = suite
+        self.results = [FileResult.of(file) for file in suite.files]
+        self._subjects = Subjects(suite.loaded, suite.loaded.given, suite.options.walk_parallelism)
+
+    def carry_out(self, index: int, listener: Listener, stopping: Callable[[], bool]) -> FileResult:
+        """All runs of a file, and cleaning up after it."""
+        from planner.operations.testing.runs import FileRunner
+
+        result, options = self.results[index], self.suite.options
+        runner = FileRunner(result, self._subjects, listener, stopping, options.verbose, options.tells_causes)
+        try:
             runner.carry_out()
-            subjects.forget()
-    except KeyboardInterrupt:
-        if runner is not None:
+        except KeyboardInterrupt:
             listener.interrupted(runner.interrupted())
-        raise
-    finally:
-        suite.loaded.schemas.close()
-    return results
+            raise
+        self._subjects.forget()
+        return result
+
+    def close(self) -> None:
+        """End the providers that were started."""
+        self.suite.loaded.schemas.close()
+
+    def processes(self) -> int:
+        """How many files are carried out at the same time."""
+        from planner.operations.testing.beside import all_beside
+        from planner.support.forks import processors
+
+        count, wanted = len(self.results), self.suite.options.parallelism
+        if wanted is not None:
+            return max(1, min(wanted, count))
+        if count < _WORTH_IT or not all_beside(self.suite.files, self.suite.loaded.config):
+            return 1
+        return processors(count)
 
 
 def suite_status(results: list[FileResult]) -> tuple[str, bool]:
@@ -123,7 +147,7 @@ def suite_status(results: list[FileResult]) -> tuple[str, bool]:
     for result in results:
         for it in result.runs:
             problems = {"error": {"error"}, "fail": {"assertion"}}.get(it.status, set())
-            done, stopped = it.status not in ("skip", "pending"), it.status == "skip"
+            done, stopped = it.status not in ("skip", "pending"), it.status == "skip" and result.status != "error"
             runs.append(RunFacts(done, frozenset(problems), stopped, result.cleanup_failed))
     judged = judge(runs)
-    return judged.status, bool(judged.fails) or has_errors(())
+    return judged.status, bool(judged.fails)
