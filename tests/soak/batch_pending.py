@@ -5,7 +5,7 @@
 Units stand in layers and read each other's outputs, as inputs and in remote states: outputs that are passed on, that
 stay the same, that are known before the apply, and that are not. After a random change of some units, the planned
 changes of every unit whose plan is complete are those that the apply makes; an incomplete plan rests on a value that
-nobody could know; and what was planned completely is applied as it was planned.
+nobody could know; and what was planned completely is applied as it was planned: at once, in waves, or as it was saved, which asks nobody.
 """
 
 from __future__ import annotations
@@ -134,7 +134,14 @@ def trial(root: Path, seed: int, counts: Counter[str], rounds: int = 3) -> None:
         assert again.outcomes == planned.outcomes, (seed, turn, planned.outcomes, again.outcomes)
         _check_incomplete(root, planned, (seed, turn))
         before = {name: _outputs(root, name) for name in fleet.units}
-        if random.random() < 0.5:
+        way = random.choice(("at once", "in waves", "saved"))
+        if way == "saved":
+            saved = batch(root, "plan", "-json", "-out=saved")
+            assert saved.outcomes == planned.outcomes, (seed, turn, planned.outcomes, saved.outcomes)
+            told = batch(root, "apply", "saved")
+            assert told.code == 0 and "Do you want" not in told.out, (seed, turn, told.errors, told.out)
+            counts["saved and applied"] += 1
+        elif way == "at once":
             applied = batch(root, "apply", "-json", "-auto-approve")
             assert applied.code == 0, (seed, turn, applied.errors, applied.out)
             for unit in planned.json["units"]:
