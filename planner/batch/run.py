@@ -21,6 +21,7 @@ from planner.batch.handed import Handed, moved
 from planner.batch.model import BAD, Done, Reads, Request, Result, Upstream
 from planner.batch.record import Record, safe_name
 from planner.batch.schedule import HARMLESS, Listener, Schedule, Work
+from planner.state.lock import myself
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 
@@ -301,6 +302,8 @@ def begin(
         raise
     said = attrs.asdict(evolve(options, asked=evolve(options.asked, variables=())))  # values may be secret
     document = {"command": command, "options": said, "directory": os.getcwd(), **asked}
+    if command not in HARMLESS:
+        document["by"] = myself()
     if options.asked.variables:
         document["is_given_variables"] = True
     retain(batch.fleet.root)

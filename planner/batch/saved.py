@@ -20,6 +20,7 @@ from planner.batch.artefact import Manifest, Saved
 from planner.batch.asked import NOTHING, OfUnit
 from planner.batch.batch import Batch, BatchOptions
 from planner.batch.cache import survey_of
+from planner.batch.clean import runs
 from planner.batch.converge import Approve, decline, is_overtaken, may_apply
 from planner.batch.model import Done, Request, Result
 from planner.batch.reads import digest
@@ -29,6 +30,7 @@ from planner.batch.schedule import Listener
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.programs.fleet import batch_program
+from planner.state.lock import myself
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.nearest import did_you_mean
 
@@ -78,8 +80,9 @@ def _portable(asked: OfUnit, base: str) -> OfUnit:
 
 
 def _surveyed(batch: Batch, unit: str) -> tuple[str, ...]:
-    """The files that a unit's configuration and its variables stand in."""
-    return (batch.made.get(unit) or survey_of(batch.texts[unit])).files
+    """The files that a unit's configuration and its variables stand in, and what the fleet's file is."""
+    files = (batch.made.get(unit) or survey_of(batch.texts[unit])).files
+    return (*files, os.path.abspath(batch.fleet.file)) if batch.fleet.file else files
 
 
 # ---------------------------------------------------------------- applying
@@ -121,6 +124,7 @@ def _begin(
 ) -> Run:
     """The run, with the plans copied into its record: whatever happens to the folder, what was looked at is applied."""
     document = {"command": "apply", "saved_plan": os.path.abspath(folder), "directory": os.getcwd(), "options": {}}
+    document["by"] = myself()
     record = Record.new(batch.fleet.root, document)
     done = {}
     for unit, saved in manifest.units.items():
@@ -205,7 +209,8 @@ def _refusals(
         moved += _places(analysis, saved)
         moved += _plan(saved, folder, plans)
         moved += _files(batch, saved)
-    moved += _states(batch, [saved for unit, saved in manifest.units.items() if unit in analysis.selected])
+    there = [saved for unit, saved in manifest.units.items() if unit in analysis.selected]
+    moved += _states(batch, there, manifest.made)
     for unit, what, name, _ in moved:
         facts.add("moved_on", unit, what, name)
     refused = set(evaluate(batch_program(), facts.build(), ("refused",))["refused"])
@@ -272,7 +277,23 @@ def _when(path: str) -> str:
     return f" ({time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(status.st_mtime))}, a file of {owner})"
 
 
-def _states(batch: Batch, units: list[Saved]) -> Iterable[Moved]:
+def _applied_by(root: str, unit: str, made: str) -> str:
+    """Which batch has applied the unit since, and whose that was, as far as there are records of it here."""
+    for name in reversed(runs(root)):
+        record = Record(root, name)
+        try:
+            asked = record.asked()
+        except Failure:
+            continue
+        for event in record.events():
+            if (event["event"], event.get("unit"), event.get("outcome")) != ("finished", unit, "applied"):
+                continue
+            if str(event["at"]) >= made:
+                return f"; the batch {name} of {asked.get('by', 'somebody')} applied {unit} at {event['at']}"
+    return ""
+
+
+def _states(batch: Batch, units: list[Saved], made: str) -> Iterable[Moved]:
     """States that have other serials or histories than those that the plan was made from."""
     requests = [_state_request(batch, saved.unit) for saved in units]
     for saved, now in zip(units, batch.run_all(requests), strict=True):
@@ -281,11 +302,12 @@ def _states(batch: Batch, units: list[Saved]) -> Iterable[Moved]:
             said = "; ".join(f"{d['summary']}: {d['detail']}" for d in now.diagnostics if d["severity"] == "error")
             yield saved.unit, "state", place, f"Its state cannot be read: {said}"
         elif (now.lineage, now.serial) != (saved.lineage, saved.serial):
-            yield saved.unit, "state", place, f"The state {place} {_moved_state(saved, now)}{_when(place)}."
+            whose = _applied_by(batch.fleet.root, saved.unit, made)
+            yield saved.unit, "state", place, f"The state {place} {_moved_state(saved, now)}{_when(place)}{whose}."
 
 
 def _moved_state(saved: Saved, now: Result) -> str:
-    by = f", written by version {now.text}" if now.text else ""
+    by = f", {now.text}" if now.text else ""
     if not now.lineage:
         return f"had serial {saved.serial}, and is not there any more"
     if not saved.lineage:

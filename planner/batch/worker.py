@@ -69,7 +69,10 @@ def run_unit(request: Request, before_changes: Callable[[], None] = _nothing) ->
         _before_changes = before_changes
         before = service_reads()
         try:
-            result = _run(request) if request.recipe is None else _carried_out(request)
+            if request.command == "state":
+                result = _state(request)
+            else:
+                result = _run(request) if request.recipe is None else _carried_out(request)
         except Failure as failure:
             result = _failed(request, failure.diagnostics)
         except Unmet:
@@ -336,8 +339,6 @@ def _run(request: Request) -> Result:
         RECORDER.look(folder, "folder")
     if request.command == "validate":
         return _validate(request, options)
-    if request.command == "state":
-        return _state(request, options)
     if request.command == "apply_plan":
         return _apply_plan(request, options)
     if request.command == "plan" or request.plan_file:
@@ -572,13 +573,18 @@ def _with_recorded(result: Result, state: State) -> Result:
     return evolve(result, planned=recorded(state))
 
 
-def _state(request: Request, options: OperationOptions) -> Result:
-    """What the unit's state is by now: its lineage and serial, and as text the version that wrote it."""
+def _state(request: Request) -> Result:
+    """What the unit's state is by now: its lineage and serial, and as text what wrote it and who is at work on it."""
     from planner.operations.storing import load_stored
     from planner.vocabulary.told import Told
 
-    state = load_stored(options, Told()).state
-    return Result(request.unit, "no-changes", lineage=state.lineage, serial=state.serial, text=state.terraform_version)
+    request = _with_recipe(request)
+    with _surrounded(request):
+        stored = load_stored(_options(request), Told())
+        holder = stored.store.lock_holder()
+    written = f"written by version {stored.state.terraform_version}" if stored.state.terraform_version else ""
+    said = ", ".join(filter(None, (written, f"locked{holder}" if holder else "")))
+    return Result(request.unit, "no-changes", lineage=stored.state.lineage, serial=stored.state.serial, text=said)
 
 
 def _validate(request: Request, options: OperationOptions) -> Result:

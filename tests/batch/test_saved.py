@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -81,7 +82,8 @@ class TestAsApproved:
         assert ran.code == 0 and "Do you want" not in ran.out, said(ran)
         assert '"two"' in state(tmp_path, "b")
         again = batch(tmp_path, "apply", "saved")
-        assert again.code == 1 and "had serial 1, and has serial 2 by now" in said(again)
+        assert again.code == 1 and "had serial 1, and has serial 2 by now, written by version" in said(again)
+        assert re.search(r"the batch \d{8}T\d{6}Z-\d{3} of \S+@\S+ applied a at ", said(again))
 
     def test_what_was_not_known_is_filled_in(self, tmp_path: Path) -> None:
         fleet(tmp_path, "id")
@@ -147,6 +149,10 @@ CHANGES: list[tuple[Callable[[Path], object], str]] = [
     (serial, "had serial 1, and has serial 7 by now"),
     (lambda root: (root / "b/terraform.tfstate").unlink(), "is not there any more"),
     (lambda root: write(root, {"planner.batch.hcl": 'unit "a" {}\nunit "b" {}\n'}), "The fleet has no unit c any more"),
+    (
+        lambda root: write(root, {"planner.batch.hcl": (FILE % "word").replace("up =", "up = 1\nother =")}),
+        "The file planner.batch.hcl has changed",
+    ),
     (
         lambda root: write(root, {"planner.batch.hcl": 'unit "a" {}\nunit "b" {}\nunit "c" {}\n'}),
         "It came after a; now that has changed",

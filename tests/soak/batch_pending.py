@@ -5,7 +5,8 @@
 Units stand in layers and read each other's outputs, as inputs and in remote states: outputs that are passed on, that
 stay the same, that are known before the apply, and that are not. After a random change of some units, the planned
 changes of every unit whose plan is complete are those that the apply makes; an incomplete plan rests on a value that
-nobody could know; and what was planned completely is applied as it was planned: at once, in waves, or as it was saved, which asks nobody.
+nobody could know; and what was planned completely is applied as it was planned: at once, in waves, or as it was saved,
+which asks nobody.
 """
 
 from __future__ import annotations
