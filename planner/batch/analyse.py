@@ -58,6 +58,8 @@ class Analysis:
     reads_from: dict[str, tuple[str, ...]] = field(factory=dict)
     offered: dict[str, tuple[str, ...]] = field(factory=dict)
     """unit -> the variables that it gets from its groups"""
+    orphaned: tuple[tuple[str, str], ...] = ()
+    """units that are gone, with their states, which still have objects"""
     """unit -> the units whose outputs it reads"""
 
     @property
@@ -157,6 +159,7 @@ def analyse(
         {name: s.state for name, s in surveys.items()},
         {name: tuple(others) for name, others in read.items()},
         {name: tuple(variables) for name, variables in offered.items()},
+        tuple((unit, state) for unit, state in database.sorted("orphaned_state")),
     )
 
 
@@ -167,8 +170,8 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
     for unit, state in database.sorted("orphaned_state"):
         detail = (
             f"{unit} is not a unit of this fleet any more, but its state {state} still has objects, which nobody plans "
-            "or destroys. Bring the unit back (or name its folder) and destroy it, or forget the objects with "
-            "`planner state rm`."
+            "or destroys. Bring the unit back (or name its folder) and destroy it, or write a block `removed` into the "
+            "fleet's file, which destroys or forgets it."
         )
         yield warning("batch.orphaned", "A unit is gone and its objects are not", detail)
     for (unit,) in database.sorted("takes_itself"):

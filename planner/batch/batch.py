@@ -146,11 +146,18 @@ class Batch:
         if known is not None:
             return from_plain(known, self.fleet, command, self.own)
         surveys = {name: self.made.get(name) or survey_of(text) for name, text in self.texts.items()}
-        gone = self.cache.known_states(self.fleet.units)
+        gone = self.cache.known_states(self.fleet.units) | self._left()
         found = analyse(self.fleet, surveys, selection, command, self.own, want, gone)
         if key and not (found.diagnostics or self.fleet.diagnostics):
             self.cache.keep_analysis(command, key, to_plain(found))
         return found
+
+    def _left(self) -> dict[str, str]:
+        """The states of units that runs knew and the fleet does not have any more."""
+        from planner.batch.manifest import read_manifest
+
+        known = read_manifest(self.fleet.root)
+        return {name: entry.state for name, entry in known.items() if name not in self.fleet.units}
 
     def _analysis_key(self) -> str:
         """What the analysis of a whole fleet rests on."""

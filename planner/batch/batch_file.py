@@ -15,6 +15,7 @@
     template "service" { time_limit = "10m" }
     units "live/*" { tags = ["live"] }         # every root module that the pattern finds, called by its path
     group "eu" { units = ["app/eu"]  variables = { region = "eu" }  inputs = { vpc = unit.network.id } }
+    removed "old" { action = "destroy" }       # or "forget": a unit that is not here any more
     include "teams/*.batch.hcl" {}             # more of the same, from files below this one's folder
 
 What a unit says wins over its template and groups, and a `unit` over `units`. Inputs of groups are for the units that
@@ -32,10 +33,10 @@ from attrs import evolve, field, frozen
 
 from planner.batch.file_generated import write_files
 from planner.batch.file_mentions import Mention, mentions
-from planner.batch.file_parts import GROUP, UNIT, UNITS, Parts, gathered
+from planner.batch.file_parts import GROUP, REMOVED, UNIT, UNITS, Parts, gathered
 from planner.batch.file_recipe import Around, AroundReader, File
 from planner.batch.file_scope import FleetScope
-from planner.batch.model import Fleet, Input, Place, Unit
+from planner.batch.model import Fleet, Input, Place, Removal, Unit
 from planner.batch.root_modules import Memory, root_modules
 from planner.config.model import Expr
 from planner.config.reading import Piece, Problems, constant, elements, expr_of, pairs, piece, read
@@ -47,6 +48,8 @@ from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Span
 
 NAME = "planner.batch.hcl"
+ACTIONS = ("destroy", "forget")
+"""what a block `removed` may say"""
 
 
 @frozen
@@ -86,7 +89,22 @@ def read_batch_file(path: str, memory: Callable[[str], Memory]) -> Fleet:
     if not problems.has_errors:
         write_files(root, reader.files, problems)
     text = "\0".join([parts.text, *map(repr, units.values())])
-    return Fleet(root, units, path, tuple(problems), text, also=parts.also)
+    fleet = Fleet(root, units, path, tuple(problems), text, tuple(reader.removals), parts.also)
+    return fleet if problems.has_errors or not reader.removals else _with_removals(fleet)
+
+
+def _with_removals(fleet: Fleet) -> Fleet:
+    from planner.batch.removals import with_removals
+
+    units, told = with_removals(fleet)
+    both = fleet.units | units
+    text = "\0".join([fleet.text, *map(repr, units.values())])
+    return evolve(
+        fleet,
+        units={name: both[name] for name in sorted(both)},
+        diagnostics=(*fleet.diagnostics, *told),
+        text=text,
+    )
 
 
 class _Reader:
@@ -98,6 +116,7 @@ class _Reader:
         self.groups: list[_Group] = []
         self.repeated: dict[str, list[str]] = {}
         self.files: dict[str, File] = {}
+        self.removals: list[Removal] = []
         self.templates: dict[str, Content] = {}
 
     def units_of(self) -> dict[str, Unit]:
@@ -115,9 +134,17 @@ class _Reader:
                 self._pattern(block, label)
             elif block.type == "unit":
                 self._unit(block, label)
+            elif block.type == "removed":
+                self._removed(block, label)
         taken = {os.path.normpath(d.unit.folder) for d in self.drafts.values() if not d.unit.workspace}
         drafts = {n: d for n, d in self.found.items() if n not in self.drafts and d.unit.folder not in taken}
         drafts |= self.drafts
+        for removal in self.removals:
+            if removal.unit in drafts:
+                detail = (
+                    f"{removal.unit} is a unit of the fleet ({drafts[removal.unit].unit.place}): say one or the other."
+                )
+                self.problems.error("removed", "Removed unit is there", f"{detail} ({removal.place})")
         grouped = {name: self._with_groups(drafts[name]) for name in sorted(drafts)}
         return {name: self._finished(draft, grouped) for name, draft in grouped.items()}
 
@@ -195,6 +222,18 @@ class _Reader:
             self.problems.warning("no_units", "Pattern without units", detail, block.header_span)
         for folder in folders:
             self.found[folder] = self._draft(folder, folder, [content], self.scope, block.header_span)
+
+    def _removed(self, block: Block, name: str) -> None:
+        content = read(block.body, REMOVED, self.problems)
+        attribute = content.attributes.get("action")
+        action = self._text(attribute, self.scope)
+        if attribute is not None and action not in ACTIONS:
+            detail = f"action is one of {', '.join(ACTIONS)}, not {action}.{did_you_mean(action, ACTIONS)}"
+            self.problems.error("unknown_word", "Unknown word", detail, attribute.expr_span)
+        if any(removal.unit == name for removal in self.removals):
+            self._duplicate("removed", name, block.header_span)
+            return
+        self.removals.append(Removal(name, action, Place.of(block.header_span)))
 
     def _group(self, block: Block, name: str) -> None:
         content = read(block.body, GROUP, self.problems)

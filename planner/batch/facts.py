@@ -19,8 +19,12 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str
         if name not in fleet.units:
             if any(folder == "." or f"{name}/".startswith(f"{folder}/") for folder in fleet.looked):
                 facts.add("gone_unit", name)
-            if has_objects(state):
+            if not os.path.isabs(state):
+                facts.add("left_state", name, state)
+            elif has_objects(state):
                 facts.add("left_state", name, os.path.realpath(state))
+    for removal in fleet.removals:
+        facts.add("removes_unit", removal.unit, removal.action, source=removal.place)
     given = (one for unit in fleet.units.values() for one in (*unit.inputs, *unit.offers))
     taken = {other for one in given for other, _, _ in one.mentions}
     for name in sorted(taken & surveys.keys()):
@@ -52,6 +56,8 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str
             facts.add("excluded_from", name, action, source=place)
             if others:
                 facts.add("excludes_dependencies", name, source=place)
+        for other in unit.stood_on:
+            facts.add("stood_on", name, other, source=unit.place)
         if unit.is_outside:
             facts.add("outside", name, source=unit.place)
         survey = surveys.get(name)

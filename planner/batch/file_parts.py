@@ -21,6 +21,7 @@ FILE = BodySchema(
         BlockSchema("units", ("pattern",)),
         BlockSchema("group", ("name",)),
         BlockSchema("template", ("name",)),
+        BlockSchema("removed", ("unit",)),
         BlockSchema("include", ("file",)),
         BlockSchema("locals"),
     ),
@@ -33,6 +34,7 @@ UNITS = BodySchema(_COMMON, BLOCKS)
 GROUP = BodySchema(
     {"units": True, "tags": False, "variables": False, "var_files": False, "inputs": False, **ARGUMENTS}, BLOCKS
 )
+REMOVED = BodySchema({"action": True})
 _NOTHING = BodySchema()
 MOST = 1000
 """files that one may include"""

@@ -83,12 +83,25 @@ class Unit:
     """inputs of its groups, which are for units that declare such a variable"""
     names: tuple[tuple[str, str], ...] = ()
     """what `each` and `local` stand for in its inputs, as texts of objects"""
+    stood_on: tuple[str, ...] = ()
+    """of a unit that is removed: those that it waited for"""
+    is_removed: bool = False
+    """whether it is destroyed because the fleet's file says so, and nothing else describes it"""
     is_outside: bool = False
     """whether it is known only because another unit waits for it"""
 
     def directory(self, root: str) -> str:
         """Where it is run, in a fleet with this root."""
         return self.working or f"{root}/{self.folder}"
+
+
+@frozen
+class Removal:
+    """A block `removed` of the fleet's file. `action`: destroy or forget."""
+
+    unit: str
+    action: str
+    place: Place
 
 
 @frozen(eq=False)
@@ -102,6 +115,8 @@ class Fleet:
     file: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
     text: str = ""
+    removals: tuple[Removal, ...] = ()
+    """the blocks `removed` of the fleet's file"""
     also: tuple[str, ...] = ()
     """files that the fleet's file includes"""
     looked: tuple[str, ...] = (".",)

@@ -337,4 +337,16 @@ def finish(run: Run, report: Report, started: float, in_flight: tuple[str, ...] 
     )
     run.record.add("ended", exit=int(found.failed))
     run.record.close()
+    _remember(run, found)
     return found
+
+
+def _remember(run: Run, report: Report) -> None:
+    """Note the units and their states, for the time when they are gone."""
+    from planner.batch.manifest import keep_manifest
+
+    done = {unit for unit, end in report.done.items() if end.outcome in ("applied", "unchanged")}
+    analysis, command = run.analysis, report.command
+    if command in ("plan", "apply", "destroy"):
+        applied, ended = (done if command == name else set[str]() for name in ("apply", "destroy"))
+        keep_manifest(analysis.fleet, analysis.state_of, analysis.edges, applied, ended)

@@ -133,7 +133,7 @@ def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
         terminal.data(json_text(document))
     else:
         _tell(document, report, terminal)
-    if report.failed or not written:
+    if report.failed or not written or (arguments.get("strict") and document["orphaned"]):
         return 1
     return 2 if arguments.get("detailed-exitcode") and report.has_changes else 0
 

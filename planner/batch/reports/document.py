@@ -9,13 +9,14 @@
                 "changed_outputs": [name...], "unknown_outputs": [{"name", "path"}...],
                 "awaits": [{"used_by", "unit", "output", "path"}...],
                 "diagnostics": [...], "seconds", "plan_file"}...],
-     "edges": [[dependent, dependency]...], "diagnostics": [...]}
+     "orphaned": [{"unit", "state"}...], "edges": [[dependent, dependency]...], "diagnostics": [...]}
 
 `age` is how many seconds ago real objects were looked at, where that was in an earlier run and may matter.
 Units stand in the order of waves and names. `because` is the unit whose outcome decided this one's. `way` is all,
 named, dependency or dependent. `changed_outputs` and `unknown_outputs` are of units that others read: what is going to
 have another value, and what of that is not known yet; `awaits` says what in a plan is made from such unknown values.
-Diagnostics have the shape of `validate -json`.
+`orphaned` are units that
+are gone though their states still have objects. Diagnostics have the shape of `validate -json`.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def report_json(report: Report, is_brief: bool = False) -> dict[str, Any]:
         "outcomes": {outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]},
         "in_flight": list(report.in_flight),
         "units": units,
+        "orphaned": [{"unit": u, "state": s} for u, s in (analysis.orphaned if analysis is not None else ())],
         "edges": edges,
         "diagnostics": list(described(list(report.diagnostics))),
     }

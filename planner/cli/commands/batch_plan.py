@@ -28,6 +28,7 @@ are planned. What -var, -target or -replace name and no unit has is an error.
 Ends with 0; with 1 when something failed; with -detailed-exitcode with 2 when there are changes."""
 FLAGS = (
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
+    Flag("strict", "bool", "Exit with 1 when units are gone and their objects are not."),
     Flag("out", "string", "Save the plans here, for batch apply DIR.", value="DIR"),
     Flag("json-out-dir", "string", "Write plan JSON of each unit into this folder.", value="DIR"),
     REUSE,

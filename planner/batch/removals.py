@@ -1,0 +1,66 @@
+"""The blocks `removed` of a fleet's file: units that are destroyed though nothing describes them any more."""
+
+from __future__ import annotations
+
+import os
+
+from planner.batch.facts import has_objects
+from planner.batch.manifest import Entry, read_manifest
+from planner.batch.model import Fleet, Removal, Unit
+from planner.batch.record import safe_name
+from planner.support.disk import read_whole
+from planner.values.expression_text import attributes_text
+from planner.values.json_codec import implied_value
+from planner.vocabulary.address import quote
+from planner.vocabulary.diagnostic import Diagnostic, warning
+from planner.vocabulary.nearest import did_you_mean
+
+REMOVED = os.path.join(".planner", "removed")
+"""where units without configuration stand"""
+
+
+def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
+    """The units that are to be destroyed though nothing describes them any more, and what is to be said."""
+    known = read_manifest(fleet.root)
+    units: dict[str, Unit] = {}
+    told: list[Diagnostic] = []
+    for removal in fleet.removals:
+        entry = known.get(removal.unit)
+        if entry is None or (os.path.isabs(entry.state) and not has_objects(entry.state)):
+            hint = did_you_mean(removal.unit, (name for name in known if name not in fleet.units))
+            detail = f"Of {removal.unit} nothing is left: take the block away ({removal.place}).{hint}"
+            told.append(warning("batch.removed", "Nothing to remove", detail))
+            continue
+        if removal.action == "forget":
+            detail = f"{removal.unit} is forgotten with the next apply; its state {entry.state} stays as it is."
+            told.append(warning("batch.forgets", "A unit is forgotten", detail))
+            continue
+        units[removal.unit] = _empty_unit(fleet.root, removal, entry)
+    return units, told
+
+
+def _empty_unit(root: str, removal: Removal, entry: Entry) -> Unit:
+    """A unit whose plan destroys everything in a state: it has nothing but a backend."""
+    folder = os.path.join(REMOVED, safe_name(removal.unit))
+    place = os.path.join(root, folder)
+    kind, settings = entry.backend or ("local", {"path": entry.state})
+    said = {name: implied_value(value) for name, value in settings.items() if value not in (None, [])}
+    body = "".join(f"    {line}" for line in attributes_text(said).splitlines(keepends=True))
+    text = f"terraform {{\n  backend {quote(kind)} {{\n{body}  }}\n}}\n"
+    os.makedirs(place, exist_ok=True)
+    with open(os.path.join(root, os.path.dirname(REMOVED), ".gitignore"), "a+", encoding="utf-8") as ignore:
+        ignore.seek(0)
+        if "/removed/" not in ignore.read().split():
+            ignore.write("/removed/\n")
+    path = os.path.join(place, "main.tf")
+    if not os.path.exists(path) or read_whole(path) != text.encode():
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    return Unit(
+        removal.unit,
+        folder,
+        workspace=entry.workspace if entry.backend else "",
+        place=removal.place,
+        is_removed=True,
+        stood_on=entry.after,
+    )

@@ -1,0 +1,113 @@
+"""Units that are gone: known by the manifest, told as orphaned, destroyed or forgotten as the fleet's file says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batch.fleets import batch, unit, write
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    """Three units, of which two are gone by now; `old-app` stood on `old-db`."""
+    write(tmp_path, {
+        "planner.batch.hcl": 'unit "a" {}\nunit "old-db" {}\nunit "old-app" {}\n',
+        "a/main.tf": unit(),
+        "old-db/main.tf": unit(),
+        "old-app/main.tf": unit({"up": "old-db"}),
+    })  # fmt: skip
+    assert batch(tmp_path, "apply", "-auto-approve").code == 0
+    for name in ("old-db", "old-app"):
+        (tmp_path / name / "main.tf").unlink()
+    file(tmp_path, "")
+    return tmp_path
+
+
+def file(root: Path, more: str) -> None:
+    write(root, {"planner.batch.hcl": f'unit "a" {{}}\n{more}'})
+
+
+def removed(name: str, action: str) -> str:
+    return f'removed "{name}" {{\n  action = "{action}"\n}}\n'
+
+
+def manifest(root: Path) -> Any:
+    return json.loads((root / ".planner/batch/manifest.json").read_text())["units"]
+
+
+def objects(root: Path, name: str) -> int:
+    return len(json.loads((root / name / "terraform.tfstate").read_text())["resources"])
+
+
+def test_the_manifest_knows_units_and_states(fleet: Path) -> None:
+    known = manifest(fleet)
+    assert sorted(known) == ["a", "old-app", "old-db"]
+    assert known["old-app"]["state"] == str(fleet.resolve() / "old-app/terraform.tfstate")
+    assert known["old-app"]["after"] == ["old-db"]
+    assert (fleet / ".planner/batch/manifest.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_units_that_are_gone_are_orphaned(fleet: Path) -> None:
+    ran = batch(fleet, "plan", "-json", "-no-cache")
+    assert ran.code == 0
+    assert [found["unit"] for found in ran.json["orphaned"]] == ["old-app", "old-db"]
+    assert batch(fleet, "plan", "-strict").code == 1
+    shutil.rmtree(fleet / "old-app")
+    assert [found["unit"] for found in batch(fleet, "plan", "-json").json["orphaned"]] == ["old-db"]
+    (fleet / "old-db/terraform.tfstate").unlink()
+    assert batch(fleet, "plan", "-strict").code == 0
+
+
+def test_they_are_destroyed_in_order_when_the_file_says_so(fleet: Path) -> None:
+    file(fleet, removed("old-db", "destroy") + removed("old-app", "destroy"))
+    assert batch(fleet, "graph", "-json").json["edges"] == [["old-db", "old-app"]]
+    assert "stood on" in batch(fleet, "why", "old-db", "old-app").out
+    ran = batch(fleet, "plan", "-json", "-strict")
+    assert ran.code == 0 and ran.unit("old-db")["counts"]["remove"] == 1
+    ran = batch(fleet, "apply", "-auto-approve", "-json")
+    assert ran.outcomes == {"a": "unchanged", "old-db": "applied", "old-app": "applied"}
+    assert [found["unit"] for found in ran.json["units"]] == ["a", "old-app", "old-db"]
+    assert objects(fleet, "old-db") == objects(fleet, "old-app") == 0
+    assert sorted(manifest(fleet)) == ["a"]
+    ran = batch(fleet, "plan")
+    assert ran.code == 0 and "Of old-db nothing is left: take the block away" in " ".join(ran.out.split())
+
+
+def test_they_are_forgotten_when_the_file_says_so(fleet: Path) -> None:
+    file(fleet, removed("old-db", "forget") + removed("old-app", "forget"))
+    ran = batch(fleet, "plan", "-strict")
+    assert ran.code == 0 and "is forgotten with the next apply" in " ".join(ran.out.split())
+    assert batch(fleet, "apply", "-auto-approve").code == 0
+    assert objects(fleet, "old-db") == 1 and sorted(manifest(fleet)) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        (removed("a", "destroy"), "a is a unit of the fleet"),
+        (removed("old-db", "destory"), 'Did you mean "destroy"?'),
+        (removed("old-db", "forget") * 2, "Duplicate removed"),
+        ('removed "old-db" {}\n', 'The argument "action" is required'),
+    ],
+)
+def test_what_is_wrong_with_a_removal_is_said(fleet: Path, block: str, words: str) -> None:
+    file(fleet, block)
+    ran = batch(fleet, "plan")
+    assert ran.code == 1 and words in " ".join(ran.errors.split())
+
+
+def test_a_removal_that_names_nothing_is_told(fleet: Path) -> None:
+    file(fleet, removed("old-dbb", "destroy"))
+    ran = batch(fleet, "plan")
+    assert ran.code == 0 and 'Did you mean "old-db"?' in " ".join(ran.out.split())
+
+
+def test_a_manifest_that_is_damaged_is_written_anew(fleet: Path) -> None:
+    for text in ("", "[]", '{"units": {"x": 1}}', '{"units": {"x": {"state": "/x"}}}'):
+        (fleet / ".planner/batch/manifest.json").write_text(text)
+        assert batch(fleet, "plan").code == 0
+        assert sorted(manifest(fleet)) == ["a"]
