@@ -23,6 +23,7 @@ def differences(path: str, made: Made[Start]) -> Differences:
 
 def compared(approved: Plan, now: Plan) -> Differences:
     """The same of two plans."""
+    # decided in Python: whether a plan made again says what was approved -- a comparison of plans, value by value
     found: set[tuple[str, str]] = set()
     known = {change_name(change): change for change in _counted(approved)}
     for change in _counted(now):

@@ -38,6 +38,8 @@ class Report:
     workers: int = 0
     peak: int = 0
     in_flight: tuple[str, ...] = ()
+    mode: str = "normal"
+    """the kind of plan: normal, destroy or refresh-only"""
 
     @property
     def failed(self) -> bool:
@@ -286,7 +288,7 @@ def begin(
     batch.hold()
     analysis = batch.analysis(asks=facts is not None or options.text)  # pages with texts say why edges are there
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
-    report = Report(command, analysis, diagnostics=problems, seconds=time.monotonic() - started)
+    report = Report(command, analysis, diagnostics=problems, seconds=time.monotonic() - started, mode=options.mode)
     if has_errors(problems):
         batch.close()
         batch.cache.save()

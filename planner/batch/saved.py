@@ -82,6 +82,7 @@ def _portable(asked: OfUnit, base: str) -> OfUnit:
 def _surveyed(batch: Batch, unit: str) -> tuple[str, ...]:
     """The files that a unit's configuration and its variables stand in, and what the fleet's file is."""
     files = (batch.made.get(unit) or survey_of(batch.texts[unit])).files
+    files = (*files, *map(os.path.abspath, batch.fleet.units[unit].files))
     return (*files, os.path.abspath(batch.fleet.file)) if batch.fleet.file else files
 
 

@@ -24,9 +24,6 @@ STYLES = {
     "stopped": ("yellow",),
 }
 
-DONE = {"add": "added", "change": "changed", "remove": "destroyed", "import": "imported", "forget": "forgotten"}
-PLANNED = {name: f"to {'destroy' if name == 'remove' else name}" for name in DONE}
-
 
 class Lines(Listener):
     """A line for each unit that begins to be run and each that ends."""
@@ -144,7 +141,7 @@ def is_brief(arguments: Arguments) -> bool:
 
 
 def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
-    from planner.batch.reports.document import summary_line, totals
+    from planner.batch.reports.document import summary_line, totals_text
 
     for unit in document["units"]:
         for diagnostic in unit["diagnostics"]:
@@ -157,13 +154,10 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
         return
     terminal.out()
     terminal.out(table(document))
-    numbers = totals(document)
     terminal.out()
     terminal.out(terminal.paint(summary_line(document), "bold"))
     if document["command"] in ("plan", "apply", "destroy"):
-        words = PLANNED if document["command"] == "plan" else DONE
-        found = [f"{number} {words[name]}" for name, number in numbers.items() if number]
-        terminal.out(f"Objects: {', '.join(found) or 'none'}.")
+        terminal.out(f"Objects: {totals_text(document) or 'none'}.")
     if any(unit["outcome"] == "incomplete" for unit in document["units"]):
         terminal.out(
             "Part of an incomplete plan is known only when the unit that is named is applied: `planner batch why\n"

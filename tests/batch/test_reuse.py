@@ -58,6 +58,8 @@ def test_drift_is_seen(tmp_path: Path, world: Path) -> None:
     drifted = plan(tmp_path, "-refresh-only", "-detailed-exitcode")
     assert drifted.code == 2 and drifted.outcomes == {"a": "unchanged", "b": "changes", "c": "unchanged"}
     assert drifted.unit("b")["changes"] == [{"address": "test_thing.t", "action": "delete", "reason": "drift"}]
+    assert "Objects: 1 gone." in batch(tmp_path / "fleet", "plan", "-refresh-only", "-markdown=d.md").out
+    assert "Objects: **1** gone." in (tmp_path / "fleet/d.md").read_text()
     assert plan(tmp_path, "-refresh=false", "-detailed-exitcode").code == 0
     seen = plan(tmp_path, "-detailed-exitcode")
     assert seen.code == 2 and seen.unit("b")["changes"][0]["action"] == "create"

@@ -1,6 +1,6 @@
 """A batch's report as plain data, format 1.0: what `-json` prints and the other reports are made from.
 
-    {"format_version": "1.0", "command", "run", "seconds", "workers", "peak_memory", "succeeded",
+    {"format_version": "1.0", "command", "mode", "run", "seconds", "workers", "peak_memory", "succeeded",
      "outcomes": {"changes": 2, ...}, "in_flight": [unit...],
      "units": [{"unit", "folder", "tags", "groups", "wave", "outcome", "because", "reused", "age", "attempts",
                 "selected_by": [{"selector", "way"}...], "waits_for": [unit...],
@@ -30,6 +30,7 @@ from planner.batch.model import OUTCOMES, Done
 from planner.batch.run import Report
 
 COUNTS = ("add", "change", "remove", "import", "forget")
+DONE = {"add": "added", "change": "changed", "remove": "destroyed", "import": "imported", "forget": "forgotten"}
 
 
 def report_json(report: Report, is_brief: bool = False) -> dict[str, Any]:
@@ -43,6 +44,7 @@ def report_json(report: Report, is_brief: bool = False) -> dict[str, Any]:
     return {
         "format_version": "1.0",
         "command": report.command,
+        "mode": report.mode,
         "run": report.run,
         "seconds": round(report.seconds, 3),
         "workers": report.workers,
@@ -117,6 +119,18 @@ def summary_line(document: dict[str, Any]) -> str:
     oldest = f", up to {age_text(max(ages))} ago" if ages else ""
     more = f" ({reused} from before{oldest})" if reused else ""
     return f"Batch {document['command']}: {', '.join(parts) or 'no units'}{more}."
+
+
+def totals_text(document: dict[str, Any], mark: str = "") -> str:
+    """`1 to add, 2 to destroy`; of a plan that only compares, what others did. `mark` stands around numbers."""
+    numbers = {name: number for name, number in totals(document).items() if number}
+    if document.get("mode") == "refresh-only":
+        words = {"change": "changed by others", "remove": "gone"}
+    elif document["command"] == "plan":
+        words = {name: f"to {'destroy' if name == 'remove' else name}" for name in COUNTS}
+    else:
+        words = DONE
+    return ", ".join(f"{mark}{number}{mark} {words[name]}" for name, number in numbers.items() if name in words)
 
 
 def totals(document: dict[str, Any]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from planner.batch.reports.document import note, summary_line, totals
+from planner.batch.reports.document import note, summary_line, totals_text
 
 SIGNS = {"create": "+", "update": "~", "delete": "-", "read": "<=", "forget": "."}
 LONGEST = 65_000
@@ -53,8 +53,7 @@ def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _totals(document: dict[str, Any]) -> str:
-    numbers = totals(document)
-    return f"**{numbers['add']}** to add, **{numbers['change']}** to change, **{numbers['remove']}** to destroy."
+    return f"Objects: {totals_text(document, '**') or 'none'}."
 
 
 def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
