@@ -38,7 +38,14 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when all is well, else 1."""
-    from planner.operations.testing.suite import SuiteRunner, TestOptions, load_suite, suite_status
+    from planner.operations.testing.suite import (
+        SuiteRunner,
+        TestOptions,
+        load_suite,
+        processes,
+        suite_status,
+        wake_providers,
+    )
 
     options = TestOptions(
         var_args=tuple(arguments.ordered),
@@ -55,10 +62,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     view.diagnostics(problems)
     if suite is None or has_errors(problems):
         return 1
+    number = processes(suite)
+    if number == 1:
+        wake_providers(suite)
     runner = SuiteRunner(suite)
     view.abstract(runner.results)
     try:
-        _carry_out(runner, view, arguments, terminal, json_file)
+        _carry_out(runner, number, view, arguments, terminal, json_file)
     except KeyboardInterrupt:
         return 1
     finally:
@@ -69,12 +79,16 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _carry_out(
-    runner: SuiteRunner, view: TestView, arguments: Arguments, terminal: Terminal, json_file: TextIO | None
+    runner: SuiteRunner,
+    processes: int,
+    view: TestView,
+    arguments: Arguments,
+    terminal: Terminal,
+    json_file: TextIO | None,
 ) -> None:
     """All files, one after the other or in processes. Raises KeyboardInterrupt."""
     from planner.support.signals import STOP
 
-    processes = runner.processes()
     if processes > 1:
         _in_processes(runner, processes, view, arguments, terminal, json_file)
         return

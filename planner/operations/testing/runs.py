@@ -176,9 +176,13 @@ class FileRunner:
         if not self._checked(it, found) or values is None:
             return
         subject = self.subjects.subject(file, run, values)
-        if not self._checked(it, subject.remarks) or not self._checked(it, subject.validate()):
+        if not self._checked(it, subject.remarks) or not self._checked(it, subject.absent()):
+            return
+        if _is_limited(run) and not self._checked(it, subject.validate()):
             return
         limits, found = _limits(run)
+        if has_errors(found):
+            found = [*subject.validate(), *found]
         if not self._checked(it, found):
             return
         if run.command == "plan":
@@ -207,6 +211,8 @@ class FileRunner:
         contexts: list[EvaluationContext] = []
         asked = self._asked(it, limits, contexts.append)
         made, problems = plan(subject, self._kept(it.run).state, values.root, asked, self.subjects.parallelism)
+        if not _is_limited(it.run) and not self._checked(it, subject.validate()):
+            return
         if not self._checked(it, settle(problems, expected)) or made is None:
             return
         outputs = _planned_outputs(made)
@@ -227,6 +233,8 @@ class FileRunner:
     ) -> None:
         kept = self._kept(it.run)
         made, problems = plan(subject, kept.state, values.root, self._asked(it, limits), self.subjects.parallelism)
+        if not _is_limited(it.run) and not self._checked(it, subject.validate()):
+            return
         told = [as_test(d) for d in problems if not d.is_error and not _of_check(d)]
         errors = [as_test(d) for d in problems if d.is_error]
         if not self._checked(it, [*told, *errors, *spoils_apply(problems, expected)]) or made is None:
@@ -300,6 +308,11 @@ class FileRunner:
 
 
 # ---------------------------------------------------------------- helpers
+
+
+def _is_limited(run: TestRun) -> bool:
+    """Whether the plan of a run is none from which one sees what is wrong with the configuration by itself."""
+    return run.settings.mode != "normal" or bool(run.settings.targets)
 
 
 def _of_check(problem: Diagnostic) -> bool:

@@ -10,8 +10,10 @@ from attrs import field, frozen
 
 from planner.operations.loading import Loaded, begin, new_schemas
 from planner.operations.options import Options
+from planner.operations.providers_needed import needed_providers
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.provider_address import BUILTIN
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
@@ -97,6 +99,34 @@ def _chosen(files: tuple[TestFile, ...], filters: tuple[str, ...], told: Told) -
     return tuple(file for file in files if file.name in filters)
 
 
+def processes(suite: Suite) -> int:
+    """How many files are carried out at the same time."""
+    count, wanted = len(suite.files), suite.options.parallelism
+    if wanted is not None:
+        return max(1, min(wanted, count))
+    return 1 if count < _WORTH_IT else _processes(suite, count)
+
+
+def _processes(suite: Suite, count: int) -> int:
+    from planner.operations.testing.beside import all_beside
+    from planner.support.forks import processors
+
+    return processors(count) if all_beside(suite.files, suite.loaded.config) else 1
+
+
+def wake_providers(suite: Suite) -> None:
+    """Start the providers that the first run is going to ask, while everything else is loaded."""
+    schemas = suite.loaded.schemas
+    for source in sorted(needed_providers(suite.loaded.config).started - {BUILTIN}) if suite.files else ():
+        try:
+            provider = schemas.provider(source)
+        except Failure:
+            continue  # the run says what is wrong
+        wake = getattr(provider, "wake", None)
+        if wake is not None:
+            wake()
+
+
 class SuiteRunner:
     """Carries out the files of a suite, in any order."""
 
@@ -125,18 +155,6 @@ class SuiteRunner:
     def close(self) -> None:
         """End the providers that were started."""
         self.suite.loaded.schemas.close()
-
-    def processes(self) -> int:
-        """How many files are carried out at the same time."""
-        from planner.operations.testing.beside import all_beside
-        from planner.support.forks import processors
-
-        count, wanted = len(self.results), self.suite.options.parallelism
-        if wanted is not None:
-            return max(1, min(wanted, count))
-        if count < _WORTH_IT or not all_beside(self.suite.files, self.suite.loaded.config):
-            return 1
-        return processors(count)
 
 
 def suite_status(results: list[FileResult]) -> tuple[str, bool]:

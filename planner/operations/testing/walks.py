@@ -10,6 +10,7 @@ from planner.apply.walk import apply_walk
 from planner.apply.work import ApplyOptions
 from planner.config.variables import RootVariable
 from planner.evaluation.context import EvaluationContext
+from planner.model.graph import Graph
 from planner.model.plan import Plan
 from planner.operations.graphs import apply_graph, build
 from planner.operations.loading import Loaded
@@ -21,7 +22,7 @@ from planner.plan.planning import make_plan
 from planner.state.model import State
 from planner.support.stop import StopSignal
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.vocabulary.walks import Mode
+from planner.vocabulary.walks import Mode, Walk
 from planner.walk.hooks import Hooks
 
 Variables = Mapping[str, RootVariable]
@@ -34,13 +35,24 @@ class Subject:
     loaded: Loaded[Options]
     remarks: tuple[Diagnostic, ...] = ()
     """what there was to say of making it"""
+    _absent: list[Diagnostic] | None = None
     _validated: list[Diagnostic] | None = None
 
-    def validate(self) -> list[Diagnostic]:
-        """Everything that is wrong with the configuration by itself."""
+    def absent(self) -> list[Diagnostic]:
+        """The providers that are not installed."""
+        if self._absent is None:
+            self._absent = not_installed([self.loaded.config], self.loaded.options.directory)
+        return self._absent
+
+    @property
+    def is_validated(self) -> bool:
+        return self._validated is not None
+
+    def validate(self, graph: Graph | None = None) -> list[Diagnostic]:
+        """Everything that is wrong with the configuration by itself. `graph`: that of a plan without limits, if there
+        is one."""
         if self._validated is None:
-            absent = not_installed([self.loaded.config], self.loaded.options.directory)
-            self._validated = absent or validate_loaded(self.loaded)
+            self._validated = validate_loaded(self.loaded, graph)
         return self._validated
 
 
@@ -65,7 +77,8 @@ class UnderWay:
 def plan(
     subject: Subject, state: State, variables: Variables, asked: Asked, parallelism: int
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """A plan from a state."""
+    """A plan from a state; none where something is wrong with the configuration by itself, which `Subject.validate`
+    says."""
     loaded, limits = subject.loaded, asked.limits
     options = PlanOptions(
         mode=asked.mode,
@@ -77,16 +90,15 @@ def plan(
         stop=StopSignal(),  # a run that has begun comes to its end
         keep=asked.keep,
     )
-    made, problems = make_plan(
-        loaded.config,
-        state,
-        variables,
-        loaded.schemas,
-        options,
-        lambda walk, state: build(walk, loaded, state, limits),
-        Hooks(),
-    )
-    return made, problems
+
+    def graph(walk: Walk, state: State) -> Graph:
+        built = build(walk, loaded, state, limits)
+        if may_validate and not subject.is_validated and has_errors(subject.validate(built)):
+            raise Failure(())  # whoever asks what is wrong by itself is told
+        return built
+
+    may_validate = asked.mode == "normal" and not limits.targets
+    return make_plan(loaded.config, state, variables, loaded.schemas, options, graph, Hooks())
 
 
 def apply(subject: Subject, made: Plan, variables: Variables, parallelism: int) -> tuple[State, list[Diagnostic]]:

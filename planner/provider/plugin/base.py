@@ -83,6 +83,14 @@ class PluginBase:
                 self._asked = True
             return client
 
+    def wake(self) -> None:
+        """Start the process ahead of the first question, while this does something else."""
+        Thread(target=self._wake, name=f"start {self.address}", daemon=True).start()
+
+    def _wake(self) -> None:
+        with suppress(PluginError, Failure):  # who asks meets it once more
+            self._started()
+
     def _call(self, name: str, request: str, quick: bool = False, /, **fields: Any) -> Any:
         """Ask with a message of the named kind. Raises PluginError."""
         client = self._started()
