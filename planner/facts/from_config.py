@@ -137,6 +137,8 @@ def _resources(facts: FactBuilder, module: ModuleConfig, address: str, schemas: 
     for key, resource in module.resources.items():
         object = intern(join(address, key))
         facts.add("resource", object, address, resource.mode, resource.type, source=resource.span)
+        if resource.made_up is not None:
+            facts.add("overridden", object, resource.made_up.block, source=resource.made_up.span)
         schema = schemas.resource_schema(module.provider_source(resource.provider_name), resource.mode, resource.type)
         found = mentions.of_resource(resource, schema, schemas.provisioner_schema)
         _references(facts, "reference", object, address, found, module)
@@ -172,9 +174,11 @@ def _provider_blocks(facts: FactBuilder, module: ModuleConfig, address: str, sch
         provider = module.provider_source(block.name)
         configuration = configuration_address(address, provider, block.alias)
         facts.add("provider_block", configuration, address, provider, block.alias or "", source=block.span)
-        if block.is_empty:
+        if block.mocking is not None:
+            facts.add("mocks_configuration", configuration, source=block.span)
+        elif block.is_empty:
             facts.add("empty_provider_block", configuration, source=block.span)
-        schema = schemas.provider_schema(provider)
+        schema = schemas.provider_schema(provider) if block.mocking is None else None
         if schema is not None:
             _references(facts, "reference", configuration, address, mentions.in_body(block.body, schema), module)
         default_configuration(facts, provider, block.span)
