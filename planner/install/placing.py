@@ -105,8 +105,9 @@ def link(source: Path, folder: Path, address: str, allowed: tuple[str, ...] = ()
             os.symlink(source.absolute(), fresh, target_is_directory=True)
         except OSError:
             copied(source, fresh)
-        remove(folder)
-        os.replace(fresh, folder)
+        if not (folder.is_symlink() and fresh.is_symlink()):
+            remove(folder)
+        os.replace(fresh, folder)  # a link takes the place of one at once: others may be going through it
 
 
 def program(folder: Path, address: str) -> str:

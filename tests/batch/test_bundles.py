@@ -88,6 +88,14 @@ def test_plans_are_made_elsewhere_and_applied_there(fleet: Path) -> None:
     assert applied.code == 0 and "2 applied" in applied.out, applied.errors
 
 
+def test_what_was_saved_is_applied_there(fleet: Path) -> None:
+    """A plan that was incomplete is made again there, and compared with what was approved."""
+    saved = str(fleet.parent / "saved")
+    assert batch(fleet, "plan", "-json", f"-out={saved}", f"-executor={WORKER}").outcomes["app"] == "incomplete"
+    applied = batch(fleet, "apply", saved, f"-executor={WORKER}")
+    assert applied.code == 0 and "2 applied" in applied.out and "Do you want" not in applied.out, applied.errors
+
+
 def test_a_local_state_does_not_travel(tmp_path: Path) -> None:
     write(tmp_path, {"a/main.tf": 'terraform {\n  backend "local" {}\n}\nresource "terraform_data" "x" {}\n'})
     ran = batch(tmp_path, "plan", f"-executor={WORKER}")

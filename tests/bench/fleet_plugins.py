@@ -72,6 +72,8 @@ def main() -> None:
         seconds, done = batch(fleet, environment, *words)
         said = [line for line in done.stdout.splitlines() if line.startswith("Batch ")] or [done.stderr[:2000]]
         print(f"{title:40} {seconds:7.2f} s   {said[0]}", flush=True)
+        if done.returncode:
+            print(done.stderr[:2000])
     (fleet / "u009" / "made.txt").unlink()
     for words in (("plan", "-reuse=1h"), ("plan",), ("plan", "-refresh-only")):
         seconds, done = batch(fleet, environment, *words, "-detailed-exitcode")

@@ -7,11 +7,14 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from install.conftest import Project
 from install.world import PLATFORM, Reply, World, package, sha
+
+from planner.install.placing import link
 
 OTHER = "darwin_arm64" if PLATFORM != "darwin_arm64" else "linux_amd64"
 ADDRESS = "prov.example.com/acme/box"
@@ -380,6 +383,7 @@ def test_planning_loads_nothing_that_installs(project: Project, world: World) ->
     project.run("plan")
     script = """
 import sys
+import threading
 from planner.__main__ import main
 sys.argv[1:] = ["plan"]
 try:
@@ -392,3 +396,25 @@ print("LOADED", sorted(m for m in sys.modules if m.startswith(("planner.install"
         [sys.executable, "-c", script], cwd=project.work, env=project.environ, capture_output=True, text=True
     )
     assert "LOADED []" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_link_is_replaced_at_once(tmp_path: Path) -> None:
+    """Other processes use a package in the shared cache while it is linked there once more."""
+    source, folder = tmp_path / "source", tmp_path / "cache/1.0.0/linux_amd64"
+    source.mkdir()
+    (source / "terraform-provider-x").write_text("")
+    link(source, folder, "example.com/a/x")
+    done = threading.Event()
+
+    def relink() -> None:
+        for _ in range(300):
+            link(source, folder, "example.com/a/x")
+        done.set()
+
+    thread = threading.Thread(target=relink)
+    thread.start()
+    missed = 0
+    while not done.is_set():
+        missed += not (folder / "terraform-provider-x").exists()
+    thread.join()
+    assert missed == 0

@@ -88,6 +88,9 @@ def _answer(parcel: Parcel, home: str, tree: str) -> Answer:
         request = evolve(request, plan_file=os.path.join(home, "plan"))
     if request.json_file:
         request = evolve(request, json_file=os.path.join(home, "json"))
+    if request.approved_file:
+        request = evolve(request, approved_file=os.path.join(home, "approved"))
+        Path(request.approved_file).write_bytes(parcel.plan)
     if request.command == "apply_plan":
         Path(request.plan_file).write_bytes(parcel.plan)
     try:

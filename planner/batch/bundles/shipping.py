@@ -110,7 +110,8 @@ class Shipping(Workplace):
         if self.store is not None:
             self._keep(bundle)
             data = b""
-        plan = read_whole(request.plan_file) if request.command == "apply_plan" else b""
+        given = request.plan_file if request.command == "apply_plan" else request.approved_file
+        plan = read_whole(given) if given else b""
         place = self.store_text if self.store is not None else ""
         what = (bundle.files, bundle.folders, bundle.absent)
         rehearse = request.command == "apply_plan" and request.unit not in self.known
@@ -147,7 +148,8 @@ class Shipping(Workplace):
             elif answer.begun:
                 future.set_exception(Begun(f"{request.unit} was begun by a worker that is lost"))
             else:
-                self.known[request.unit] = bundle
+                if request.command != "state":  # which looks at little
+                    self.known[request.unit] = bundle
                 future.set_result(self._result(request, answer))
         except BadParcel as bad:
             future.set_result(_refused(request, str(bad)))

@@ -22,6 +22,8 @@ The relations that questions need most:
   reads_state(U, Object, State), writes_state(U, State)
   takes_output(U, Variable, V, Output), reads_file(U, File)
   status(U, Outcome)                 changes, incomplete, unchanged, ...
+  pending(U, V, Output, Path)        U's plan rests on a value of V's output
+                                     that is known only when V is applied
   change(U, Address, Action)         what the plan does to an instance
   kind_of(U, Address, Mode, Type), because(U, Address, Reason)
   planned(U, Address, Path, Value)   a value after apply; also prior
