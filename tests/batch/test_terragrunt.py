@@ -177,6 +177,17 @@ def test_an_include_that_is_exposed_can_be_named(repository: Path) -> None:
     assert made(repository, "live/a")[0] == "a-dev-1"
 
 
+def test_dependencies_of_an_included_file_and_of_the_unit_are_seen_by_both(repository: Path) -> None:
+    """And the unit's word wins: the included file may leave the folder open."""
+    common = 'dependency "a" {\n  config_path = ""\n}\ninputs = {\n  up = dependency.a.outputs.name\n}\n'
+    include = 'include "common" {\n  path = "../../common.hcl"\n}\n'
+    own = 'dependency "a" {\n  config_path = "../a"\n}\n'
+    write(repository, {"common.hcl": common, "live/b/terragrunt.hcl": unit('name = "b"', include + own)})
+    assert edges(repository) == [["live/b", "live/a"], ["live/c", "live/b"]]
+    assert batch(repository, "apply", "-auto-approve").code == 0
+    assert made(repository, "live/b")[2] == "a"
+
+
 def test_the_old_form_of_an_include_has_no_name(repository: Path) -> None:
     write(repository, {"live/a/terragrunt.hcl": unit('name = "a"').replace('include "root"', "include")})
     assert batch(repository, "plan", "-json", "live/a").outcomes == {"live/a": "changes"}
@@ -400,6 +411,7 @@ WRONG = {
         "no regular expression",
     'inputs = { x = dependency.y.outputs.z }\n': "No dependency is named y here",
     'inputs = { x = feature.y.value }\n': "No feature is named y here",
+    'dependency "x" {\n  config_path = ""\n}\n': "dependency.x names no folder",
 }  # fmt: skip
 
 

@@ -28,6 +28,12 @@ from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Source, Span
 
 _ROOTS = ("local", "include", "dependency", "feature", "values")
+_REMOTE_STATE = {
+    "disable_init": False,
+    "disable_dependency_optimization": False,
+    "encryption": Null(DYNAMIC),
+    "generate": Null(DYNAMIC),
+}
 STRATEGIES = ("shallow", "deep", "no_merge")
 
 
@@ -243,10 +249,10 @@ class Frame(Scope):
                 for include in self.includes().values():
                     if include.strategy != "no_merge":
                         found.update(include.frame.own_dependencies(self.labels()))
-            found.update(self.own_dependencies(frozenset()))
+            found.update(self.own_dependencies(self.child.labels() if self.child is not None else frozenset()))
             self._dependencies = found
             if self.child is not None:
-                self._dependencies = {**self.child.dependencies(), **found}
+                self._dependencies = {**found, **self.child.dependencies()}
         return self._dependencies
 
     @property
@@ -273,7 +279,11 @@ class Frame(Scope):
     def _own_dependency(self, part: Part) -> Dependency:
         at = part.attributes["config_path"]
         enabled = "enabled" not in part.attributes or self.truth(part.attributes["enabled"])
-        target = os.path.normpath(os.path.join(self.folder, self.text(at)))
+        path = self.text(at)
+        if enabled and not path:
+            detail = f"dependency.{part.label} names no folder."
+            raise Failure(error("terragrunt.no_dependency", "Dependency without a unit", detail, at.span))
+        target = os.path.normpath(os.path.join(self.folder, path))
         if target.endswith((".hcl", ".hcl.json")):
             target = os.path.dirname(target)
         constant: Value | None = None
@@ -326,7 +336,8 @@ class Frame(Scope):
         if parts:
             if parts[0].label:
                 return {part.label: self.block(part) for part in parts}
-            return self.block(parts[0])
+            found = self.block(parts[0])
+            return {**_REMOTE_STATE, **found} if name == "remote_state" else found
         if name in SCALARS or name in UNIT.blocks:
             return {} if name in ("inputs", "generate") else Null(DYNAMIC)
         detail = f"A file of Terragrunt's has no part {name}.{did_you_mean(name, (*SCALARS, *UNIT.blocks, 'locals'))}"

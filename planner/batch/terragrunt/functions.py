@@ -142,7 +142,7 @@ class Functions:
         wanted = words[0] if words else ""
         folder = os.path.dirname(self.frame.folder)
         while True:
-            for name in (wanted,) if wanted else (NAME, "root.hcl"):
+            for name in (wanted or NAME,):
                 if os.path.exists(os.path.join(folder, name)):
                     return os.path.join(folder, name)
             above = os.path.dirname(folder)
