@@ -87,6 +87,7 @@ def test_a_fleet_in_a_folder_like_our_own() -> None:
         assert batch(Path(folder), "plan", "-json").outcomes == {"a": "changes"}
 
 
-def test_a_saved_plan_looks_at_everything_now(tmp_path: Path, world: Path) -> None:
-    ran = batch(tmp_path / "fleet", "plan", "-out=saved", "-reuse=15m")
+def test_a_saved_plan_looks_at_everything_now(tmp_path: Path) -> None:
+    write(tmp_path, {"a/main.tf": BACKEND})
+    ran = batch(tmp_path, "plan", "-out=saved", "-reuse=15m")
     assert ran.code == 1 and "leave -reuse out" in " ".join(ran.errors.split())

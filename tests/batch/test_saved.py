@@ -286,12 +286,13 @@ def test_what_differs_from_an_approved_plan(tmp_path: Path) -> None:
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
     fleet(tmp_path)
+    assert "planner batch apply saved" in batch(tmp_path, "plan", "-out=saved").out
     ran = batch(tmp_path, "plan", "-out=a")
     assert ran.code == 1 and "is not empty" in said(ran)
     save(tmp_path)
     change(tmp_path, "b", "broken\n")
     write(tmp_path, {"b/main.tf": "nonsense"})
-    assert batch(tmp_path, "plan", "-out=saved").code == 1
+    assert "No plans are saved in saved" in batch(tmp_path, "plan", "-out=saved").out
     assert not (tmp_path / "saved/manifest.json").exists()
 
 

@@ -66,6 +66,7 @@ def _plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     from planner.batch import planning as batch
     from planner.cli.batch_view import conclude, is_brief, listener
     from planner.support.signals import install
+    from planner.vocabulary.shell import word
 
     if terminal.owns_process:
         install()
@@ -78,4 +79,8 @@ def _plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
         json_out=arguments.get("json-out-dir", ""),
     )
     report = batch.plan(options, listener(arguments, terminal), command)
-    return conclude(report, arguments, terminal)
+    code = conclude(report, arguments, terminal)
+    if options.out and not arguments["json"]:
+        done = f"The plans are saved. To apply them: planner batch apply {word(options.out)}"
+        terminal.out(f"No plans are saved in {options.out}, because of the errors." if report.failed else done)
+    return code
