@@ -139,6 +139,11 @@ def _loading(arguments: Arguments, directory: str) -> dict[str, Any]:
     }
 
 
+def policy_options(arguments: Arguments, directory: str = ".") -> dict[str, Any]:
+    """What commands are asked that judge plans on the way."""
+    return {"policies": _policies(arguments, directory), "standing_policies": _standing(arguments)}
+
+
 def _storing(arguments: Arguments) -> dict[str, Any]:
     return {
         "lock": arguments.get("lock", True),

@@ -38,6 +38,12 @@ class Mocking:
     defaults: Mapping[tuple[str, str], Values] = field(factory=dict)
     overrides: tuple[Override, ...] = ()
 
+    def with_shared(self, other: Mocking) -> Mocking:
+        """This, and what another one says of other types and resources."""
+        mine = {str(override.target) for override in self.overrides}
+        more = tuple(override for override in other.overrides if str(override.target) not in mine)
+        return Mocking({**other.defaults, **self.defaults}, (*self.overrides, *more))
+
     def override(self, mode: str, config_address: str) -> Override | None:
         """The override of a resource."""
         mine = (o for o in self.overrides if o.mode == mode and str(o.target) == config_address)

@@ -99,6 +99,22 @@ def query(
     return answers, [*problems, *more, *found]
 
 
+def answers_about(made: Made[Unstored], text: str) -> tuple[Answers, list[Diagnostic]]:
+    """The answer to a question about a plan that is there. Raises Failure for a question that makes no sense."""
+    from planner.explain.instances import is_about_instances
+    from planner.graph.build import graph_program
+
+    program = graph_program(made.loaded.rules)
+    of_policies = mentioned(made.loaded.options, program, text, made.plan.policy)
+    if of_policies is not None:
+        return _ask_policies(made.loaded.options, Asked(), made, program, of_policies, text)
+    parsed, problems = _parsed(program, text)
+    kind = "apply" if reads(program, parsed.predicates, is_about_changes) else "plan"
+    facts = facts_of_plan(made, kind, reads(program, parsed.predicates, is_about_instances))
+    answers, found = _answer(program, facts, parsed, False)
+    return answers, [*problems, *found]
+
+
 def _ask_policies(
     options: OperationOptions,
     asked: Asked,

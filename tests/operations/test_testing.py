@@ -305,6 +305,153 @@ run "p" {
         1,
         ("Error: Unknown condition run",),
     ),
+    "policies, questions and states of our own": (
+        {
+            "a.plannertest.hcl": """
+mock_provider "terraform" {
+  source = "mocks"
+  mock_resource "terraform_data" {
+    defaults = { output = "mine" }
+  }
+}
+run "x" {
+  state_key = "one"
+  policy "loud" {
+    verdict = "deny"
+    address = "terraform_data.a"
+  }
+  policy "quiet" {
+    verdict = "pass"
+  }
+  query {
+    question = "operation(X, \\"create\\")"
+    rows     = 1
+  }
+  query {
+    question = "mocked(X, \\"mock_provider\\")"
+    holds    = true
+  }
+  query {
+    question = "policy.deny(C, A, M)"
+    rows     = 1
+  }
+}
+run "y" {
+  state_key = "two"
+  command   = plan
+  query {
+    question = "operation(X, \\"create\\")"
+    holds    = true
+  }
+}
+run "z" {
+  state_key = "one"
+  query {
+    question = "operation(X, \\"create\\")"
+    holds    = false
+  }
+  assert {
+    condition     = terraform_data.a.id == "shared" && output.o == "mine"
+    error_message = "wrong: ${terraform_data.a.id} ${output.o}"
+  }
+}
+""",
+            "mocks/m.tfmock.hcl": """
+mock_resource "terraform_data" {
+  defaults = { output = "theirs" }
+}
+override_resource {
+  target = terraform_data.a
+  values = { id = "shared", output = "mine" }
+}
+""",
+            ".planner/policies/p.dl": 'deny("loud", A, "is loud") :- planned(A, "input", "ONE"), acts(A, "create").\n'
+            'deny("quiet", A, "is quiet") :- planned(A, "input", "one").\n',
+        },
+        (),
+        0,
+        ("Success! 3 passed, 0 failed.",),
+    ),
+    "policies and questions that are answered otherwise": (
+        {
+            "a.plannertest.hcl": """
+run "x" {
+  command = plan
+  policy "loud" {
+    verdict = "pass"
+  }
+  policy "lout" {
+    verdict = "pass"
+  }
+  query {
+    question      = "operation(X, \\"create\\")"
+    rows          = 0
+    error_message = "nothing is to be created"
+  }
+  query {
+    question = "edje(X, Y)"
+    holds    = true
+  }
+}
+""",
+            ".planner/policies/p.dl": 'deny("loud", A, "is loud") :- planned(A, "input", "ONE").\n',
+        },
+        (),
+        1,
+        (
+            "Error: Test policy verdict failed",
+            "deny loud: terraform_data.a is loud",
+            'No policy has the code lout. Did you mean "loud"?',
+            "Error: Test query failed",
+            "nothing is to be created",
+            "has 1 answer, and not 0.",
+            "terraform_data.a",
+            "There is no predicate edje",
+        ),
+    ),
+    "our own blocks in our own files only": (
+        {
+            "a.tftest.hcl": """
+run "x" {
+  state_key = "s"
+  policy "p" {
+    verdict = "deny"
+  }
+}
+mock_provider "null" {
+  source = "mocks"
+}
+""",
+            "b.plannertest.hcl": """
+run "x" {
+  policy "p" {
+    verdict = "perhaps"
+  }
+  query {
+    question = "edge(X, Y)"
+  }
+  query {
+    question = "edge(X, Y)"
+    rows     = -1
+  }
+}
+mock_provider "null" {
+  source = "nowhere"
+}
+""",
+        },
+        (),
+        1,
+        (
+            'No argument is named "state_key" here.',
+            'No block of type "policy" is expected here.',
+            'No argument is named "source" here.',
+            "Error: Invalid verdict",
+            "Say either how many rows the answer has (rows), or whether there are any (holds).",
+            "The number of rows is a whole number, and not negative.",
+            "Error: Failed to read mock files",
+        ),
+    ),
     "nothing at all": ({}, (), 0, ("Success! 0 passed, 0 failed.",)),
     "json": (
         {

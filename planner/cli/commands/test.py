@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, VARIABLES
+from planner.cli.options import JSON_LINES, POLICY, VARIABLES, policy_options
 from planner.cli.views import open_json_into, usage_error_lines
 from planner.render.terminal import Terminal, is_terminal
 from planner.vocabulary.diagnostic import error, has_errors
@@ -28,6 +28,7 @@ FLAGS = (
     Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
     Flag("parallelism", "int", "How many files at the same time.", None, "N"),
     Flag("junit-xml", "string", "Write a report for CI servers into this file.", value="FILE"),
+    POLICY[0],
     Flag("verbose", "bool", "Show the plan of each run, or the state after it."),
     Flag("why", "string", "Where the values of failed assertions come from: none or line.", value="HOW"),
     *VARIABLES,
@@ -53,6 +54,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         filters=tuple(arguments["filter"]),
         verbose=bool(arguments["verbose"]),
         parallelism=_parallelism(arguments),
+        **policy_options(arguments),
         tells_causes=_tells_causes(arguments, terminal),
     )
     json_file = open_json_into(arguments, terminal)

@@ -8,7 +8,11 @@ from stat import S_ISREG
 
 DEFAULT_DIRECTORY = "tests"
 _PAIRS = ((".tftest.hcl", ".tofutest.hcl"), (".tftest.json", ".tofutest.json"))
-ENDINGS = tuple(ending for pair in _PAIRS for ending in pair)
+OWN = ".plannertest.hcl"
+"""files that may say more than other programs understand"""
+ENDINGS = (*(ending for pair in _PAIRS for ending in pair), OWN)
+MOCKS = ".tfmock.hcl"
+"""files with blocks of `mock_provider`"""
 
 
 def is_test_file(name: str) -> bool:

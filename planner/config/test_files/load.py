@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Iterable
 
 from attrs import evolve, frozen
@@ -13,13 +14,15 @@ from planner.config.model import Config, ModuleCall, ModulePath
 from planner.config.modules_manifest import DATA_DIRECTORY, Manifest, module_key, read_manifest
 from planner.config.reading import Problems
 from planner.config.secrecy import is_secret_directory
-from planner.config.test_files.discover import DEFAULT_DIRECTORY, find_test_files
+from planner.config.test_files.discover import DEFAULT_DIRECTORY, MOCKS, OWN, find_test_files
 from planner.config.test_files.model import RunModule, TestFile, TestRun
 from planner.config.test_files.read import read_test_file
 from planner.config.variables import RawVariables
 from planner.support.disk import read_whole
+from planner.syntax.body import Body
 from planner.syntax.files import load_text
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.span import Span
 
 
 @frozen(eq=False)
@@ -56,7 +59,36 @@ def _read(root_dir: str, name: str, keep: bool, problems: Problems) -> TestFile 
         return None
     body, _, diagnostics = load_text(data, name, keep)
     problems.extend(diagnostics)
-    return read_test_file(body, name, problems) if body is not None else None
+    if body is None:
+        return None
+    return read_test_file(body, name, problems, _MockFiles(root_dir, keep).read if name.endswith(OWN) else None)
+
+
+class _MockFiles:
+    """Finds files of mocks in a directory, which is named from the root module's."""
+
+    def __init__(self, root_dir: str, keep: bool) -> None:
+        self.root_dir, self.keep = root_dir, keep
+
+    def read(self, directory: str, span: Span, problems: Problems) -> list[Body]:
+        """What they say, by name."""
+        folder = located(self.root_dir, directory)
+        try:
+            names = sorted(name for name in os.listdir(folder) if name.endswith(MOCKS) and not name.startswith("."))
+            found = [(name, read_whole(os.path.join(folder, name))) for name in names]
+        except OSError as bad:
+            detail = f"{bad.filename or directory}: {bad.strerror}."
+            problems.error("unreadable_mocks", "Failed to read mock files", detail, span)
+            return []
+        if not found:
+            detail = f"There is no file *{MOCKS} in {directory}."
+            problems.error("no_mocks", "Failed to read mock files", detail, span)
+        bodies = []
+        for name, data in found:
+            body, _, diagnostics = load_text(data, posixpath.normpath(posixpath.join(directory, name)), self.keep)
+            problems.extend(diagnostics)
+            bodies += [] if body is None else [body]
+        return bodies
 
 
 def load_test_files(

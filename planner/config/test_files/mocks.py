@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from planner.config.mocking import Mocking, Override, Values
 from planner.config.model import ProviderDecl, Reference
 from planner.config.provider_blocks import check_provider_name
@@ -17,7 +19,7 @@ from planner.config.reading import (
     steps_of,
 )
 from planner.config.test_files.model import ModuleOverride
-from planner.syntax.body import Attribute, Block, BlockSchema, BodySchema
+from planner.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema
 from planner.vocabulary.address import AddressError, ModuleAddress, ResourceAddress, address_of, valid_identifier
 from planner.vocabulary.span import Span
 
@@ -27,16 +29,22 @@ _PROVIDER = BodySchema(
     dict.fromkeys(("alias", "for_each"), False),
     (*(BlockSchema(kind, ("type",)) for kind in _MOCKS), *map(BlockSchema, RESOURCE_OVERRIDES)),
 )
+_OWN_PROVIDER = BodySchema({**_PROVIDER.attributes, "source": False}, _PROVIDER.blocks)
+_SHARED = BodySchema({}, _PROVIDER.blocks)
+Sources = Callable[[str, Span, Problems], "list[Body]"]
+"""the files with mocks in a directory, and where to report what is wrong with them"""
 _DEFAULTS = BodySchema({"defaults": False})
 _RESOURCE = BodySchema({"target": True, "values": False})
 _MODULE = BodySchema({"target": True, "outputs": False})
 
 
-def mock_provider_block(block: Block, problems: Problems) -> ProviderDecl | None:
-    """A mocked provider configuration; None when it is wrong (reported)."""
+def mock_provider_block(block: Block, problems: Problems, sources: Sources | None = None) -> ProviderDecl | None:
+    """A mocked provider configuration; None when it is wrong (reported). `sources`: it may name a directory with files
+    of mocks, which give what it does not say itself."""
     mine = Problems()
-    content = read(block.body, _PROVIDER, mine)
-    _, nothing = block.body.partial_content(_PROVIDER)
+    schema = _PROVIDER if sources is None else _OWN_PROVIDER
+    content = read(block.body, schema, mine)
+    _, nothing = block.body.partial_content(schema)
     label = block.labels[0]
     name_span = Span(block.source, label.start, label.end)
     if not check_provider_name(label.value, block.header_span, mine):
@@ -54,6 +62,10 @@ def mock_provider_block(block: Block, problems: Problems) -> ProviderDecl | None
         detail = "The for_each argument is allowed only for provider configurations with an alias."
         mine.error("for_each_without_alias", 'Alias required when using "for_each"', detail, for_each.span)
     mocking = _mocking(content.blocks, block.header_span, mine)
+    if "source" in content.attributes and sources is not None:
+        directory = constant_string(content.attributes["source"], mine)
+        for body in sources(directory, content.attributes["source"].span, mine) if directory is not None else ():
+            mocking = mocking.with_shared(_mocking(read(body, _SHARED, mine).blocks, block.header_span, mine))
     problems.extend(mine)
     if mine.has_errors:
         return None

@@ -49,6 +49,28 @@ class RunModule:
 
 
 @frozen(eq=False)
+class PolicyExpectation:
+    """`policy "CODE"` of a run: what policies are to say of its plan: `verdict` is pass, deny, warn, undecided, broken,
+    overridden, waived or info; about the object with this address, or about any."""
+
+    code: str
+    verdict: str
+    address: str | None
+    span: Span
+
+
+@frozen(eq=False)
+class QueryExpectation:
+    """`query` of a run: how many answers a question about its plan is to have; `rows` is None for any number but none.
+    `message`: what to say if not."""
+
+    question: str
+    rows: int | None
+    message: str
+    span: Span
+
+
+@frozen(eq=False)
 class TestRun:
     """A `run` block."""
 
@@ -66,6 +88,10 @@ class TestRun:
     module: RunModule | None = None
     overrides: tuple[Override, ...] = ()
     module_overrides: tuple[ModuleOverride, ...] = ()
+    state_key: str = ""
+    """the state that it shares with other runs; "" for that of its module"""
+    policies: tuple[PolicyExpectation, ...] = ()
+    queries: tuple[QueryExpectation, ...] = ()
     config: Config | None = None
     """the configuration of its module"""
 

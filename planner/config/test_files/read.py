@@ -13,6 +13,7 @@ from planner.config.provider_blocks import provider_block, version_constraint
 from planner.config.reading import (
     BAD_NAME,
     Problems,
+    constant,
     constant_bool,
     constant_string,
     expr_of,
@@ -22,8 +23,22 @@ from planner.config.reading import (
     references,
 )
 from planner.config.sources import SourceError, parse_module_source, without_secrets
-from planner.config.test_files.mocks import RESOURCE_OVERRIDES, mock_provider_block, module_override, resource_override
-from planner.config.test_files.model import ModuleOverride, PlanSettings, RunModule, TestFile, TestRun
+from planner.config.test_files.mocks import (
+    RESOURCE_OVERRIDES,
+    Sources,
+    mock_provider_block,
+    module_override,
+    resource_override,
+)
+from planner.config.test_files.model import (
+    ModuleOverride,
+    PlanSettings,
+    PolicyExpectation,
+    QueryExpectation,
+    RunModule,
+    TestFile,
+    TestRun,
+)
 from planner.syntax.body import Block, BlockSchema, Body, BodySchema
 from planner.vocabulary.address import valid_identifier
 
@@ -42,12 +57,19 @@ _RUN = BodySchema(
     dict.fromkeys(("command", "providers", "expect_failures"), False),
     (BlockSchema("plan_options"), BlockSchema("assert"), BlockSchema("variables"), BlockSchema("module"), *_OVERRIDES),
 )
+_OWN_RUN = BodySchema(
+    {**_RUN.attributes, "state_key": False}, (*_RUN.blocks, BlockSchema("policy", ("code",)), BlockSchema("query"))
+)
+_POLICY = BodySchema({"verdict": True, "address": False})
+_QUERY = BodySchema({"question": True, **dict.fromkeys(("rows", "holds", "error_message"), False)})
+_VERDICTS = ("pass", "deny", "warn", "undecided", "broken", "overridden", "waived", "info")
 _SETTINGS = BodySchema(dict.fromkeys(("mode", "refresh", "replace", "target"), False))
 _MODULE = BodySchema(dict.fromkeys(("source", "version"), False))
 
 
-def read_test_file(body: Body, name: str, problems: Problems) -> TestFile:
-    """What a test file says; what is wrong with it is reported and left out."""
+def read_test_file(body: Body, name: str, problems: Problems, sources: Sources | None = None) -> TestFile:
+    """What a test file says; what is wrong with it is reported and left out. `sources` finds files of mocks: for a file
+    that may say more than other programs understand."""
     content = read(body, _FILE, problems)
     runs: list[TestRun] = []
     providers: dict[str, ProviderDecl] = {}
@@ -55,7 +77,7 @@ def read_test_file(body: Body, name: str, problems: Problems) -> TestFile:
     shared = _Shared("test file")
     for block in content.blocks:
         if block.type == "run":
-            run = _run(block, problems)
+            run = _run(block, problems, sources is not None)
             if run is not None:
                 runs.append(run)
         elif block.type == "provider":
@@ -63,7 +85,7 @@ def read_test_file(body: Body, name: str, problems: Problems) -> TestFile:
             if provider is not None:
                 providers[provider.key] = provider
         elif block.type == "mock_provider":
-            mock = mock_provider_block(block, problems)
+            mock = mock_provider_block(block, problems, sources)
             if mock is not None and mock.key in mocks:
                 detail = (
                     f"It is not allowed to have multiple `mock_provider` blocks with the same address: `{mock.key}`."
@@ -117,19 +139,25 @@ class _Shared:
         return True
 
 
-def _run(block: Block, problems: Problems) -> TestRun | None:
+def _run(block: Block, problems: Problems, is_own: bool) -> TestRun | None:
     mine = Problems()
-    content = read(block.body, _RUN, mine)
+    content = read(block.body, _OWN_RUN if is_own else _RUN, mine)
     name = block.labels[0].value
     if not valid_identifier(name):
         mine.error("invalid_name", "Invalid run block name", BAD_NAME, label_span(block, 0))
     shared = _Shared("run block")
     assertions: list[CheckRule] = []
+    policies: list[PolicyExpectation] = []
+    queries: list[QueryExpectation] = []
     settings, module = PlanSettings(), None
     for inner in content.blocks:
         if inner.type == "assert":
             rule = check_rule(inner, False, mine)
             assertions += [] if rule is None else [rule]
+        elif inner.type == "policy":
+            policies += _policy(inner, mine)
+        elif inner.type == "query":
+            queries += _query(inner, mine)
         elif inner.type == "plan_options":
             settings = settings if shared.is_second(inner, mine) else _settings(inner, mine)
         elif inner.type == "module":
@@ -160,7 +188,46 @@ def _run(block: Block, problems: Problems) -> TestRun | None:
         module,
         tuple(shared.overrides),
         tuple(shared.module_overrides),
+        (constant_string(attributes["state_key"], mine) or "") if "state_key" in attributes else "",
+        tuple(policies),
+        tuple(queries),
     )
+
+
+def _policy(block: Block, problems: Problems) -> list[PolicyExpectation]:
+    attributes = read(block.body, _POLICY, problems).attributes
+    if "verdict" not in attributes:
+        return []
+    verdict = constant_string(attributes["verdict"], problems)
+    address = constant_string(attributes["address"], problems) if "address" in attributes else None
+    if verdict is not None and verdict not in _VERDICTS:
+        detail = f"Policies say {', '.join(_VERDICTS[:-1])} or {_VERDICTS[-1]}, and not {verdict}."
+        problems.error("invalid_verdict", "Invalid verdict", detail, attributes["verdict"].expr_span)
+        return []
+    return [] if verdict is None else [PolicyExpectation(block.labels[0].value, verdict, address, block.header_span)]
+
+
+def _query(block: Block, problems: Problems) -> list[QueryExpectation]:
+    attributes = read(block.body, _QUERY, problems).attributes
+    if "question" not in attributes:
+        return []
+    question = constant_string(attributes["question"], problems)
+    message = (constant_string(attributes["error_message"], problems) or "") if "error_message" in attributes else ""
+    if ("rows" in attributes) == ("holds" in attributes):
+        detail = "Say either how many rows the answer has (rows), or whether there are any (holds)."
+        problems.error("query_answer", "Invalid query", detail, block.header_span)
+        return []
+    rows: int | None = None
+    if "rows" in attributes:
+        given = constant(piece(attributes["rows"]), problems)
+        if given.__class__ is not int or given < 0:
+            detail = "The number of rows is a whole number, and not negative."
+            problems.error("query_answer", "Invalid query", detail, attributes["rows"].expr_span)
+            return []
+        rows = given
+    elif constant_bool(attributes["holds"], problems) is False:
+        rows = 0
+    return [] if question is None else [QueryExpectation(question, rows, message, block.header_span)]
 
 
 def _settings(block: Block, problems: Problems) -> PlanSettings:

@@ -48,6 +48,8 @@ class Subjects:
     of_root: Loaded[Options]
     given: RawVariables
     parallelism: int = 10
+    policies: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """the folders and files of policies, and those of the organisation"""
     _made: dict[tuple[int, int, int], Subject] = field(factory=dict)
     _loaded: dict[int, Loaded[Options]] = field(factory=dict)
 
@@ -191,7 +193,7 @@ class FileRunner:
             self._apply(it, subject, values, limits, expected)
 
     def _key(self, run: TestRun) -> str:
-        return run.module.source if run.module is not None else ""
+        return run.state_key or (run.module.source if run.module is not None else "")
 
     def _kept(self, run: TestRun) -> _Kept:
         return self.states.setdefault(self._key(run), _Kept())
@@ -219,6 +221,7 @@ class FileRunner:
         self.outputs.by_run[it.name] = {name: outputs.get(name, UNKNOWN) for name in subject.loaded.config.root.outputs}
         if self.shows:
             it.shown = Shown(subject.loaded, made)
+        self._ask(it, made, subject, values)
         if contexts:
             self._assert(it, AssertionScope(contexts[0], values.known, outputs), values, lambda: contexts[0])
             contexts[0].take_apart()
@@ -250,6 +253,7 @@ class FileRunner:
         self.outputs.by_run[it.name] = {name: value for name, value in outputs.items() if name in state.outputs}
         if self.shows:
             it.shown = Shown(subject.loaded, made, state)
+        self._ask(it, made, subject, values)
         if it.run.assertions:
             is_whole = bool({"local", "module", "output"} & set(mentions(it.run.assertions)))
             context = _context(subject, made, state, values, is_whole)
@@ -257,6 +261,14 @@ class FileRunner:
             whole = cache(lambda: context if is_whole else _context(subject, made, state, values, True))
             self._assert(it, scope, values, whole)
             context.take_apart()
+
+    def _ask(self, it: RunResult, made: Plan, subject: Subject, values: RunValues) -> None:
+        """What policies are to say of the plan, and what is to be so in its graph."""
+        if it.run.policies or it.run.queries:
+            found = _asked(it.run, made, subject, values, self.subjects.policies)
+            it.diagnostics += found
+            if has_errors(found):
+                self._failed(it, "assertion")
 
     def _assert(
         self, it: RunResult, scope: AssertionScope, values: RunValues, context: Callable[[], EvaluationContext]
@@ -359,6 +371,14 @@ def _state_outputs(config: Config, state: State) -> dict[str, Value]:
         value = Null() if recorded is None else recorded.value
         found[name] = mark(value, frozenset((SENSITIVE,))) if recorded is not None and recorded.sensitive else value
     return found
+
+
+def _asked(
+    run: TestRun, made: Plan, subject: Subject, values: RunValues, policies: tuple[tuple[str, ...], tuple[str, ...]]
+) -> list[Diagnostic]:
+    from planner.operations.testing.asked import answers
+
+    return answers(run, made, subject.loaded, values.root, policies)
 
 
 def _causes(condition: Expr, context: EvaluationContext, values: RunValues, scope: AssertionScope) -> tuple[Cause, ...]:

@@ -37,6 +37,10 @@ class TestOptions(Options):
     parallelism: int | None = None
     """how many files at the same time; None: as many as there are processors, where no file touches anything real"""
     walk_parallelism: int = 10
+    policies: tuple[str, ...] = ()
+    """folders and files of policies"""
+    standing_policies: tuple[str, ...] = ()
+    """the same of the organisation"""
     tells_causes: bool = False
     """a failed assertion tells where the values come from"""
 
@@ -136,7 +140,8 @@ class SuiteRunner:
 
         self.suite = suite
         self.results = [FileResult.of(file) for file in suite.files]
-        self._subjects = Subjects(suite.loaded, suite.loaded.given, suite.options.walk_parallelism)
+        policies = (suite.options.policies, suite.options.standing_policies)
+        self._subjects = Subjects(suite.loaded, suite.loaded.given, suite.options.walk_parallelism, policies)
 
     def carry_out(self, index: int, listener: Listener, stopping: Callable[[], bool]) -> FileResult:
         """All runs of a file, and cleaning up after it."""
