@@ -388,6 +388,37 @@ def test_the_units_of_a_stack(repository: Path) -> None:
     assert ran.code == 1 and "A folder would be overwritten" in ran.errors
 
 
+def test_what_a_stack_puts_beside_its_units(repository: Path) -> None:
+    stack = """
+locals { name = "second" }
+unit "first" {
+  source = "../../catalog/plain"
+  path   = "first"
+  values = { name = "first" }
+}
+unit "second" {
+  source = "../../catalog/plain"
+  path   = "second"
+  values = { name = "overridden" }
+  autoinclude {
+    dependency "up" { config_path = unit.first.path }
+    inputs = {
+      name = local.name
+      up   = "${dependency.up.outputs.name} for ${local.name} in ${basename(get_terragrunt_dir())}"
+    }
+  }
+}
+"""
+    plain = f'{INCLUDE}terraform {{\n  source = "{repository}/modules//thing"\n}}\ninputs = {{ name = values.name }}\n'
+    write(repository, {"live/s/terragrunt.stack.hcl": stack, "catalog/plain/terragrunt.hcl": plain})
+    first, second = "live/s/.terragrunt-stack/first", "live/s/.terragrunt-stack/second"
+    assert edges(repository, "live/s") == [[second, first]]
+    text = (repository / second / "terragrunt.autoinclude.hcl").read_text()
+    assert 'config_path = "../first"' in text and "dependency.up.outputs.name" in text and "local" not in text
+    assert batch(repository, "apply", "-auto-approve", "live/s").code == 0
+    assert made(repository, second) == ["second", "dev", "first for second in s", {}]
+
+
 # ---------------------------------------------------------------- what is wrong
 
 WRONG = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from planner.batch.terragrunt import VALUES
+from planner.batch.terragrunt import AUTOINCLUDE, NAME, VALUES
 from planner.batch.terragrunt.document import SCALARS, UNIT, Form, Part
 from planner.batch.terragrunt.functions import Functions
 from planner.batch.terragrunt.merge import joined, opened
@@ -66,6 +66,15 @@ class Frame(Scope):
         self._dependencies: dict[str, Dependency] | None = None
         self._values: Value | None = None
         self._failure: Failure | None = None
+        beside = os.path.join(os.path.dirname(path), AUTOINCLUDE)
+        is_unit = child is None and os.path.basename(path) == NAME and os.path.isfile(beside)
+        self.before: Frame | None = Frame(session, beside, self) if is_unit else None
+        """what a stack has put beside a unit's file, which goes before it"""
+
+    @property
+    def components(self) -> dict[str, dict[str, str]]:
+        """The folders of units and stacks, where the file is that of a stack."""
+        return {}
 
     @property
     def folder(self) -> str:
@@ -91,6 +100,8 @@ class Frame(Scope):
         steps = () if is_plain else node.steps  # type: ignore[union-attr]
         span = Span(source or Source("", ""), node.start, node.end if is_plain else node.root_end)  # type: ignore[union-attr]
         words = [str(getattr(step, "name", getattr(step, "key", ""))) for step in steps[:2]]
+        if name in self.components and len(words) == 2 and words[0] in self.components[name] and words[1] == "path":
+            return self.components[name][words[0]], 2
         if name not in _ROOTS:
             detail = f'There is no variable named "{name}" here.{did_you_mean(name, _ROOTS)}'
             raise Failure(error("language.unknown_variable", "Unknown variable", detail, span))
@@ -249,7 +260,10 @@ class Frame(Scope):
                 for include in self.includes().values():
                     if include.strategy != "no_merge":
                         found.update(include.frame.own_dependencies(self.labels()))
-            found.update(self.own_dependencies(self.child.labels() if self.child is not None else frozenset()))
+            ahead = self.child or self.before
+            found.update(self.own_dependencies(ahead.labels() if ahead is not None else frozenset()))
+            if self.before is not None:
+                found.update(self.before.own_dependencies(frozenset()))
             self._dependencies = found
             if self.child is not None:
                 self._dependencies = {**found, **self.child.dependencies()}
@@ -352,7 +366,10 @@ class Frame(Scope):
             if include.strategy != "no_merge" and (name in other.root.attributes or name in other.root.blocks):
                 parent = other.part(name, include.span)
                 value = joined(name, opened(parent), opened(value), include.strategy == "deep")
-        return opened(value)
+        value = opened(value)
+        if self.before is not None and (name in self.before.root.attributes or name in self.before.root.blocks):
+            value = joined(name, value, opened(self.before.part(name, self.before.root.span)), False)
+        return value
 
     def config_of(self, path: str) -> dict[str, Value]:
         """Another file, evaluated for itself. Raises Failure."""

@@ -10,11 +10,12 @@ import os
 import shutil
 from typing import Any
 
-from planner.batch.terragrunt import NAME, STACK, VALUES
+from planner.batch.terragrunt import AUTOINCLUDE, NAME, STACK, VALUES
+from planner.batch.terragrunt.autoinclude import autoinclude_text
 from planner.batch.terragrunt.document import STACK as FORM
 from planner.batch.terragrunt.document import Part
 from planner.batch.terragrunt.frame import Frame
-from planner.batch.terragrunt.generated import signed
+from planner.batch.terragrunt.generated import has_mark, signed
 from planner.batch.terragrunt.session import Library, Session
 from planner.batch.terragrunt.sources import locate
 from planner.values.expression_text import attributes_text
@@ -31,6 +32,15 @@ class StackFrame(Frame):
 
     def __init__(self, session: Session, path: str) -> None:
         super().__init__(session, path, form=FORM)
+        self._components: dict[str, dict[str, str]] = {}
+
+    @property
+    def components(self) -> dict[str, dict[str, str]]:
+        if not self._components:
+            for kind in ("unit", "stack"):
+                parts = self.root.blocks.get(kind, ())
+                self._components[kind] = {part.label: _target(self, part, self.folder) for part in parts}
+        return self._components
 
 
 def generate_stacks(library: Library, folders: list[str], problems: list[Diagnostic]) -> list[str]:
@@ -72,14 +82,29 @@ def _component(library: Library, frame: Frame, kind: str, part: Part, folder: st
     """Copy one unit or stack to its place. Raises Failure and OSError."""
     if "enabled" in part.attributes and not frame.truth(part.attributes["enabled"]):
         return None
-    if part.blocks.get("autoinclude"):
-        detail = "autoinclude is not known yet: put the dependency into the unit's own file, with its path in values."
-        raise Failure(
-            error("terragrunt.autoinclude", "Block is not known", detail, part.blocks["autoinclude"][0].header)
-        )
     source = frame.text(part.attributes["source"])
     package = locate(source, folder, "", library, part.attributes["source"].span)
     origin = os.path.join(package.folder, package.sub)
+    target = _target(frame, part, folder)
+    wanted = NAME if kind == "unit" else STACK
+    if not os.path.isfile(os.path.join(origin, wanted)):
+        detail = f"{source} has no {wanted}."
+        raise Failure(error("terragrunt.stack_source", "Not a source", detail, part.attributes["source"].span))
+    values: Any = None
+    if "values" in part.attributes:
+        values = unmark_deep(frame.evaluate(part.attributes["values"]))[0]
+    _copy(origin, target, _values(values, part), part)
+    include = part.one("autoinclude")
+    beside = os.path.join(target, AUTOINCLUDE)
+    if include is not None:
+        _write(beside, autoinclude_text(frame, include, target))
+    elif has_mark(beside):
+        os.unlink(beside)
+    return target
+
+
+def _target(frame: Frame, part: Part, folder: str) -> str:
+    """Where a unit or stack goes. Raises Failure."""
     base = (
         folder
         if frame.truth(part.attributes.get("no_dot_terragrunt_stack"))
@@ -90,14 +115,6 @@ def _component(library: Library, frame: Frame, kind: str, part: Part, folder: st
     if not f"{target}/".startswith(f"{os.path.normpath(base)}/") or target == base:
         detail = f"The path {path} leads out of {base}."
         raise Failure(error("terragrunt.stack_path", "Path leads out", detail, part.attributes["path"].span))
-    wanted = NAME if kind == "unit" else STACK
-    if not os.path.isfile(os.path.join(origin, wanted)):
-        detail = f"{source} has no {wanted}."
-        raise Failure(error("terragrunt.stack_source", "Not a source", detail, part.attributes["source"].span))
-    values: Any = None
-    if "values" in part.attributes:
-        values = unmark_deep(frame.evaluate(part.attributes["values"]))[0]
-    _copy(origin, target, _values(values, part), part)
     return target
 
 

@@ -288,6 +288,8 @@ def generated_files(reading: Reading, frame: Frame) -> list[Generated]:
 
 
 def _frames(frame: Frame) -> Iterable[Frame]:
+    if frame.before is not None:
+        yield frame.before
     yield frame
     for include in reversed(list(frame.includes().values())):
         if include.strategy != "no_merge":
