@@ -26,6 +26,7 @@ class Said:
     status: str
     runs: tuple[tuple[str, float, float, tuple[str, ...]], ...]
     cleanup_failed: bool
+    reached: tuple[Any, ...]
     interrupted: bool = False
 
 
@@ -93,6 +94,7 @@ class FilesInProcesses:
         self._write(said)
         result = self.runner.results[index]
         result.status, result.cleanup_failed = said.status, said.cleanup_failed
+        result.reached = list(said.reached)
         for run, (status, began, seconds, problems) in zip(result.runs, said.runs, strict=True):
             run.status, run.began, run.seconds, run.problems = status, began, seconds, problems
 
@@ -136,4 +138,5 @@ class FilesInProcesses:
 
 def _said(result: FileResult, written: list[tuple[int, str]], interrupted: bool) -> Said:
     runs: list[Any] = [(run.status, run.began, run.seconds, run.texts) for run in result.runs]
-    return Said(tuple(written), result.status, tuple(runs), result.cleanup_failed, interrupted)
+    reached = tuple(result.reached)
+    return Said(tuple(written), result.status, tuple(runs), result.cleanup_failed, reached, interrupted)

@@ -599,6 +599,59 @@ def test_junit(here: Path, planner: Callable[..., Any], parallelism: int) -> Non
     assert planner("test", "-junit-xml=no/such/out.xml", "-filter=d.tftest.hcl").code == 1
 
 
+COVERED = """
+variable "n" {
+  default = 1
+  validation {
+    condition     = var.n < 3
+    error_message = "too many"
+  }
+}
+locals {
+  word = var.n > 1 ? "many" : "one"
+  list = [for i in range(var.n) : i > 0 ? "b" : "a"]
+}
+resource "terraform_data" "a" {
+  count = var.n
+  input = count.index > 0 ? local.word : "first"
+}
+module "m" {
+  for_each = toset(var.n > 1 ? ["x"] : [])
+  source   = "./m"
+}
+"""
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_coverage(here: Path, planner: Callable[..., Any], parallelism: int) -> None:
+    inner = 'resource "terraform_data" "in" {\n}\noutput "o" {\n  value = 1\n}\n'
+    one = 'run "x" {\n  command = plan\n}\n'
+    two = 'run "x" {\n  variables {\n    n = 2\n  }\n}\nrun "y" {\n  command = plan\n  variables {\n    n = 3\n  }\n'
+    two += "  expect_failures = [var.n]\n}\n"
+    write(here, {"main.tf": COVERED, "m/main.tf": inner, "a.tftest.hcl": one, "b.tftest.hcl": two})
+    assert planner("init").code == 0
+    words = (f"-parallelism={parallelism}", "-coverage", "-coverage-json=c.json", "-coverage-lcov=c.info")
+    ran = planner("test", "-filter=a.tftest.hcl", *words)
+    assert ran.out.partition("Coverage: ")[2].splitlines() == [
+        "7 of 15 (46%). No run reached:",
+        "  m/main.tf:1: resource module.m.terraform_data.in: never planned",
+        "  m/main.tf:3: output module.m.output.o: never evaluated",
+        "  main.tf:3: validation var.n: never failed",
+        '  main.tf:9: conditional var.n > 1 ? "many" : "one": never true',
+        "  main.tf:13: repetition terraform_data.a.count: never none",
+        '  main.tf:14: conditional count.index > 0 ? local.word : "first": never true',
+        "  main.tf:17: repetition module.m.for_each: never some",
+        '  main.tf:17: conditional var.n > 1 ? ["x"] : []: never true',
+    ]
+    assert json.loads((here / "c.json").read_text())["reached"] == 7
+    assert "BRDA:14,4,0,0\nBRDA:14,4,1,1\n" in (here / "c.info").read_text()
+    everything = planner("test", *words)
+    assert everything.out.partition("Coverage: ")[2].splitlines() == [
+        "14 of 15 (93%). No run reached:",
+        "  main.tf:13: repetition terraform_data.a.count: never none",
+    ]
+
+
 def test_a_process_that_dies_is_an_error(here: Path, planner: Callable[..., Any], monkeypatch: Any) -> None:
     write(here, SUITE)
     carry_out = SuiteRunner.carry_out

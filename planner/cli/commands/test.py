@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from planner.cli.flags import Arguments, Flag, UsageError
@@ -28,6 +29,9 @@ FLAGS = (
     Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
     Flag("parallelism", "int", "How many files at the same time.", None, "N"),
     Flag("junit-xml", "string", "Write a report for CI servers into this file.", value="FILE"),
+    Flag("coverage", "bool", "Tell what no run has reached."),
+    Flag("coverage-json", "string", "Write that as JSON into this file.", value="FILE"),
+    Flag("coverage-lcov", "string", "Write it for programs that show coverage by line.", value="FILE"),
     POLICY[0],
     Flag("verbose", "bool", "Show the plan of each run, or the state after it."),
     Flag("why", "string", "Where the values of failed assertions come from: none or line.", value="HOW"),
@@ -54,6 +58,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         filters=tuple(arguments["filter"]),
         verbose=bool(arguments["verbose"]),
         parallelism=_parallelism(arguments),
+        covers=_covers(arguments),
         **policy_options(arguments),
         tells_causes=_tells_causes(arguments, terminal),
     )
@@ -77,7 +82,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         runner.close()
     status, fails = suite_status(runner.results)
     view.conclusion(status, runner.results)
-    return int(_reported(arguments, runner.results, view) or fails)
+    return int(_reported(arguments, runner, view, terminal) or fails)
 
 
 def _carry_out(
@@ -127,20 +132,38 @@ def _parallelism(arguments: Arguments) -> int | None:
     return given
 
 
-def _reported(arguments: Arguments, results: list[FileResult], view: TestView) -> bool:
-    """Write the report that -junit-xml asks for; whether that failed."""
-    path = arguments["junit-xml"]
-    if not path:
-        return False
-    from_results = _junit(results)
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(from_results)
-    except OSError as problem:
-        detail = f"{path}: {problem.strerror or problem}."
-        view.diagnostics([error("test.junit", "Cannot write the file of -junit-xml", detail)])
-        return True
-    return False
+def _reported(arguments: Arguments, runner: SuiteRunner, view: TestView, terminal: Terminal) -> bool:
+    """Write the reports that are asked for; whether that failed."""
+    reports = {"junit-xml": _junit(runner.results) if arguments["junit-xml"] else ""}
+    if _covers(arguments):
+        text, reports["coverage-json"], reports["coverage-lcov"] = _coverage(runner)
+        if arguments["coverage"] and not arguments["json"]:
+            terminal.out(f"\n{text}")
+    failed = False
+    for name, report in reports.items():
+        path = arguments[name]
+        try:
+            if path:
+                Path(path).write_text(report, encoding="utf-8", errors="surrogateescape")
+        except OSError as problem:
+            detail = f"{path}: {problem.strerror or problem}."
+            view.diagnostics([error("test.report", f"Cannot write the file of -{name}", detail)])
+            failed = True
+    return failed
+
+
+def _covers(arguments: Arguments) -> bool:
+    return bool(arguments["coverage"] or arguments["coverage-json"] or arguments["coverage-lcov"])
+
+
+def _coverage(runner: SuiteRunner) -> tuple[str, str, str]:
+    from planner.operations.testing.coverage import coverage
+    from planner.render.testing_coverage import coverage_json, coverage_lcov, coverage_text
+    from planner.support.exact_json import dumps
+
+    found = coverage(runner.suite.loaded.config, (one for result in runner.results for one in result.reached))
+    document = dumps(coverage_json(found), indent=True).decode("utf-8")
+    return coverage_text(found), f"{document}\n", coverage_lcov(found)
 
 
 def _junit(results: list[FileResult]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from attrs import define, field, frozen
 
@@ -17,6 +17,10 @@ from planner.vocabulary.diagnostic import Diagnostic
 
 Status: TypeAlias = str
 """pending, skip, pass, fail, error"""
+
+
+if TYPE_CHECKING:
+    from planner.operations.testing.coverage import Reached
 
 
 @frozen(eq=False)
@@ -63,6 +67,8 @@ class FileResult:
     runs: list[RunResult]
     status: Status = "pass"
     cleanup_failed: bool = False
+    reached: list[Reached] = field(factory=list)
+    """what its runs have reached of the module, where that is asked for"""
 
     @property
     def name(self) -> str:

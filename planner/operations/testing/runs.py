@@ -36,6 +36,7 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:
     from planner.explain.assertions import Cause
+    from planner.operations.testing.coverage import Reached
 
 LEFT_OVER = "errored_test.tfstate"
 """where a state is written that could not be cleaned up"""
@@ -108,9 +109,11 @@ class FileRunner:
         stopping: Callable[[], bool],
         shows: bool = False,
         tells_causes: bool = False,
+        covers: bool = False,
     ) -> None:
         self.result, self.subjects, self.listener = result, subjects, listener
         self.stopping, self.shows, self.tells_causes = stopping, shows, tells_causes
+        self.covers = covers
         self.states: dict[str, _Kept] = {}
         self.outputs = Outputs()
         self.facts = [RunFacts() for _ in result.runs]
@@ -213,6 +216,7 @@ class FileRunner:
         contexts: list[EvaluationContext] = []
         asked = self._asked(it, limits, contexts.append)
         made, problems = plan(subject, self._kept(it.run).state, values.root, asked, self.subjects.parallelism)
+        self._cover(it, contexts, made)
         if not _is_limited(it.run) and not self._checked(it, subject.validate()):
             return
         if not self._checked(it, settle(problems, expected)) or made is None:
@@ -235,7 +239,12 @@ class FileRunner:
         expected: tuple[Expectation, ...],
     ) -> None:
         kept = self._kept(it.run)
-        made, problems = plan(subject, kept.state, values.root, self._asked(it, limits), self.subjects.parallelism)
+        contexts: list[EvaluationContext] = []
+        asked = self._asked(it, limits, contexts.append if self.covers else None)
+        made, problems = plan(subject, kept.state, values.root, asked, self.subjects.parallelism)
+        self._cover(it, contexts, made)
+        for context in contexts:
+            context.take_apart()
         if not _is_limited(it.run) and not self._checked(it, subject.validate()):
             return
         told = [as_test(d) for d in problems if not d.is_error and not _of_check(d)]
@@ -261,6 +270,11 @@ class FileRunner:
             whole = cache(lambda: context if is_whole else _context(subject, made, state, values, True))
             self._assert(it, scope, values, whole)
             context.take_apart()
+
+    def _cover(self, it: RunResult, contexts: list[EvaluationContext], made: Plan | None) -> None:
+        """Keep in mind what the run has reached of the module that is tested."""
+        if self.covers and it.run.module is None:
+            self.result.reached += [_reached(context, made) for context in contexts]
 
     def _ask(self, it: RunResult, made: Plan, subject: Subject, values: RunValues) -> None:
         """What policies are to say of the plan, and what is to be so in its graph."""
@@ -371,6 +385,12 @@ def _state_outputs(config: Config, state: State) -> dict[str, Value]:
         value = Null() if recorded is None else recorded.value
         found[name] = mark(value, frozenset((SENSITIVE,))) if recorded is not None and recorded.sensitive else value
     return found
+
+
+def _reached(context: EvaluationContext, made: Plan | None) -> Reached:
+    from planner.operations.testing.coverage import reached
+
+    return reached(context, made)
 
 
 def _asked(

@@ -37,6 +37,8 @@ class TestOptions(Options):
     parallelism: int | None = None
     """how many files at the same time; None: as many as there are processors, where no file touches anything real"""
     walk_parallelism: int = 10
+    covers: bool = False
+    """files keep in mind what their runs have reached"""
     policies: tuple[str, ...] = ()
     """folders and files of policies"""
     standing_policies: tuple[str, ...] = ()
@@ -148,7 +150,8 @@ class SuiteRunner:
         from planner.operations.testing.runs import FileRunner
 
         result, options = self.results[index], self.suite.options
-        runner = FileRunner(result, self._subjects, listener, stopping, options.verbose, options.tells_causes)
+        tells = options.verbose, options.tells_causes, options.covers
+        runner = FileRunner(result, self._subjects, listener, stopping, *tells)
         try:
             runner.carry_out()
         except KeyboardInterrupt:
