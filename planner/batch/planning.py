@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 
+from attrs import evolve
+
 from planner.batch.batch import BatchOptions
 from planner.batch.model import BAD
 from planner.batch.run import Report, Run, begin, finish
 from planner.batch.schedule import Listener
+from planner.vocabulary.diagnostic import Diagnostic, Failure
 
 
 def plan(
@@ -23,11 +26,15 @@ def plan(
     else:
         run.plan(run.order, command, command)
     if options.out and not any(done.outcome in BAD for done in run.done.values()):
-        _save(run)
+        report = evolve(report, diagnostics=(*report.diagnostics, *_save(run)))
     return finish(run, report, started)
 
 
-def _save(run: Run) -> None:
+def _save(run: Run) -> list[Diagnostic]:
     from planner.batch.saved import save
 
-    save(run)
+    try:
+        save(run)
+    except Failure as failure:
+        return failure.diagnostics
+    return []

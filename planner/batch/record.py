@@ -173,7 +173,7 @@ class Record:
             return
         if result is not None and result.is_secret:
             told = tuple({k: v for k, v in d.items() if k != "snippet"} | {"detail": ""} for d in result.diagnostics)
-            result = evolve(result, text="", facts={}, reads=[], diagnostics=told)
+            result = evolve(result, text="", facts={}, reads=[], diagnostics=told, digests=())
         elif result is not None:
             if result.text:
                 with open(

@@ -61,14 +61,20 @@ def save(run: Run) -> None:
             done.result.serial,
             artefact.plan_sum(path) if done.outcome != "unchanged" else "",
             artefact.files_of(analysis.fleet.root, _surveyed(run.batch, unit), run.reads.get(unit, ())),
-            evolve(done.result, digests=run.handed.digests(unit, key)),
-            _portable(run.asked.get(unit, NOTHING), base),
+            evolve(done.result, digests=() if done.result.is_secret else run.handed.digests(unit, key)),
+            _portable(run.asked.get(unit, NOTHING), done, base),
         )
     artefact.write(options.out, Manifest(options.mode, options.words, units, key.hex(), options.refresh))
 
 
-def _portable(asked: OfUnit, base: str) -> OfUnit:
-    """What is asked of a unit, with paths as seen from the base. Raises Failure for files elsewhere."""
+def _portable(asked: OfUnit, done: Done, base: str) -> OfUnit:
+    """What is asked of a unit that is going to be planned again, with paths as seen from the base. Raises Failure for
+    files elsewhere, and for values of a unit that is encrypted."""
+    if done.outcome != "incomplete":
+        return NOTHING
+    if asked.variables and done.result is not None and done.result.is_secret:
+        detail = f"{done.unit} is encrypted, and the values given with -var would stand in the manifest in clear."
+        raise Failure(error("batch.out", "Plans cannot be saved", detail))
     variables = []
     for kind, text in asked.variables:
         name = os.path.relpath(os.path.realpath(text), base) if kind == "var-file" else text

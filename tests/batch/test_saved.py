@@ -301,3 +301,49 @@ def test_a_saved_plan_is_applied_as_a_whole(tmp_path: Path) -> None:
     save(tmp_path)
     for words in (["saved", "b"], ["saved", "-tag=x"], ["saved", "-var=up=1"], ["saved", "-target=a:terraform_data.r"]):
         assert "applied as a whole" in said(batch(tmp_path, "apply", "-auto-approve", *words))
+
+
+ENCRYPTION = """
+terraform {
+  encryption {
+    key_provider "pbkdf2" "p" {
+      passphrase = "a passphrase that is long enough"
+    }
+    method "aes_gcm" "m" {
+      keys = key_provider.pbkdf2.p
+    }
+    state {
+      method = method.aes_gcm.m
+    }
+    plan {
+      method = method.aes_gcm.m
+    }
+    remote_state_data_sources {
+      default {
+        method = method.aes_gcm.m
+      }
+    }
+  }
+}
+"""
+
+
+def test_what_is_encrypted_stays_so(tmp_path: Path) -> None:
+    files = {f"{name}/main.tf": BACKEND + ENCRYPTION + MAIN % (f"{name}-77123", "t") for name in "abc"}
+    write(tmp_path, files | {"planner.batch.hcl": FILE % "word"})
+    assert save(tmp_path).outcomes == dict.fromkeys("abc", "changes")
+    assert batch(tmp_path, "apply", "saved").code == 0
+    write(tmp_path, {"a/main.tf": files["a/main.tf"].replace('"t"', '"u"').replace("a-77123", "a-77124")})
+    write(tmp_path, {"planner.batch.hcl": FILE % "id"})
+    refused = batch(tmp_path, "plan", "-out=saved", "-var=b:up=x")
+    assert save(tmp_path).outcomes == {"a": "changes", "b": "incomplete", "c": "unchanged"}
+    ran = batch(tmp_path, "apply", "saved")
+    assert ran.code == 0, said(ran)
+    assert refused.code == 1 and "would stand in the manifest in clear" in said(refused)
+    for folder in ("saved", ".planner"):
+        for path in (tmp_path / folder).rglob("*"):
+            assert path.is_dir() or b"-7712" not in path.read_bytes(), path
+    plans = [*(tmp_path / "saved/plans").iterdir(), *(tmp_path / ".planner/batch").glob("*/plans/*")]
+    assert plans and all(b"encrypted_data" in path.read_bytes() for path in plans)
+    document = json.loads((tmp_path / "saved/manifest.json").read_text())
+    assert all(saved["result"]["digests"] == [] for saved in document["units"].values())
