@@ -40,6 +40,8 @@ class Source:
     config: str
     answers: dict[str, Any] = field(factory=dict, repr=False)
     units: tuple[tuple[str, str], ...] = ()
+    stacks: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    """folders of stacks that stand for all of their units: (folder, ((name, folder of a unit)...))"""
 
 
 @frozen

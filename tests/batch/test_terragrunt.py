@@ -388,6 +388,21 @@ def test_the_units_of_a_stack(repository: Path) -> None:
     assert ran.code == 1 and "A folder would be overwritten" in ran.errors
 
 
+def test_a_dependency_on_a_stack_has_the_outputs_of_its_units(repository: Path) -> None:
+    write(repository, {
+        "live/s/terragrunt.stack.hcl": STACK,
+        "catalog/thing/terragrunt.hcl": CATALOG.replace("{root}", str(repository)),
+        "live/b/terragrunt.hcl": unit(
+            'name = dependency.s.outputs.first.name\nup = dependency.s.outputs.second.name',
+            'dependency "s" {\n  config_path = "../s"\n}\n',
+        ),
+    })  # fmt: skip
+    first, second = "live/s/.terragrunt-stack/first", "live/s/.terragrunt-stack/second"
+    assert [edge for edge in edges(repository) if edge[0] == "live/b"] == [["live/b", first], ["live/b", second]]
+    assert batch(repository, "apply", "-auto-approve", "live").code == 0
+    assert made(repository, "live/b")[::2] == ["first", "second"]
+
+
 def test_what_a_stack_puts_beside_its_units(repository: Path) -> None:
     stack = """
 locals { name = "second" }

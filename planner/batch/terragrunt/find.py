@@ -67,7 +67,11 @@ def _is_other(file: str, reading: Reading) -> bool:
 
 
 def _targets(reading: Reading) -> list[str]:
-    return [*(found.target for found in reading.dependencies), *reading.session.orders]
+    stacks = reading.session.library.stacks
+    named = [
+        folder for found in reading.dependencies for folder in stacks.get(found.target, {"": found.target}).values()
+    ]
+    return [*named, *reading.session.orders]
 
 
 def _name(root: str, folder: str) -> str:
@@ -80,17 +84,19 @@ def _unit(root: str, folder: str, reading: Reading, readings: Mapping[str, Readi
     blocks: list[tuple[str, str, Place]] = []
     paths: list[tuple[str, Place]] = []
     targets: dict[str, str] = {}
+    stacks: list[tuple[str, tuple[tuple[str, str], ...]]] = []
     for found in reading.dependencies:
-        other = readings.get(found.target)
-        if other is None or not has_configuration(other):
-            detail = (
-                f"dependency.{found.label} names {found.target}, where there is no {NAME} with anything to run"
-                f"{_stack_hint(found.target)}."
-            )
-            reading.problems.append(error("terragrunt.no_dependency", "No such unit", detail, found.span))
-            continue
-        targets[found.target] = _name(root, found.target)
-        blocks.append((found.label, targets[found.target], _place(found.span)))
+        members = session.library.stacks.get(found.target, {"": found.target})
+        for target in members.values():
+            other = readings.get(target)
+            if other is None or not has_configuration(other):
+                detail = f"dependency.{found.label} names {target}, where there is no {NAME} with anything to run."
+                reading.problems.append(error("terragrunt.no_dependency", "No such unit", detail, found.span))
+                continue
+            targets[target] = _name(root, target)
+            blocks.append((found.label, targets[target], _place(found.span)))
+        if found.target in session.library.stacks:
+            stacks.append((found.target, tuple(sorted(members.items()))))
     for target, span in session.orders.items():
         other = readings.get(target)
         if other is None:
@@ -98,7 +104,7 @@ def _unit(root: str, folder: str, reading: Reading, readings: Mapping[str, Readi
             reading.problems.append(error("terragrunt.no_dependency", "No such unit", detail, span))
         elif has_configuration(other):
             paths.append((_name(root, target), _place(span)))
-    source = Source(session.config, dict(session.answers), tuple(sorted(targets.items())))
+    source = Source(session.config, dict(session.answers), tuple(sorted(targets.items())), tuple(stacks))
     lock = os.path.join(folder, ".terraform.lock.hcl") if reading.copies_lock and reading.working != folder else ""
     recipe = with_reading(Recipe(keeps=reading.keeps, lock_file=lock, source=source, home=folder), reading)
     excludes: tuple[tuple[str, bool, Place], ...] = ()
@@ -117,12 +123,6 @@ def _unit(root: str, folder: str, reading: Reading, readings: Mapping[str, Readi
         excludes=excludes,
         is_outside=not is_inside,
     )
-
-
-def _stack_hint(target: str) -> str:
-    if os.path.isfile(os.path.join(target, STACK)):
-        return "; that is a stack, and the outputs of a stack as a whole cannot be taken yet: name one of its units"
-    return ""
 
 
 def _place(span: Span) -> Place:

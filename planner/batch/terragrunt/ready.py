@@ -29,9 +29,11 @@ def made_ready(
     `is_look`: nothing is run, so that what rests on outputs may be left out. Raises Failure."""
     source = recipe.source
     assert source is not None
-    units = dict(source.units)
+    units, stacks = dict(source.units), dict(source.stacks)
 
     def of(folder: str) -> Value:
+        if folder in stacks:
+            return {name: of(inner) for name, inner in stacks[folder]}
         return outputs(units[folder]) if folder in units else Unknown(DYNAMIC)
 
     session = Session(Library(os.getcwd(), environment), source.config, of, source.answers)

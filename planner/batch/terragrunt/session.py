@@ -35,6 +35,8 @@ class Library:
         self.root, self.environment = root, environment
         self.documents: dict[tuple[str, int], tuple[Document | None, Problems]] = {}
         self.answers: dict[str, Any] = {}
+        self.stacks: dict[str, dict[str, str]] = {}
+        """the folders of stacks, and those of their units by name"""
         self.failed: dict[str, list[Diagnostic]] = {}
         """packages that could not be had"""
 

@@ -75,6 +75,8 @@ def _stack(library: Library, folder: str, depth: int) -> list[str]:
                 raise Failure(error("terragrunt.stack_path", "Two of one path", detail, part.header))
             taken[target] = f"{kind}.{part.label}"
             made += [target] if kind == "unit" else _stack(library, target, depth + 1)
+            if kind == "unit":
+                library.stacks.setdefault(folder, {})[part.label] = target
     return made
 
 
