@@ -18,7 +18,7 @@ from attrs import evolve
 
 from planner.batch.described import described
 from planner.batch.model import Request, Result
-from planner.batch.recipe import Hook, Recipe
+from planner.batch.recipe import Hook, Recipe, Role
 from planner.support.fast_json import orjson
 from planner.support.signals import STOP
 from planner.vocabulary.diagnostic import Failure, error
@@ -230,7 +230,18 @@ def surrounded(request: Request) -> AbstractContextManager[None]:
     """The environment that belongs to the unit, credentials and all. Raises Failure."""
     recipe = request.recipe
     assert recipe is not None
-    return surroundings({**dict(recipe.environment), **_credentials(request.unit, recipe)})
+    wanted = {**dict(recipe.environment), **_credentials(request.unit, recipe)}
+    return surroundings({**wanted, **_as_role(request.unit, recipe, wanted)})
+
+
+def _as_role(unit: str, recipe: Recipe, wanted: Mapping[str, str]) -> dict[str, str]:
+    return {} if recipe.role is None else _taken_on(unit, recipe.role, {**os.environ, **wanted})
+
+
+def _taken_on(unit: str, role: Role, environment: Mapping[str, str]) -> dict[str, str]:
+    from planner.batch.roles import taken_on
+
+    return taken_on(unit, role, environment)
 
 
 @contextmanager

@@ -33,6 +33,17 @@ class Retry:
 
 
 @frozen
+class Role:
+    """A role of AWS to take on, for so many seconds (0: as long as usual). `token`: a web identity token, or the file
+    of one; without, the keys of the environment are those that ask."""
+
+    arn: str
+    session: str = ""
+    seconds: int = 0
+    token: str = field(default="", repr=False)
+
+
+@frozen
 class Source:
     """Where a unit's configuration comes from, when that is a file of Terragrunt's: `answers` are what the reading was
     told from outside, `units` (folder, unit) whose outputs it may want."""
@@ -64,6 +75,7 @@ class Recipe:
     source: Source | None = None
     home: str = ""
     """the folder of the unit's own file"""
+    role: Role | None = None
 
 
 NOTHING = Recipe()

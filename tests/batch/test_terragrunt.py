@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -333,6 +335,47 @@ def test_prevent_destroy_and_exclude(repository: Path) -> None:
     assert "prevent_destroy" in ran.unit("live/b")["diagnostics"][0]["detail"]
 
 
+ANSWER = """<R><AssumeRoleResult><Credentials><AccessKeyId>KEY</AccessKeyId><SecretAccessKey>SECRET</SecretAccessKey>
+<SessionToken>TOKEN</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleResult></R>"""
+
+
+def test_a_unit_takes_on_its_role(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Sts(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            is_known = "role%2Fx" in asked[-1]
+            self.send_response(200 if is_known else 403)
+            self.end_headers()
+            self.wfile.write(ANSWER.encode() if is_known else b"<E><Code>AccessDenied</Code></E>")
+
+        def log_message(self, *words: object) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Sts)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "mine")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "mine")
+    test = '["sh", "-c", "test $AWS_ACCESS_KEY_ID$AWS_SESSION_TOKEN = KEYTOKEN"]'
+    after = f'  after_hook "h" {{\n    commands = ["apply"]\n    execute  = {test}\n  }}\n}}'
+    hook = SOURCE.replace('"\n}', f'"\n{after}')
+    role = 'iam_role = "arn:aws:iam::1:role/x"\niam_assume_role_duration = 1800\n'
+    write(repository, {
+        "live/a/terragrunt.hcl": unit('name = "a"', role).replace(SOURCE, hook),
+        "live/b/terragrunt.hcl": unit('name = "b"', role.replace("role/x", "role/y")),
+    })  # fmt: skip
+    try:
+        ran = batch(repository, "apply", "-auto-approve", "-json", "live/a", "live/b")
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert ran.outcomes == {"live/a": "applied", "live/b": "failed"}
+    assert "cannot take on the role" in ran.unit("live/b")["diagnostics"][0]["detail"]
+    assert "DurationSeconds=1800" in asked[0] and os.environ["AWS_ACCESS_KEY_ID"] == "mine"
+
+
 # ---------------------------------------------------------------- stacks
 
 STACK = """
@@ -445,7 +488,6 @@ WRONG = {
     'download_dir = get_env("NOBODY_SETS_THIS")\n': "The environment has no variable NOBODY_SETS_THIS",
     'download_dir = run_cmd("false")\n': "false ended with 1",
     'download_dir = find_in_parent_folders("none")\n': "No folder above",
-    'iam_role = "arn:aws:iam::1:role/x"\n': "planner does not take on the role",
     'inputs = { x = sops_decrypt_file("terragrunt.hcl") }\n': "encrypted with sops",
     'inputs = { x = get_aws_account_id() }\n': "asks AWS",
     'include "x" {\n  path = "nowhere.hcl"\n}\n': "nowhere.hcl to include",

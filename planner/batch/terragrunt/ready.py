@@ -76,6 +76,7 @@ def with_reading(recipe: Recipe, reading: Reading) -> Recipe:
         retries=tuple(reading.retries),
         environment=tuple(sorted(reading.environment.items())),
         arguments=tuple(reading.arguments),
+        role=reading.role,
         refusals=described([*reading.problems, *reading.session.refusals]),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import define, field
 
-from planner.batch.recipe import Hook, Retry
+from planner.batch.recipe import Hook, Retry, Role
 from planner.batch.terragrunt.frame import Frame
 from planner.batch.terragrunt.generated import Generated, backend_file, generated
 from planner.batch.terragrunt.session import Dependency, Session
@@ -40,6 +40,7 @@ class Reading:
     arguments: list[tuple[str, str, tuple[str, ...]]] = field(factory=list)
     excludes: tuple[tuple[str, ...], bool, Span] | None = None
     keeps: bool = False
+    role: Role | None = None
     copies_lock: bool = True
     is_late: bool = False
     """whether something can only be said when other units have their outputs"""
@@ -238,13 +239,19 @@ def _scalars(reading: Reading, frame: Frame) -> None:
         path = _text(download, "download_dir", _span(frame, "download_dir"))
         here = os.path.relpath(reading.home, reading.session.library.root)
         reading.download = os.path.join(os.path.normpath(os.path.join(reading.home, path)), "planner", here)
-    role = _scalar(frame, "iam_role")
-    if role not in (None, ""):
-        detail = (
-            "planner does not take on the role of iam_role. Name it in the provider and the backend, or give the unit "
-            "credentials with auth in a planner.batch.hcl."
+    arn = _scalar(frame, "iam_role")
+    if arn not in (None, ""):
+        seconds = _scalar(frame, "iam_assume_role_duration")
+        session, token = (
+            _scalar(frame, f"iam_{name}") or "" for name in ("assume_role_session_name", "web_identity_token")
         )
-        reading.problems.append(error("terragrunt.iam_role", "Role is not taken on", detail, _span(frame, "iam_role")))
+        span = _span(frame, "iam_role")
+        reading.role = Role(
+            _text(arn, "iam_role", span),
+            _text(session, "iam_assume_role_session_name", span),
+            seconds if seconds.__class__ is int else 0,
+            _text(token, "iam_web_identity_token", span),
+        )
     for name in _IGNORED:
         if _has(frame, name):
             detail = f"planner has no {name}s: the block {name} means nothing to it."
