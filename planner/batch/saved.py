@@ -247,6 +247,9 @@ def _plan(saved: Saved, folder: str, plans: dict[str, bytes]) -> Iterable[Moved]
     if not saved.plan:
         return
     path = artefact.plan_path(folder, saved.unit)
+    if os.path.realpath(path) != os.path.join(os.path.realpath(folder), artefact.PLANS, os.path.basename(path)):
+        yield saved.unit, "plan", path, f"{path} is a link, or its folder is."
+        return
     try:
         data = artefact.read_bounded(path)
     except OSError as problem:

@@ -127,3 +127,10 @@ def test_a_run_with_variables_is_not_resumed(fleet: Path) -> None:
     assert ran.code == 1 and "Begin it anew" in ran.errors
     records = [path.read_text() for path in (fleet / ".planner").rglob("*.json*")]
     assert records and not any("77123" in text for text in records)
+
+
+def test_what_is_destroyed_can_be_named(fleet: Path) -> None:
+    applied(fleet)
+    ran = batch(fleet, "destroy", "-auto-approve", "-json", "-target=a:terraform_data.two")
+    assert ran.code == 0 and ran.outcomes == {"a": "applied"}
+    assert [c["address"] for c in ran.unit("a")["changes"]] == ["terraform_data.two"]

@@ -163,7 +163,17 @@ CHANGES: list[tuple[Callable[[Path], object], str]] = [
         lambda root: (
             (root / "saved/plans/a.tfplan").rename(root / "x") and (root / "saved/plans/a.tfplan").symlink_to("../../x")
         ),
-        "saved/plans/a.tfplan: ",
+        "is a link, or its folder is",
+    ),
+    (
+        lambda root: (root / "saved/plans").rename(root / "x") and (root / "saved/plans").symlink_to("../x"),
+        "is a link, or its folder is",
+    ),
+    (
+        lambda root: (
+            (root / "saved/manifest.json").rename(root / "x") and os.symlink("../x", root / "saved/manifest.json")
+        ),
+        "manifest.json: ",
     ),
     (lambda root: replace(root, "saved/manifest.json", "{"), "is no JSON"),
     (lambda root: replace(root, "saved/manifest.json", "[" * 100_000), "is no"),
