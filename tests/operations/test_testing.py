@@ -511,6 +511,13 @@ def test_what_could_not_be_destroyed_counts(here: Path, planner: Callable[..., A
     assert [r["name"] for r in state["resources"]] == ["a"]
 
 
+def test_what_is_not_known_differs_from_nothing(here: Path, planner: Callable[..., Any]) -> None:
+    write(here, {"a.tftest.hcl": FAILING.replace("{", "{\n  command = plan", 1)})
+    ran = planner("test", "-no-color")
+    assert "Unknown condition run" in ran.err + ran.out
+    assert "Diff" not in ran.err + ran.out
+
+
 def test_causes_for_programs(here: Path, planner: Callable[..., Any]) -> None:
     write(here, {"a.tftest.hcl": FAILING})
     events = [json.loads(line) for line in planner("test", "-json").out.splitlines()]

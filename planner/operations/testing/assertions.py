@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from planner.config.model import CheckRule
 from planner.config.references import BadReference, parse_reference
-from planner.evaluation.conditions import message_of, seen
+from planner.evaluation.conditions import message_of, operands, seen
 from planner.evaluation.context import EvaluationContext
 from planner.evaluation.scope import ModuleScope
 from planner.language.evaluate import try_evaluate
@@ -79,7 +79,11 @@ def check(rule: CheckRule, scope: ModuleScope) -> tuple[str, list[Diagnostic]]:
         return "error", [*problems, error("test.null_condition", "Invalid condition run", detail, span, **about)]
     if value.__class__ is Unknown:
         detail = "Condition expression could not be evaluated at this time."
-        return "error", [*problems, error("test.unknown_condition", "Unknown condition run", detail, span, **about)]
+        values = operands(rule, scope)
+        return "error", [
+            *problems,
+            error("test.unknown_condition", "Unknown condition run", detail, span, values=values),
+        ]
     try:
         holds = convert(value, BOOL)
     except ConversionError as bad:
