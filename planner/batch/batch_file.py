@@ -47,7 +47,6 @@ from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Span
 
-NAME = "planner.batch.hcl"
 ACTIONS = ("destroy", "forget")
 """what a block `removed` may say"""
 

@@ -10,6 +10,7 @@ from planner.batch.model import Fleet, Unit
 from planner.batch.root_modules import MARKERS, STATE, TERRAGRUNT, Memory, root_modules
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 
+NAME = "planner.batch.hcl"
 _PATTERN = re.compile(r"[*?\[]")
 
 
@@ -18,19 +19,18 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], Memory])
     are units if they have configuration, and say where to look for others; without any it is the working directory. A
     fleet's file there decides; `file` names another. `memory` gives what is known of the folders of a fleet, by its
     root."""
-    from planner.batch.batch_file import NAME, read_batch_file
     from planner.config.directory import is_module
 
     words = list(words)
     if file:
         if not os.path.isfile(file):
             raise Failure(error("batch.no_file", "No such file", f"The fleet's file {file} does not exist."))
-        fleet = read_batch_file(file, memory)
+        fleet = _described(file, memory)
         return _below(fleet, words)
     if os.path.isfile(NAME):
-        return _below(read_batch_file(NAME, memory), words)
+        return _below(_described(NAME, memory), words)
     if len(words) >= 1 and os.path.isfile(os.path.join(words[0], NAME)):
-        fleet = read_batch_file(os.path.join(words[0], NAME), memory)
+        fleet = _described(os.path.join(words[0], NAME), memory)
         return _below(fleet, words[1:])
     folders, others = _folders(words)
     root = os.getcwd()
@@ -60,6 +60,12 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], Memory])
     looked = tuple(os.path.relpath(folder, root) for folder in folders) or (".",)
     states = tuple((os.path.relpath(folder, root), os.path.join(os.path.realpath(folder), STATE)) for folder in left)
     return Fleet(root, units, "", problems, looked=looked, left=states), others
+
+
+def _described(file: str, memory: Callable[[str], Memory]) -> Fleet:
+    from planner.batch.batch_file import read_batch_file
+
+    return read_batch_file(file, memory)
 
 
 def _terragrunt(root: str, names: Iterable[str]) -> Fleet:
