@@ -62,6 +62,7 @@ class _Group:
     var_files: tuple[str, ...]
     inputs: dict[str, Piece]
     around: Around
+    scope: FleetScope
 
 
 @frozen
@@ -73,7 +74,7 @@ class _Draft:
     inputs: dict[str, Piece]
     after: tuple[Expr, ...]
     around: Around
-    offers: dict[str, Piece] = field(factory=dict)
+    offers: dict[str, tuple[Piece, FleetScope]] = field(factory=dict)
 
 
 def read_batch_file(path: str, memory: Callable[[str], Memory]) -> Fleet:
@@ -236,17 +237,24 @@ class _Reader:
 
     def _group(self, block: Block, name: str) -> None:
         content = read(block.body, GROUP, self.problems)
+        each = content.attributes.get("for_each")
+        if each is None:
+            self.groups.append(self._one_group(name, content, self.scope))
+            return
+        for key, value in self.scope.items(each, self.problems).items():
+            self.groups.append(self._one_group(f"{name}/{key}", content, self.scope.repeated(key, value)))
+
+    def _one_group(self, name: str, content: Content, scope: FleetScope) -> _Group:
         found = content.attributes
-        self.groups.append(
-            _Group(
-                name,
-                self._texts(found.get("units"), self.scope),
-                self._texts(found.get("tags"), self.scope),
-                self._variables(found.get("variables"), self.scope),
-                self._texts(found.get("var_files"), self.scope),
-                dict(self._entries(found.get("inputs"))),
-                AroundReader(self.scope, self.problems).read(content),
-            )
+        return _Group(
+            name,
+            self._texts(found.get("units"), scope),
+            self._texts(found.get("tags"), scope),
+            self._variables(found.get("variables"), scope),
+            self._texts(found.get("var_files"), scope),
+            dict(self._entries(found.get("inputs"))),
+            AroundReader(scope, self.problems).read(content),
+            scope,
         )
 
     def _with_groups(self, draft: _Draft) -> _Draft:
@@ -255,11 +263,11 @@ class _Reader:
         if not mine:
             return draft
         variables: dict[str, str] = {}
-        offers: dict[str, Piece] = {}
+        offers: dict[str, tuple[Piece, FleetScope]] = {}
         around = Around()
         for group in mine:
             variables |= group.variables
-            offers |= group.inputs
+            offers |= {variable: (value, group.scope) for variable, value in group.inputs.items()}
             around = around.under(group.around)
         own = dict(unit.variables)
         return evolve(
@@ -296,22 +304,25 @@ class _Reader:
                 continue
             after += [(name, Place.of(found[0].span)) for name in self._meant(found[0], drafts)]
         names: tuple[tuple[str, str], ...] = ()
-        given = [*draft.inputs.values(), *draft.offers.values()]
+        offers = []
         try:
-            names = scope.names_in(Expr(value.node, value.source) for value in given)
+            names = scope.names_in(Expr(value.node, value.source) for value in draft.inputs.values())
+            for name, (value, other) in draft.offers.items():
+                offered = self._input(name, value, other, drafts)
+                offers.append(evolve(offered, text=other.filled(Expr(value.node, value.source))))
         except (Failure, ValueError) as problem:
             self.problems.extend(getattr(problem, "diagnostics", ()))
         return evolve(
             unit,
-            inputs=tuple(self._input(name, value, draft, drafts) for name, value in draft.inputs.items()),
-            offers=tuple(self._input(name, value, draft, drafts) for name, value in draft.offers.items()),
+            inputs=tuple(self._input(name, value, scope, drafts) for name, value in draft.inputs.items()),
+            offers=tuple(offers),
             after=tuple(after),
             names=names,
             recipe=draft.around.recipe(folder),
         )
 
-    def _input(self, name: str, value: Piece, draft: _Draft, drafts: Mapping[str, _Draft]) -> Input:
-        found, wrong = mentions(Expr(value.node, value.source), draft.scope, self.repeated)
+    def _input(self, name: str, value: Piece, scope: FleetScope, drafts: Mapping[str, _Draft]) -> Input:
+        found, wrong = mentions(Expr(value.node, value.source), scope, self.repeated)
         for span in wrong:
             detail = "Only outputs of other units can be named here, unit.NAME.OUTPUT, and local and each."
             self.problems.error("unit_required", "Not an output of a unit", detail, span)

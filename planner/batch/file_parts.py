@@ -32,7 +32,16 @@ UNIT = BodySchema(
 )
 UNITS = BodySchema(_COMMON, BLOCKS)
 GROUP = BodySchema(
-    {"units": True, "tags": False, "variables": False, "var_files": False, "inputs": False, **ARGUMENTS}, BLOCKS
+    {
+        "for_each": False,
+        "units": True,
+        "tags": False,
+        "variables": False,
+        "var_files": False,
+        "inputs": False,
+        **ARGUMENTS,
+    },
+    BLOCKS,
 )
 REMOVED = BodySchema({"action": True})
 _NOTHING = BodySchema()

@@ -152,6 +152,20 @@ class FleetScope(Scope):
             return {}
         return for_each_items(value, expr, problems) or {}
 
+    def filled(self, expr: Expr) -> str:
+        """The text of an expression that is evaluated elsewhere, with what `local` and `each` stand for in their
+        places. Raises Failure, and ValueError for a value that has no text."""
+        text, at = "", expr.span.start
+        for node in variables(expr.node):
+            root = node.root if isinstance(node, Traversal) else node.name
+            if root not in ("local", "each"):
+                continue
+            value, steps = self.resolve(node, expr.source)
+            end = node.end if isinstance(node, Variable) else node.steps[steps - 1].end if steps else node.root_end
+            text += expr.source.text[at : node.start] + f"({expression_text(unmark_deep(value)[0])})"
+            at = end
+        return text + expr.source.text[at : expr.span.end]
+
     def names_in(self, exprs: Iterable[Expr]) -> tuple[tuple[str, str], ...]:
         """What `local` and `each` stand for in expressions that are evaluated elsewhere, as texts of objects. Raises
         Failure."""

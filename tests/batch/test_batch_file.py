@@ -132,6 +132,31 @@ group "all" {
     assert "undeclared" not in ran.out
 
 
+def test_a_group_is_repeated(tmp_path: Path) -> None:
+    file = """
+locals { regions = { eu = "Europe", us = "America" } }
+unit "net" {
+  for_each  = local.regions
+  variables = { name = each.key }
+}
+unit "app-eu" {}
+unit "app-us" { inputs = { up = "mine" } }
+group "in" {
+  for_each = local.regions
+  units    = ["app-${each.key}"]
+  tags     = [lower(each.value)]
+  inputs   = { up = "from ${unit.net[each.key].name}", region = "${each.value}${local.regions["eu"]}" }
+}
+"""
+    fleet(tmp_path, file, "net/eu", "net/us", "app-eu", "app-us")
+    document = batch(tmp_path, "graph", "-json", "group:in/eu + tag:america").json
+    assert [node["unit"] for node in document["nodes"]] == ["app-us", "app-eu"]
+    assert batch(tmp_path, "graph", "-json").json["edges"] == [["app-eu", "net/eu"]]
+    applied(tmp_path)
+    assert made(tmp_path, "app-eu") == ["none", "from eu", "EuropeEurope"]
+    assert made(tmp_path, "app-us") == ["none", "mine", "AmericaEurope"]
+
+
 def test_files_are_included(tmp_path: Path) -> None:
     write(tmp_path, {
         "teams/one.batch.hcl": 'unit "a" {}\nlocals { x = "from one" }\n',
