@@ -65,7 +65,9 @@ def _ready(request: Request, recipe: Recipe, outputs: Outputs, is_late: bool = F
 def _read_again(request: Request, recipe: Recipe, outputs: Outputs, is_late: bool) -> Request:
     from planner.batch.terragrunt.ready import made_ready
 
-    recipe, values = made_ready(recipe, outputs, os.environ, is_late)
+    recipe, values = made_ready(
+        recipe, outputs, os.environ, is_late, "plan" if request.command == "apply_plan" else command_of(request)
+    )
     return evolve(request, recipe=recipe, given=values)
 
 

@@ -41,6 +41,11 @@ class RawValue:
     """the value itself, where another program gives it and no text does; it may be unknown"""
 
     @property
+    def is_computed(self) -> bool:
+        """Whether a program made it that stands for the environment; it may make another one each time."""
+        return self.origin == "environment" and self.given is not None
+
+    @property
     def span(self) -> Span | None:
         """Where it stands, for values from files."""
         return self.expr.span if self.expr else None
@@ -340,7 +345,7 @@ def check_plan_variables(
         now = raw.value(variable.verbatim, problems) if raw else None
         origin: Origin = raw.origin if raw else "default"
         if name in planned:
-            if now is not None and not same_value(now, planned[name]):
+            if now is not None and not (raw and raw.is_computed) and not same_value(now, planned[name]):
                 detail = f"The value now given for {name} is not the one that the plan was made with."
                 problems.error("plan_variable_mismatch", "Mismatch between input and plan variable value", detail)
                 continue

@@ -232,6 +232,19 @@ def test_functions(repository: Path, call: str) -> None:
     assert made(repository, "live/a")[0] == FUNCTIONS[call].format(root=repository)
 
 
+def test_functions_know_the_command(repository: Path) -> None:
+    write(repository, {"live/a/terragrunt.hcl": unit("name = get_terraform_command()")})
+    assert batch(repository, "apply", "-auto-approve", "live/a").code == 0
+    assert made(repository, "live/a")[0] == "apply"
+
+
+def test_an_approved_plan_is_applied_though_inputs_are_new_each_time(repository: Path) -> None:
+    write(repository, {"live/a/terragrunt.hcl": unit("name = uuid()")})
+    ran = batch(repository, "apply", "live/a", answers="yes\n")
+    assert ran.code == 0, ran.errors
+    assert len(made(repository, "live/a")[0]) == 36
+
+
 def test_the_run_goes_by_what_the_reading_was_told(repository: Path) -> None:
     """A program runs once, and its answer stands for the plan and its apply."""
     name = 'run_cmd("sh", "-c", "echo x >> ran; wc -l < ran | tr -d \\" \\"")'
@@ -494,6 +507,7 @@ WRONG = {
     'include "x" {\n  path = "../env.hcl"\n  merge_strategy = "deeep"\n}\n': 'Did you mean "deep"?',
     'inputs = ["x"]\n': "An object is required",
     'terraform {\n  source = "../nowhere"\n}\n': "There is no folder {root}/live/nowhere",
+    'terraform {\n  source = "../../modules//../live"\n}\n': "leads out of ../../modules",
     'generate "x" {\n  path = "x.tf"\n  if_exists = "sometimes"\n  contents = ""\n}\n': "if_exists is one of",
     'errors {\n  retry "x" {\n    retryable_errors = ["("]\n    max_attempts = 1\n    sleep_interval_sec = 1\n  }\n}\n':
         "no regular expression",

@@ -126,7 +126,7 @@ class Functions:
             case "deep_merge":
                 return made([], own, DYNAMIC, anything)
             case "get_terraform_cli_args":
-                return made([], lambda: List(STRING, ()), _TEXTS)
+                return made([], lambda: List(STRING, (self.session.command,)), _TEXTS)
             case "get_default_retryable_errors":
                 return made([], lambda: List(STRING, commands.RETRYABLE), _TEXTS)
         if name.startswith("get_terraform_commands_that_need_"):
@@ -281,7 +281,7 @@ class Functions:
         return "linux" if sys.platform.startswith("linux") else sys.platform
 
     def _get_terraform_command(self) -> Value:
-        return "plan"
+        return self.session.command
 
     def _get_terragrunt_source_cli_flag(self) -> Value:
         return self.session.variable("TG_SOURCE") or ""

@@ -23,10 +23,11 @@ Outputs = Callable[[str], Value]
 
 
 def made_ready(
-    recipe: Recipe, outputs: Outputs, environment: Mapping[str, str], is_look: bool = False
+    recipe: Recipe, outputs: Outputs, environment: Mapping[str, str], is_look: bool = False, command: str = "plan"
 ) -> tuple[Recipe, dict[str, Value]]:
     """What is around the run and the values of variables, some perhaps unknown, in the working directory of the unit.
-    `is_look`: nothing is run, so that what rests on outputs may be left out. Raises Failure."""
+    `is_look`: nothing is run, so that what rests on outputs may be left out. `command`: what somebody would call.
+    Raises Failure."""
     source = recipe.source
     assert source is not None
     units, stacks = dict(source.units), dict(source.stacks)
@@ -36,7 +37,7 @@ def made_ready(
             return {name: of(inner) for name, inner in stacks[folder]}
         return outputs(units[folder]) if folder in units else Unknown(DYNAMIC)
 
-    session = Session(Library(os.getcwd(), environment), source.config, of, source.answers)
+    session = Session(Library(os.getcwd(), environment), source.config, of, source.answers, command)
     reading = read_unit(session)
     problems = reading.problems
     values: dict[str, Value] = {}

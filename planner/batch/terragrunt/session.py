@@ -62,6 +62,7 @@ class Session:
     config: str
     outputs: Callable[[str], Value] = lambda folder: Unknown(DYNAMIC)
     given: Mapping[str, Any] = field(factory=dict)
+    command: str = "plan"
     answers: dict[str, Any] = field(factory=dict)
     files: dict[str, None] = field(factory=dict)
     dependencies: dict[str, Dependency] = field(factory=dict)

@@ -39,6 +39,9 @@ def locate(source: str, folder: str, version: str, library: Library, span: Span)
     """The package of a source, which is installed if it is on another machine. Raises Failure."""
     if is_local(source, folder):
         package, sub = split_subdirectory(source)
+        if sub.partition("/")[0] == "..":
+            detail = f"The folder {sub} behind the double slash leads out of {package}."
+            raise Failure(error("terragrunt.source", "Invalid source", detail, span))
         found = os.path.normpath(os.path.join(folder, package))
         if not os.path.isdir(os.path.join(found, sub)):
             detail = f"There is no folder {os.path.join(found, sub)}, which the source names."

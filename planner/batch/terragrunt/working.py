@@ -29,8 +29,8 @@ def working_directory(folder: str, source: str, download: str = "") -> str:
     """Where a unit with this source is run."""
     if not source:
         return folder
-    base = os.path.join(download or os.path.join(folder, FOLDER), "work")
-    return os.path.normpath(os.path.join(base, split_subdirectory(source)[1]))
+    base, sub = os.path.join(download or os.path.join(folder, FOLDER), "work"), split_subdirectory(source)[1]
+    return base if sub.partition("/")[0] == ".." else os.path.normpath(os.path.join(base, sub))
 
 
 def prepare(place: str, package: Package | None, folder: str, copy: Copy, files: Iterable[Generated]) -> None:
