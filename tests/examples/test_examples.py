@@ -187,7 +187,7 @@ def fleet(outputs: Outputs, folder: Path) -> None:
     assert [unit["unit"] for unit in chosen["units"]] == ["queue", "orders", "monitoring"]
     (part,) = [json.loads(out) for command, (out, _) in outputs.items() if "graph -json tag:core" in command]
     assert [node["unit"] for node in part["nodes"]] == ["identity", "network", "users-db", "users"]
-    assert "rdeps(queue) means queue" in outputs["planner batch why -select='rdeps(queue)' monitoring"][0]
+    assert "queue means queue" in outputs["planner batch why -select='rdeps(queue)' monitoring"][0]
     assert "Batch destroy: 9 applied." in outputs["planner batch destroy -auto-approve"][0]
     assert {path.name for path in folder.glob("fleet.*")} == {"fleet.html", "fleet.xml", "fleet.md"}
     code, out, _ = run("planner batch plan", folder)
