@@ -21,7 +21,9 @@ from planner.vocabulary.address import AddressError, Step, scan_traversal
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.span import Source, Span
 
-BAD_NAME = "A name begins with a letter or underscore and has only letters, digits, underscores and dashes."
+BAD_NAME = (
+    "A name must start with a letter or underscore and may contain only letters, digits, underscores, and dashes."
+)
 
 
 class Problems(list[Diagnostic]):

@@ -107,7 +107,7 @@ def expand(parent: Instance, content: Content, labels: dict[str, tuple[str, ...]
         kind = block.labels[0]
         if kind.value not in labels:
             span = Span(block.source, kind.start, kind.end)
-            detail = f'No block of type "{kind.value}" is expected here.'
+            detail = f'Blocks of type "{kind.value}" are not expected here.'
             into.report("unsupported_block", "Unsupported block type", detail, span)
             continue
         instances += _expand_one(parent, block, labels[kind.value], into)

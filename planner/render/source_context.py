@@ -3,25 +3,52 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import lru_cache
 from operator import itemgetter
 
+from planner.syntax.json_reader import read_json
+from planner.syntax.json_values import JsonArray, JsonObject, JsonValue
 from planner.vocabulary.span import Source
 
 _OPEN, _CLOSE = "{[(", "}])"
 
 
 def enclosing_block(source: Source, offset: int) -> str | None:
-    """The header of the outermost block of a native syntax file that contains the offset; None outside of blocks and
-    in other files. Works on files that do not parse: it only looks at brackets, strings and comments."""
-    if offset < 0 or source.filename.endswith(".json"):
+    """The header of the outermost block of a native syntax file that contains the offset; None outside of blocks.
+    Works on files that do not parse: it only looks at brackets, strings and comments. In JSON: the way to the innermost
+    object, as in `resource.terraform_data.a`."""
+    if offset < 0:
         return None
+    if source.filename.endswith(".json"):
+        return "".join(_way(_json(source), offset)).lstrip(".") or None
     items = _items(source)
     number = bisect_right(items, offset, key=itemgetter(0)) - 1
     if number < 0:
         return None
     start, end = items[number]
     return _header(source.text, start, end) if offset < end else None
+
+
+@lru_cache(4)
+def _json(source: Source) -> JsonValue | None:
+    return read_json(source)[0]
+
+
+def _way(value: JsonValue | None, offset: int) -> Iterator[str]:
+    """The steps from a value to the object that holds an offset."""
+    if isinstance(value, JsonObject):
+        for name, inner in value.members:
+            if isinstance(inner, (JsonObject, JsonArray)) and inner.start <= offset < inner.end:
+                yield f".{name.text}"
+                yield from _way(inner, offset)
+                return
+    elif isinstance(value, JsonArray):
+        for i, item in enumerate(value.items):
+            if isinstance(item, JsonObject) and item.start <= offset < item.end:
+                yield f"[{i}]"
+                yield from _way(item, offset)
+                return
 
 
 @lru_cache(4)

@@ -53,8 +53,8 @@ class NativeBody:
             if attribute.name not in rest.taken:
                 hint = did_you_mean(attribute.name, wanted)
                 if not hint and attribute.name in types:
-                    hint = f' "{attribute.name}" is a block here: write it without the equals sign.'
-                detail = f'No argument is named "{attribute.name}" here.{hint}'
+                    hint = f' Did you mean to define a block of type "{attribute.name}"?'
+                detail = f'An argument named "{attribute.name}" is not expected here.{hint}'
                 content.diagnostics.append(
                     error("syntax.unsupported_argument", "Unsupported argument", detail, attribute.name_span)
                 )
@@ -62,8 +62,11 @@ class NativeBody:
             if block.type not in rest.taken_types:
                 hint = did_you_mean(block.type, types)
                 if not hint and block.type in schema.attributes:
-                    hint = f' "{block.type}" is an argument here: give it a value with the equals sign.'
-                detail = f'No block of type "{block.type}" is expected here.{hint}'
+                    hint = (
+                        f' Did you mean to define argument "{block.type}"? '
+                        "If so, use the equals sign to assign it a value."
+                    )
+                detail = f'Blocks of type "{block.type}" are not expected here.{hint}'
                 span = Span(block.source, block.start, block.type_end)
                 content.diagnostics.append(error("syntax.unsupported_block", "Unsupported block type", detail, span))
         return content

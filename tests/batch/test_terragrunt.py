@@ -493,8 +493,8 @@ unit "second" {
 # ---------------------------------------------------------------- what is wrong
 
 WRONG = {
-    'inputz = {}\n': 'No argument is named "inputz" here. Did you mean "inputs"?',
-    'dependancy "x" {}\n': 'No block of type "dependancy" is expected here. Did you mean "dependency"?',
+    'inputz = {}\n': 'An argument named "inputz" is not expected here. Did you mean "inputs"?',
+    'dependancy "x" {}\n': 'Blocks of type "dependancy" are not expected here. Did you mean "dependency"?',
     'dependency "x" {\n  config_path = "../nowhere"\n}\n': "dependency.x names {root}/live/nowhere, where there is no",
     "locals {\n  a = local.b\n  b = local.a\n}\ndownload_dir = local.a\n": "local.a depends on itself",
     "download_dir = local.c\n": "No local value is named c",

@@ -255,7 +255,7 @@ override_data {
             'Alias required when using "for_each"',
             "Object expected",
             "Invalid module address",
-            "Resource instance address with keys is not allowed",
+            "Module instance address with keys is not allowed",
         ),
     ),
     "no version of a directory": (
@@ -443,9 +443,9 @@ mock_provider "null" {
         (),
         1,
         (
-            'No argument is named "state_key" here.',
-            'No block of type "policy" is expected here.',
-            'No argument is named "source" here.',
+            'An argument named "state_key" is not expected here.',
+            'Blocks of type "policy" are not expected here.',
+            'An argument named "source" is not expected here.',
             "Error: Invalid verdict",
             "Say either how many rows the answer has (rows), or whether there are any (holds).",
             "The number of rows is a whole number, and not negative.",

@@ -190,6 +190,14 @@ def test_no_enclosing_block():
     assert enclosing_block(Source("a.tf.json", '{"resource": {}}'), 5) is None
 
 
+def test_the_way_into_json():
+    text = '{"run": {"a": {"assert": [{"condition": 1}]}}, "x": 2}'
+    source = Source("a.tftest.json", text)
+    assert enclosing_block(source, text.index("condition")) == "run.a.assert[0]"
+    assert enclosing_block(source, text.index("2}")) is None
+    assert enclosing_block(Source("b.tf.json", '{"a": {'), 6) is None
+
+
 @given(st.text(alphabet='{}[]()"$\\<E\n#/* ab=', max_size=40), st.integers(0, 40))
 @settings(max_examples=150, deadline=None)
 def test_the_scan_ends_on_any_text(text, offset):

@@ -39,8 +39,8 @@ def test_what_the_schema_does_not_know() -> None:
     ]
     _, misspelt, block_as_argument, _, argument_as_block = (d.detail for d in content.diagnostics)
     assert 'Did you mean "value"?' in misspelt
-    assert "without the equals sign" in block_as_argument
-    assert "with the equals sign" in argument_as_block
+    assert "Did you mean to define a block of type" in block_as_argument
+    assert "use the equals sign" in argument_as_block
 
 
 def test_labels() -> None:

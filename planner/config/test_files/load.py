@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from attrs import evolve, frozen
 
-from planner.config.directory import located
+from planner.config.directory import is_module, located
 from planner.config.load import InstalledModules, load_tree
 from planner.config.model import Config, ModuleCall, ModulePath
 from planner.config.modules_manifest import DATA_DIRECTORY, Manifest, module_key, read_manifest
@@ -145,7 +145,12 @@ def _with_module(
 def _installed(root_dir: str, module: RunModule, manifest: Manifest, key: str, problems: Problems) -> str | None:
     record = manifest.get(key)
     title, hint = "Module not installed", 'Run "planner init" to install all modules required by this configuration.'
-    if record is None and module.source_kind == "local" and not os.path.isdir(located(root_dir, module.source)):
+    if (
+        record is None
+        and manifest
+        and module.source_kind == "local"
+        and not os.path.isdir(located(root_dir, module.source))
+    ):
         detail = f"This module's local cache directory could not be read. {hint}"
         problems.error("module_not_installed", title, detail, module.span)
         return None

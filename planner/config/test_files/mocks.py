@@ -144,7 +144,10 @@ def _resource(target: Reference, problems: Problems) -> ResourceAddress | None:
         detail = "A resource type and name must follow the module path."
         problems.error("invalid_target", "Invalid address", detail, target.span)
         return None
-    if address.key is not None or any(key is not None for _, key in address.module.steps):
+    if any(key is not None for _, key in address.module.steps):
+        _no_module_keys(target, problems)
+        return None
+    if address.key is not None:
         detail = (
             'Resource address cannot be a resource instance (e.g. "null_resource.a[0]"), it must be a resource instead '
             '(e.g. "null_resource.a").'
@@ -167,14 +170,18 @@ def _module(target: Reference, problems: Problems) -> tuple[str, ...] | None:
         problems.error("invalid_target", "Invalid module address", detail, target.span)
         return None
     if any(key is not None for _, key in address.steps):
-        detail = (
-            'Module address cannot be a module instance (e.g. "module.a[0]"), it must be a module instead '
-            '(e.g. "module.a").'
-        )
-        title = "Module instance address with keys is not allowed"
-        problems.error("instance_target", title, detail, target.span)
+        _no_module_keys(target, problems)
         return None
     return address.path
+
+
+def _no_module_keys(target: Reference, problems: Problems) -> None:
+    title = "Module instance address with keys is not allowed"
+    detail = (
+        'Module address cannot be a module instance (e.g. "module.a[0]"), it must be a module '
+        'instead (e.g. "module.a").'
+    )
+    problems.error("instance_target", title, detail, target.span)
 
 
 def _object(attribute: Attribute | None, problems: Problems) -> Values:

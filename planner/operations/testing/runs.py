@@ -77,7 +77,8 @@ class Subjects:
         if known is not None and not changes:
             return known
         changed, remarks = transformed(config, file, run, values.scope)
-        made = Subject(self.loaded(changed), tuple(remarks))
+        hiding = run.module_overrides or file.module_overrides
+        made = Subject(self.loaded(changed), tuple(remarks), config if hiding else None)
         if not changes:
             self._made[key] = made
         return made

@@ -8,6 +8,7 @@ from attrs import define, field, frozen
 
 from planner.apply.walk import apply_walk
 from planner.apply.work import ApplyOptions
+from planner.config.model import Config
 from planner.config.variables import RootVariable
 from planner.evaluation.context import EvaluationContext
 from planner.model.graph import Graph
@@ -35,13 +36,16 @@ class Subject:
     loaded: Loaded[Options]
     remarks: tuple[Diagnostic, ...] = ()
     """what there was to say of making it"""
+    whole: Config | None = None
+    """with the modules that are overridden, whose providers are needed all the same"""
     _absent: list[Diagnostic] | None = None
     _validated: list[Diagnostic] | None = None
 
     def absent(self) -> list[Diagnostic]:
         """The providers that are not installed."""
         if self._absent is None:
-            self._absent = not_installed([self.loaded.config], self.loaded.options.directory)
+            configs = [self.loaded.config] if self.whole is None else [self.whole, self.loaded.config]
+            self._absent = not_installed(configs, self.loaded.options.directory)
         return self._absent
 
     @property
