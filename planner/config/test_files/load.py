@@ -145,12 +145,8 @@ def _with_module(
 def _installed(root_dir: str, module: RunModule, manifest: Manifest, key: str, problems: Problems) -> str | None:
     record = manifest.get(key)
     title, hint = "Module not installed", 'Run "planner init" to install all modules required by this configuration.'
-    if (
-        record is None
-        and manifest
-        and module.source_kind == "local"
-        and not os.path.isdir(located(root_dir, module.source))
-    ):
+    is_local = module.source_kind == "local"
+    if record is None and is_local and is_module(root_dir) and not os.path.isdir(located(root_dir, module.source)):
         detail = f"This module's local cache directory could not be read. {hint}"
         problems.error("module_not_installed", title, detail, module.span)
         return None
