@@ -292,7 +292,8 @@ def _configuration_aliases(name: str, expr: Piece, problems: Problems) -> list[P
         if steps and alias is None:
             problems.error("invalid_alias", title, "An alias has the form provider.alias.", expr.span)
         elif local != name:
-            detail = f"The alias must belong to the provider {name}: {name}.{alias or 'alias'}."
+            detail = "Configuration aliases must be prefixed with the provider name. "
+            detail += f'Expected "{name}", but found "{local}".'
             problems.error("invalid_alias", title, detail, expr.span)
         else:
             aliases.append(ProviderRef(local, alias, None, ref.span))

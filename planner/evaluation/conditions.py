@@ -63,9 +63,13 @@ def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity
     span = rule.condition.span
     if value.__class__ is Unknown:
         if kind == "assertion":
-            detail = "The condition depends on values that are only known after apply; it is checked again then."
+            detail = (
+                "The condition could not be evaluated at this time, a result will be known when this plan is applied."
+            )
             title = f"{_TITLES[kind]} known after apply"
-            problems.append(warning("plan.assertion_unknown", title, detail, span, is_check=True, **seen(rule, scope)))
+            problems.append(
+                warning("plan.assertion_unknown", title, detail, span, is_check=True, values=operands(rule, scope))
+            )
         return RuleResult("unknown", "", tuple(problems))
     held = _truth(value, span, "Invalid condition result", problems)
     if held is None:

@@ -168,8 +168,8 @@ def _wrong(code: str, summary: str, detail: str, span: Span) -> Resolver:
 def _variable(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
     name, declared = ref.name, module.config.variables
     if name not in declared:
-        hint = did_you_mean(name, declared) or f' Declare it with variable "{name}" {{}}.'
-        detail = f"There is no input variable {name} here.{hint}"
+        hint = did_you_mean(name, declared) or f' This variable can be declared with a variable "{name}" {{}} block.'
+        detail = f'An input variable with the name "{name}" has not been declared.{hint}'
         return _wrong("undeclared_variable", "Reference to undeclared input variable", detail, span)
     unknown = Unknown(declared[name].constraint.type)
     return lambda scope: (scope.module.variables.get(name, unknown), used)

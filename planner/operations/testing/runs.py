@@ -51,6 +51,8 @@ class Subjects:
     parallelism: int = 10
     policies: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """the folders and files of policies, and those of the organisation"""
+    others: tuple[Config, ...] = ()
+    """the modules of all runs, without whose providers the root module is not tested"""
     _made: dict[tuple[int, int, int], Subject] = field(factory=dict)
     _loaded: dict[int, Loaded[Options]] = field(factory=dict)
 
@@ -77,8 +79,8 @@ class Subjects:
         if known is not None and not changes:
             return known
         changed, remarks = transformed(config, file, run, values.scope)
-        hiding = run.module_overrides or file.module_overrides
-        made = Subject(self.loaded(changed), tuple(remarks), config if hiding else None)
+        hidden = (config,) if run.module_overrides or file.module_overrides else ()
+        made = Subject(self.loaded(changed), tuple(remarks), (*hidden, *(self.others if run.config is None else ())))
         if not changes:
             self._made[key] = made
         return made

@@ -17,6 +17,7 @@ from planner.vocabulary.provider_address import BUILTIN
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
+    from planner.config.model import Config
     from planner.config.test_files.model import TestFile
     from planner.operations.testing.results import FileResult, Listener
 
@@ -56,6 +57,8 @@ class Suite:
     files: tuple[TestFile, ...]
     problems: tuple[Diagnostic, ...] = ()
     given: dict[str, object] = field(factory=dict)
+    others: tuple[Config, ...] = ()
+    """the modules of all runs of their own"""
 
 
 def load_suite(options: TestOptions) -> tuple[Suite | None, list[Diagnostic]]:
@@ -87,7 +90,8 @@ def _load(options: TestOptions, told: Told) -> Suite:
         raise Failure(())
     files = _chosen(tests.files, options.filters, told)
     loaded = Loaded(options, begun.workspace, given, config, new_schemas(options.directory, config), ())
-    return Suite(options, loaded, files, tuple(told), dict(given))
+    others = {id(run.config): run.config for file in tests.files for run in file.runs if run.config is not None}
+    return Suite(options, loaded, files, tuple(told), dict(given), tuple(others.values()))
 
 
 def _chosen(files: tuple[TestFile, ...], filters: tuple[str, ...], told: Told) -> tuple[TestFile, ...]:
@@ -143,7 +147,9 @@ class SuiteRunner:
         self.suite = suite
         self.results = [FileResult.of(file) for file in suite.files]
         policies = (suite.options.policies, suite.options.standing_policies)
-        self._subjects = Subjects(suite.loaded, suite.loaded.given, suite.options.walk_parallelism, policies)
+        self._subjects = Subjects(
+            suite.loaded, suite.loaded.given, suite.options.walk_parallelism, policies, suite.others
+        )
 
     def carry_out(self, index: int, listener: Listener, stopping: Callable[[], bool]) -> FileResult:
         """All runs of a file, and cleaning up after it."""

@@ -36,16 +36,15 @@ class Subject:
     loaded: Loaded[Options]
     remarks: tuple[Diagnostic, ...] = ()
     """what there was to say of making it"""
-    whole: Config | None = None
-    """with the modules that are overridden, whose providers are needed all the same"""
+    beside: tuple[Config, ...] = ()
+    """configurations whose providers are needed all the same: with overridden modules, and of other runs"""
     _absent: list[Diagnostic] | None = None
     _validated: list[Diagnostic] | None = None
 
     def absent(self) -> list[Diagnostic]:
         """The providers that are not installed."""
         if self._absent is None:
-            configs = [self.loaded.config] if self.whole is None else [self.whole, self.loaded.config]
-            self._absent = not_installed(configs, self.loaded.options.directory)
+            self._absent = not_installed([*self.beside, self.loaded.config], self.loaded.options.directory)
         return self._absent
 
     @property
