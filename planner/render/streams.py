@@ -26,6 +26,17 @@ class Output:
                 self._failed(problem)
         return len(text)
 
+    def write_bytes(self, data: bytes) -> None:
+        """Bytes that are no text, where there is a stream that takes them."""
+        self.flush()
+        buffer = getattr(self.stream, "buffer", None)
+        if self.problem is None and buffer is not None:
+            try:
+                buffer.write(data)
+                buffer.flush()
+            except (OSError, ValueError) as problem:
+                self._failed(problem)
+
     def flush(self) -> None:
         if self.problem is None:
             try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal
 
@@ -24,7 +22,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     if terminal.owns_process:
         install()
-    answer = work(sys.stdin.buffer.read())
-    sys.stdout.buffer.write(answer)
-    sys.stdout.buffer.flush()
+    source = getattr(terminal.stdin, "buffer", None)
+    answer = work(source.read() if source is not None else b"")
+    terminal.outputs[0].write_bytes(answer)
     return 0
