@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from planner.batch.model import Done
@@ -12,6 +13,10 @@ from planner.render.streams import cell, visible
 from planner.render.terminal import Terminal, is_terminal
 from planner.vocabulary.diagnostic import error
 
+MANY = 40
+"""units: of more, the table has no row for those that are unchanged"""
+SHOWN = 10
+"""units that an error holds up are named"""
 STYLES = {
     "changes": ("yellow",),
     "incomplete": ("cyan",),
@@ -141,17 +146,60 @@ def is_brief(arguments: Arguments) -> bool:
 
 
 def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
-    from planner.batch.reports.document import summary_line, totals_text
-
     for unit in document["units"]:
         for diagnostic in unit["diagnostics"]:
-            out = terminal.err if diagnostic["severity"] == "error" else terminal.out
-            out(diagnostic_text(unit["unit"], diagnostic, terminal))
+            if diagnostic["severity"] != "error":
+                terminal.out(diagnostic_text(unit["unit"], diagnostic, terminal))
     finish(report.diagnostics, terminal)
-    if not document["units"]:
-        if not report.failed:
-            terminal.out("No unit is selected: nothing to do.")
-        return
+    if document["units"]:
+        _tell_units(document, terminal)
+    elif not report.failed:
+        terminal.out("No unit is selected: nothing to do.")
+    _tell_errors(document, terminal)
+    _annotate(document, report, terminal)
+
+
+def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
+    """What went wrong comes last, where it is seen, with what it holds up."""
+    held_up = blocked(document)
+    for unit in document["units"]:
+        errors = [d for d in unit["diagnostics"] if d["severity"] == "error"]
+        for diagnostic in errors:
+            terminal.err(diagnostic_text(unit["unit"], diagnostic, terminal))
+        others = held_up.get(unit["unit"], [])
+        if errors and others:
+            rest = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
+            terminal.err(f"\nThis holds up {', '.join(others[:SHOWN])}{rest}.")
+
+
+def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
+    """The units that were skipped, by the unit that all of it began with, in the order of the report."""
+    because = {unit["unit"]: unit["because"] for unit in document["units"] if unit["outcome"] == "skipped"}
+    found: dict[str, list[str]] = {}
+    for name in because:
+        first = name
+        while first in because:
+            first = because[first]
+        found.setdefault(first, []).append(name)
+    return found
+
+
+def _annotate(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
+    """On GitHub's machines, where the lines of a change get what is said of them."""
+    if os.environ.get("GITHUB_ACTIONS") == "true" and report.analysis is not None:
+        _github(document, report.analysis.fleet.root, terminal)
+
+
+def _github(document: dict[str, Any], root: str, terminal: Terminal) -> None:
+    from planner.batch.reports.github import github
+
+    for line in github(document, root, os.environ.get("GITHUB_WORKSPACE") or os.getcwd()):
+        terminal.out(line)
+
+
+def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
+    from planner.batch.reports.document import summary_line, totals_text
+
     terminal.out()
     terminal.out(table(document))
     terminal.out()
@@ -170,16 +218,20 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
 
 
 def table(document: dict[str, Any]) -> str:
-    """A row for each unit."""
+    """A row for each unit, of many units for each that has something to say."""
     from planner.batch.reports.document import note
 
-    rows = []
-    for unit in document["units"]:
+    rows, units = [], document["units"]
+    if len(units) > MANY:
+        units = [unit for unit in units if unit["outcome"] != "unchanged"]
+    for unit in units:
         counts = unit["counts"]
         numbers = [counts[name] or "" for name in ("add", "change", "remove")]
         rows.append([unit["wave"], unit["unit"], unit["outcome"], *numbers, note(unit)])
     headers = ["wave", "unit", "outcome", "add", "change", "destroy", ""]
-    return aligned([headers, *rows], "rllrrrl")
+    left = len(document["units"]) - len(units)
+    more = f"{left} unchanged units are not shown." if left else ""
+    return "\n".join(filter(None, (aligned([headers, *rows], "rllrrrl") if rows else "", more)))
 
 
 def aligned(rows: list[list[Any]], sides: str) -> str:

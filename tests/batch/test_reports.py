@@ -12,6 +12,7 @@ import pytest
 from batch.fleets import Ran, batch, chain, unit, write
 from render.page.browser import needs_browser, opened
 
+from planner.batch.reports.github import github
 from planner.batch.reports.markdown import markdown
 
 
@@ -208,3 +209,43 @@ def test_the_page_of_a_thousand_units_is_small() -> None:
     assert sum(map(len, texts.values())) > 5_000_000
     assert len(html(document, texts).encode()) < 2_000_000
     assert len(html(document, {}).encode()) < 2_000_000
+
+
+def test_errors_come_last_with_what_they_hold_up(tmp_path: Path) -> None:
+    chain(tmp_path, "a", "b", "c")
+    write(tmp_path, {"a/main.tf": unit(value="nowhere.to_be.found")})
+    ran = batch(tmp_path, "plan")
+    assert ran.code == 1 and "This holds up b, c." in ran.errors
+
+
+def test_of_many_units_only_those_with_something_to_say_have_a_row(tmp_path: Path) -> None:
+    for number in range(45):
+        write(tmp_path, {f"u{number:02}/main.tf": 'terraform {\n  backend "local" {}\n}\n'})
+    write(tmp_path, {"u07/main.tf": unit()})
+    ran = batch(tmp_path, "plan")
+    rows = [line for line in ran.out.splitlines() if re.match(r" +\d+  u\d\d", line)]
+    assert len(rows) == 1 and "u07" in rows[0] and "44 unchanged units are not shown." in ran.out
+
+
+def test_annotations_for_github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    write(
+        tmp_path, {"live/a, b/main.tf": 'terraform {\n  backend "local" {}\n}\noutput "x" {\n  value = var.gone\n}\n'}
+    )
+    ran = batch(tmp_path / "live", "plan")
+    (line,) = [line for line in ran.out.splitlines() if line.startswith("::")]
+    assert line.startswith("::error file=live/a%2C b/main.tf,line=5,col=11,title=a%2C b%3A "), line
+    monkeypatch.delenv("GITHUB_ACTIONS")
+    assert "::error" not in batch(tmp_path / "live", "plan").out
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert "::error" not in batch(tmp_path / "live", "plan", "-json").out
+
+
+def test_annotations_end_nowhere_else() -> None:
+    """What others wrote begins no command of its own; of many the rest is counted."""
+    said = {"severity": "error", "summary": "a:b\r\n::c", "detail": "100%\n::set-output name=x::y"}
+    document = {"units": [], "diagnostics": [said] * 60}
+    lines = github(document, "/x", "/x")
+    assert lines[0] == "::error title=a%3Ab%0D%0A%3A%3Ac::100%25%0A::set-output name=x::y"
+    assert len(lines) == 50 and lines[-1] == "::notice::11 more problems are in the log of this step."

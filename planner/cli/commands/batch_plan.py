@@ -25,6 +25,8 @@ are planned. What -var, -target or -replace name and no unit has is an error.
 
 -out saves the plans with what they were made from: planner batch apply DIR applies them as they are, or not at all.
 
+On GitHub's machines (GITHUB_ACTIONS) problems are annotations, too, unless -json is given.
+
 Ends with 0; with 1 when something failed; with -detailed-exitcode with 2 when there are changes."""
 FLAGS = (
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),

@@ -1,0 +1,53 @@
+"""What a batch has to say, as GitHub Actions shows it beside the lines of a change: its workflow commands.
+
+https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+MOST = 50
+"""annotations of a step; GitHub shows no more"""
+_KINDS = {"error": "error", "warning": "warning"}
+
+
+def github(document: dict[str, Any], root: str, workspace: str) -> list[str]:
+    """A line for each diagnostic, errors first; `root` is the fleet's, `workspace` the checkout that paths are seen
+    from."""
+    whose = [("", root, document["diagnostics"])]
+    for unit in document["units"]:
+        whose.append((f"{unit['unit']}: ", os.path.join(root, unit["folder"]), unit["diagnostics"]))
+    found = [
+        (diagnostic["severity"] != "error", _line(diagnostic, before, folder, workspace))
+        for before, folder, diagnostics in whose
+        for diagnostic in diagnostics
+    ]
+    lines = [line for _, line in sorted(found, key=lambda item: item[0])]
+    if len(lines) > MOST:
+        left = len(lines) - MOST + 1
+        lines = [*lines[: MOST - 1], f"::notice::{left} more problems are in the log of this step."]
+    return lines
+
+
+def _line(diagnostic: dict[str, Any], before: str, folder: str, workspace: str) -> str:
+    settings = {"title": f"{before}{diagnostic['summary']}"}
+    place = diagnostic.get("range")
+    if place is not None and not place["filename"].startswith("<"):
+        path = os.path.relpath(os.path.normpath(os.path.join(folder, place["filename"])), workspace)
+        if not path.startswith(".."):
+            start = place["start"]
+            settings = {"file": path, "line": str(start["line"]), "col": str(start["column"]), **settings}
+    said = ",".join(f"{name}={_setting(value)}" for name, value in settings.items())
+    text = diagnostic.get("detail") or diagnostic["summary"]
+    return f"::{_KINDS.get(diagnostic['severity'], 'notice')} {said}::{_text(text)}"
+
+
+def _text(text: str) -> str:
+    """What ends no command."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _setting(text: str) -> str:
+    return _text(text).replace(":", "%3A").replace(",", "%2C")
