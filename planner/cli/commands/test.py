@@ -34,7 +34,12 @@ FLAGS = (
     Flag("coverage-lcov", "string", "Write it for programs that show coverage by line.", value="FILE"),
     POLICY[0],
     Flag("verbose", "bool", "Show the plan of each run, or the state after it."),
-    Flag("why", "string", "Where the values of failed assertions come from: none or line.", value="HOW"),
+    Flag(
+        "why",
+        "string",
+        "Where the values of failed assertions come from: none or line (on a terminal, and for programs).",
+        value="HOW",
+    ),
     *VARIABLES,
     *JSON_LINES,
 )
