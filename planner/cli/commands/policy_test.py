@@ -78,6 +78,7 @@ def _watch(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
             except Failure as failure:  # a file half written: the next change may mend it
                 finish(failure.diagnostics, terminal)
             terminal.out("\nWaiting for changes; interrupt to end.")
+            terminal.stdout.flush()
     except KeyboardInterrupt:
         return 0
     return 0
