@@ -6,6 +6,7 @@ import os
 
 from planner.batch import FOLDER
 from planner.batch.file_recipe import File
+from planner.batch.marks import ends_with_mark
 from planner.batch.record import make_folder
 from planner.config.reading import Problems
 from planner.support.disk import read_whole
@@ -17,13 +18,7 @@ _LIST = os.path.join(FOLDER, "generated.json")
 
 def has_mark(path: str) -> bool:
     """Whether planner wrote a file."""
-    if os.path.islink(path):
-        return False
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.readline(4096).strip().endswith(MARK)
-    except OSError:
-        return False
+    return ends_with_mark(path, MARK)
 
 
 def write_files(root: str, wanted: dict[str, File], problems: Problems) -> None:

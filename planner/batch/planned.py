@@ -18,7 +18,7 @@ from planner.model.plan import Plan
 from planner.state.model import State
 from planner.values.convert import path_text
 from planner.values.operations import same_value
-from planner.values.paths import apply_marks, marked_paths, unknown_paths
+from planner.values.paths import apply_marks, unknown_paths
 from planner.values.value import Null, Value, unmark_deep
 from planner.vocabulary.diagnostic import Failure, error
 
@@ -130,12 +130,6 @@ def _awaited(unit: str, output: str, value: Value) -> Value:
 def awaited_in(value: Value) -> set[Awaited]:
     """The unknown parts of other units' outputs that a value rests on."""
     return {mark for mark in unmark_deep(value)[1] if mark.__class__ is Awaited}
-
-
-def without_awaited(value: Value) -> Value:
-    """The value without such marks."""
-    rest = [(path, marks - {m for m in marks if m.__class__ is Awaited}) for path, marks in marked_paths(value)]
-    return apply_marks(unmark_deep(value)[0], [(path, marks) for path, marks in rest if marks])
 
 
 def rests_on(plan: Plan, states: Iterable[str]) -> list[tuple[str, Awaited]]:

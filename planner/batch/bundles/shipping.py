@@ -210,14 +210,7 @@ def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[s
                 (folders if os.path.isdir(path) else single).add(_inside(root, path))
         for path in (*request.var_files, *(text for kind, text in request.var_args if kind == "var-file")):
             single.add(_inside(root, os.path.join(request.directory, path)))
-        recipe = request.recipe
-        for word in (
-            (*recipe.auth, *(word for hook in recipe.hooks for word in hook.words)) if recipe is not None else ()
-        ):
-            path = os.path.normpath(os.path.join(recipe.home or request.directory, word))  # type: ignore[union-attr]
-            if "/" in word and path.startswith(f"{root}/") and os.path.isfile(path):
-                single.add(_inside(root, path))
-        return folders, single
+        return folders, single | _programs(root, request)
 
     return needs
 

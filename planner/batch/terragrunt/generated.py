@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
 from attrs import frozen
 
+from planner.batch.marks import ends_with_mark
 from planner.values.expression_text import attributes_text
 from planner.values.value import Value, is_null, is_wholly_known
 from planner.vocabulary.diagnostic import Failure, error
@@ -39,13 +39,7 @@ def signed(text: str, prefix: str = "# ") -> str:
 
 def has_mark(path: str) -> bool:
     """Whether a file was written by planner or Terragrunt: its first line ends with the mark."""
-    if os.path.islink(path):
-        return False
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.readline(4096).strip().endswith(SIGNATURE)
-    except OSError:
-        return False
+    return ends_with_mark(path, SIGNATURE)
 
 
 # ---------------------------------------------------------------- generate
