@@ -22,6 +22,7 @@ from planner.batch.bundles.parcel import Answer, BadParcel, Parcel, answered, he
 from planner.batch.bundles.shipping import Shipping, needs_of
 from planner.batch.bundles.stores import Folder, fetched, open_store
 from planner.batch.model import Request, Result
+from planner.batch.recipe import Hook, Recipe
 from planner.vocabulary.diagnostic import Failure
 
 WORKER = f"command:{sys.executable} -m planner batch work"
@@ -382,3 +383,12 @@ def test_a_worker_of_a_cluster_that_dies(tmp_path: Path, cluster: str) -> None:
     assert ran.unit("b")["attempts"] >= 2 and ran.unit("b")["diagnostics"][0]["summary"] == "A process died"
     assert len(flag.read_text().split()) == 2  # once by the worker that died, once when it was asked for
     assert batch(root, "plan", "-json", *executor).outcomes == {"a": "unchanged", "b": "unchanged"}
+
+
+def test_programs_of_the_fleet_travel(tmp_path: Path) -> None:
+    """What `auth` and hooks name below the root, and nothing above it."""
+    root = str(tmp_path / "here")
+    write(tmp_path, {"here/u/main.tf": "", "here/tools/auth": "", "here/tools/hook": "", "above": ""})
+    hook = Hook("h", "before", ("plan",), ("../tools/hook", "../../above", "echo"))
+    request = Request("u", f"{root}/u", "plan", recipe=Recipe(hooks=(hook,), auth=("../tools/auth",), home=f"{root}/u"))
+    assert needs_of(root, {})(request) == ({"u"}, {"tools/auth", "tools/hook"})
