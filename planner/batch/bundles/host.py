@@ -165,7 +165,8 @@ def _unpacked(parcel: Parcel, home: str) -> None:
 
 def _run(parcel: Parcel, request: Request, tree: str) -> Result | None:
     """The result; None when this execution was begun before. Raises Missing."""
-    from planner.batch.worker import run_unit, set_up_unit
+    from planner.batch.setting_up import set_up_unit
+    from planner.batch.worker import run_unit
 
     if not os.path.isdir(request.directory):
         raise Missing((os.path.relpath(request.directory, tree),))
@@ -194,7 +195,7 @@ def _run(parcel: Parcel, request: Request, tree: str) -> Result | None:
 
 def _lease(parcel: Parcel, request: Request) -> bool:
     from planner.batch.bundles.lease import take
-    from planner.batch.worker import store_of_unit
+    from planner.batch.setting_up import store_of_unit
 
     store = store_of_unit()
     return store is None or take(store, parcel.run, parcel.attempt)

@@ -1,0 +1,152 @@
+"""Setting a unit up: the options that it is planned with, what belongs around it, and what `init` does for it where
+nobody has done that yet."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from planner.batch.model import Request
+from planner.batch.surroundings import ALONE, home
+from planner.policy.standing import own
+from planner.vocabulary.diagnostic import Failure, has_errors
+
+if TYPE_CHECKING:
+    from planner.operations.loading import Reading
+    from planner.operations.options import OperationOptions
+    from planner.plan.options import ComingState
+    from planner.state.backend import Store
+    from planner.vocabulary.walks import Mode
+
+NOT_INSTALLED = "config.module_not_installed"
+OWN_RULES = os.path.join(".planner", "rules")
+"""where a unit has rules of its own"""
+
+
+def options_of(request: Request) -> OperationOptions:
+    """What a command on the unit alone would be given. Raises Failure."""
+    from planner.operations.options import OperationOptions
+
+    given, coming = _made_of(request)
+    return OperationOptions(
+        directory=".",
+        var_args=(*(("var-file", file) for file in request.var_files), *_arguments(request), *request.var_args),
+        mode=_mode(request),
+        targets=request.targets,
+        replace=request.replace,
+        refresh=request.refresh,
+        parallelism=request.parallelism,
+        lock=request.lock,
+        lock_timeout=request.lock_timeout,
+        rules=request.rules or ((OWN_RULES,) if os.path.isdir(OWN_RULES) else ()),
+        policies=own("."),
+        standing_policies=request.policies,
+        inputs=given,
+        surrounding=request.given,
+        coming_states=coming,
+    )
+
+
+def _mode(request: Request) -> Mode:
+    if request.command == "destroy":
+        return "destroy"
+    return "refresh-only" if request.mode == "refresh-only" else "normal"
+
+
+def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
+    """The values of variables that the fleet gives, and the states that units before this one are going to write.
+    Raises Failure."""
+    if not (request.inputs or request.variables or request.upstream):
+        return {}, {}
+    return _from_other_units(request)
+
+
+def _arguments(request: Request) -> tuple[tuple[str, str], ...]:
+    """What belongs to the unit as options of a command line would give it."""
+    if request.recipe is None or not request.recipe.arguments:
+        return ()
+    return _fitting(request)
+
+
+def _fitting(request: Request) -> tuple[tuple[str, str], ...]:
+    from planner.batch.carry_out import fitting_arguments
+
+    return fitting_arguments(request)
+
+
+def _from_other_units(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
+    from planner.batch.inputs import coming_states, inputs
+
+    return inputs(request), coming_states(request)
+
+
+def set_up_unit(request: Request) -> None:
+    """What `init` does, for a unit that was never set up here. Raises Failure."""
+    from planner.operations.loading import read_configuration
+
+    with ALONE, home(request):
+        reading = read_configuration(options_of(request))
+        if is_new(reading):
+            set_up(request, reading)
+
+
+def store_of_unit() -> Store | None:
+    """The store in a service that `init` has set up for the unit in work; None when it is something else."""
+    from planner.operations.backends import data_folder
+    from planner.state.backend import open_backend
+    from planner.state.pointer import read_pointer
+    from planner.state.workspace import current_workspace
+
+    pointer, _ = read_pointer(data_folder("."))
+    backend, _ = open_backend(pointer.type, pointer.settings) if pointer is not None else (None, [])
+    return backend.store(current_workspace(".", os.environ)[0]) if backend is not None else None
+
+
+def is_new(reading: Reading[OperationOptions]) -> bool:
+    """Whether the unit was never set up: its modules or providers are not installed, or its backend is not chosen."""
+    from planner.operations.backends import data_folder
+    from planner.operations.providers_needed import selection_problems
+    from planner.state.pointer import read_pointer
+
+    config, directory = reading.config, reading.begun.options.directory
+    if any(d.code == NOT_INSTALLED for d in reading.problems):
+        return True
+    if config is None:
+        return False
+    if config.root.backend is not None and read_pointer(data_folder(directory)) == (None, []):
+        return True
+    return bool(selection_problems(config, directory))
+
+
+def set_up(request: Request, reading: Reading[OperationOptions]) -> None:
+    """What `init` does. Raises Failure."""
+    from planner.operations.init import init
+
+    problems = init(options_of(request), read=reading)
+    if has_errors(problems):
+        raise Failure(problems)
+
+
+def with_recipe(request: Request) -> Request:
+    """A request whose recipe is ready, for looking at the configuration. Raises Failure."""
+    if request.recipe is None:
+        return request
+    return _looked_at(request)
+
+
+def surrounded(request: Request) -> AbstractContextManager[None]:
+    """The environment that belongs to the unit. Raises Failure."""
+    return nullcontext() if request.recipe is None else _own_surroundings(request)
+
+
+def _own_surroundings(request: Request) -> AbstractContextManager[None]:
+    from planner.batch import carry_out
+
+    return carry_out.surrounded(request)
+
+
+def _looked_at(request: Request) -> Request:
+    from planner.batch.carry_out import looked_at
+
+    return looked_at(request)

@@ -1,0 +1,61 @@
+"""What a unit's plan says as rows of relations, for questions and policies about all units."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from planner.batch.model import Request
+
+if TYPE_CHECKING:
+    from planner.operations.plan import Made, Start
+
+HIDDEN = "(sensitive)"
+"""what stands in facts in the place of sensitive values"""
+_POLICY_NAMES = {
+    "unit_change": "action",
+    "kind_of": "change",
+    "unit_reason": "reason",
+    "unit_planned": "planned",
+    "unit_prior": "prior",
+    "unit_configured": "configured",
+    "unit_unknown_after": "unknown_after",
+    "unit_output": "output",
+    "unit_maybe": "maybe",
+    "unit_maybe_exact": "maybe_exact",
+    "unit_maybe_open": "maybe_open",
+}
+"""relations of rules/batch/contents.dl, and those of rules/policy/inputs.dl that they are made from"""
+
+
+def facts_of(request: Request, made: Made[Start]) -> dict[str, list[list[Any]]]:
+    """The rows of the wanted relations, without the unit. Sensitive values are left out."""
+    from planner.datalog.front.values import decode, sorted_rows
+    from planner.policy.facts.build import plan_facts
+    from planner.policy.facts.relations import Reads
+
+    wanted = {name: _POLICY_NAMES[name] for name in request.facts if name in _POLICY_NAMES}
+    reads = Reads(frozenset({*wanted.values(), "sensitive_at"}))
+
+    def graph() -> Any:
+        raise AssertionError("none of these relations reads the graph")
+
+    facts = plan_facts(made.plan, made.loaded.config, reads, graph)
+    found: dict[str, list[list[Any]]] = {}
+    for name, source in wanted.items():
+        rows = []
+        for row in sorted_rows(facts.relation(source)):
+            plain = [_plain(decode(value)) for value in row]
+            if name == "kind_of":
+                plain = [plain[0], plain[5], plain[1]]
+            elif name == "unit_output":
+                plain = plain[1:]
+            elif source in ("planned", "prior", "configured") and (row[0], row[1]) in facts.hidden:
+                plain[2] = HIDDEN
+            rows.append(plain)
+        found[name] = rows
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """A value of a row for JSON; a decimal that is no float as an object."""
+    return {"decimal": str(value)} if value.__class__.__name__ == "Decimal" else value
