@@ -124,13 +124,14 @@ class Batch:
         return self._bundled()
 
     def _bundled(self) -> Ships:
-        from planner.batch.bundles.shipping import needs_of
+        from planner.batch.bundles.shipping import needs_of, root_of
 
         surveys = {name: self.made.get(name) or survey_of(known) for name, known in self.texts.items()}
         looked = {name: [path for path, kind, *_ in one.reads if kind == "file"] for name, one in surveys.items()}
         files = {name: (*one.files, *looked[name]) for name, one in surveys.items()}
         store = self.options.bundles or "scheduler"
-        return Ships(self.fleet.root, needs_of(self.fleet.root, files), store, self.known_bundles)
+        root = root_of(self.fleet)
+        return Ships(root, needs_of(root, files), store, self.known_bundles)
 
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
         """The fleet as the rules see it; with `asks`, their database is wanted, too. Raises Failure."""

@@ -71,8 +71,9 @@ def _read_again(request: Request, recipe: Recipe, outputs: Outputs, is_late: boo
     return evolve(request, recipe=recipe, given=values)
 
 
-def carry_out(request: Request, outputs: Outputs, run: Run) -> Result:
-    """The result of `run`, done as the recipe says. Raises Failure when it cannot even begin."""
+def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[], None]) -> Result:
+    """The result of `run`, done as the recipe says. `given_up` is called before it is said that it cannot be, and may
+    raise. Raises Failure when it cannot even begin."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.refusals:
@@ -80,10 +81,15 @@ def carry_out(request: Request, outputs: Outputs, run: Run) -> Result:
     if recipe.keeps and decided(request, "keeps_objects")["refused"]:
         detail = f"{request.unit} has prevent_destroy: take that away before it is destroyed."
         raise Failure(error("batch.keeps", "The unit is not to be destroyed", detail))
-    request = _ready(request, recipe, outputs)
+    try:
+        request = _ready(request, recipe, outputs)
+    except Failure:
+        given_up()
+        raise
     recipe = request.recipe
     assert recipe is not None
     if recipe.refusals:
+        given_up()
         return Result(request.unit, "error", diagnostics=recipe.refusals)
     with surrounded(request):
         result = _with_tries(request, recipe, run)

@@ -38,7 +38,7 @@ def _carried_out(request: Request, check: Check) -> Result:
     """The work with what belongs around it. Raises Failure."""
     from planner.batch.carry_out import carry_out
 
-    return carry_out(request, lambda unit: _outputs_of(request, unit), lambda ready: _run(ready, check))
+    return carry_out(request, lambda unit: _outputs_of(request, unit), lambda ready: _run(ready, check), check)
 
 
 def _run(request: Request, check: Check) -> Result:

@@ -53,6 +53,12 @@ class Source:
     units: tuple[tuple[str, str], ...] = ()
     stacks: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     """folders of stacks that stand for all of their units: (folder, ((name, folder of a unit)...))"""
+    base: str = ""
+    """the working folder as a whole, which the unit is run in or below"""
+    private: tuple[str, ...] = ()
+    """questions whose answers are secret: they are asked again on another machine"""
+    expected: dict[str, str] = field(factory=dict, repr=False)
+    """digests of answers that must be the same there (session.py)"""
 
 
 @frozen

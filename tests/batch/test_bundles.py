@@ -392,3 +392,108 @@ def test_programs_of_the_fleet_travel(tmp_path: Path) -> None:
     hook = Hook("h", "before", ("plan",), ("../tools/hook", "../../above", "echo"))
     request = Request("u", f"{root}/u", "plan", recipe=Recipe(hooks=(hook,), auth=("../tools/auth",), home=f"{root}/u"))
     assert needs_of(root, {})(request) == ({"u"}, {"tools/auth", "tools/hook"})
+
+
+# ---------------------------------------------------------------- units of Terragrunt's
+
+LIVE = """
+locals {
+  env   = read_terragrunt_config(find_in_parent_folders("env.hcl")).locals.env
+  place = run_cmd("cat", "${get_repo_root()}/word.txt")
+}
+remote_state {
+  backend  = "s3"
+  generate = { path = "backend.tf", if_exists = "overwrite_terragrunt" }
+  config   = merge(%s, { key = "%s/${path_relative_to_include()}" })
+}
+inputs = { env = local.env, place = local.place, who = get_env("WHO", "nobody") }
+"""
+THING = """
+variable "env" {}
+variable "place" {}
+variable "who" {}
+variable "secret" { default = "" }
+variable "up" { default = "" }
+module "near" { source = "../near" }
+resource "terraform_data" "x" {
+  input = [var.env, var.place, var.who, var.secret, var.up, module.near.word, templatefile("${path.module}/t.txt", {})]
+}
+output "name" { value = "down" }
+"""
+
+
+@pytest.fixture
+def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository; what its units read lies above the folder that the batch begins in."""
+    found = SERVERS["s3"]().settings()
+    key = found.pop("key")
+    settings = json.dumps({name: v for name, v in found.items() if name not in ("use_lockfile", "dynamodb_table")})
+    unit = 'include "root" {\n  path = find_in_parent_folders("root.hcl")\n}\n'
+    source = 'terraform {\n  source = "${get_repo_root()}/modules//thing"\n}\n'
+    root = tmp_path / "repository"
+    write(
+        root,
+        {
+            ".git/config": "[secret]\n",
+            "root.hcl": LIVE % (settings, key),
+            "word.txt": "word\n",
+            "modules/thing/main.tf": THING,
+            "modules/thing/t.txt": "template",
+            "modules/near/main.tf": 'output "word" { value = file("${path.module}/near.txt") }\n',
+            "modules/near/near.txt": "near",
+            "live/env.hcl": 'locals {\n  env = "dev"\n}\n',
+            "live/a/terragrunt.hcl": unit + source,
+            "live/b/terragrunt.hcl": unit + source + 'dependency "a" {\n  config_path = "../a"\n}\n'
+            'inputs = {\n  up = file("../${dependency.a.outputs.name}.txt")\n}\n',
+            "live/down.txt": "from below",
+        },
+    )
+    (tmp_path / "there").mkdir()
+    monkeypatch.setenv(host.FOLDER, str(tmp_path / "there"))
+    return root / "live"
+
+
+def test_units_of_terragrunt_travel_with_what_they_read(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Included files, sources and the files beside these, what was asked outside, and what only outputs name."""
+    monkeypatch.setenv("WHO", "somebody")
+    elsewhere = f"-executor={WORKER.replace('command:', 'command:env WHO=another ')}"
+    here = batch(live, "plan", "-json", "-show", "-no-cache").json
+    there = batch(live, "plan", "-json", "-show", "-no-cache", elsewhere).json
+    for one, other in zip(here["units"], there["units"], strict=True):
+        assert (one["outcome"], one["changes"]) == (other["outcome"], other["changes"])
+    applied = batch(live, "apply", "-auto-approve", "-json", elsewhere)
+    assert applied.outcomes == {"a": "applied", "b": "applied"}, applied.out
+    assert batch(live, "plan", "-json", "-no-cache").outcomes == {"a": "unchanged", "b": "unchanged"}
+    again = batch(live, "plan", "-json", "-no-cache", elsewhere)
+    assert again.outcomes == {"a": "unchanged", "b": "unchanged"}, again.out
+
+
+def test_secret_answers_stay_here(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variables whose names say so and quiet programs are asked again; a variable must have the same value."""
+    file = live / "a/terragrunt.hcl"
+    quiet = 'run_cmd("--terragrunt-quiet", "cat", "/dev/shm/../null")'
+    file.write_text(f'{file.read_text()}inputs = {{\n  secret = "${{get_env("DB_PASSWORD")}}${{{quiet}}}"\n}}\n')
+    monkeypatch.setenv("DB_PASSWORD", "hunter-two")
+    sent_bytes = live.parent.parent / "sent"
+    tee = f"command:sh -c 'tee -a {sent_bytes} | {sys.executable} -m planner batch work'"
+    assert batch(live, "plan", "-json", "-no-cache", f"-executor={tee}", "a").outcomes == {"a": "changes"}
+    assert b"hunter-two" not in sent_bytes.read_bytes()
+    other = f"-executor={WORKER.replace('command:', 'command:env DB_PASSWORD=other ')}"
+    ran = batch(live, "plan", "-json", "-no-cache", other, "a")
+    assert "DB_PASSWORD of the environment is not what it is" in ran.unit("a")["diagnostics"][0]["detail"]
+
+
+def test_a_working_folder_travels_and_packages_of_others_do_not(live: Path) -> None:
+    write(live, {".planner/terragrunt/packages/x/main.tf": "", "a/.planner/terragrunt/work/link.tf": "x"})
+    (live / "a/.planner/terragrunt/work/near").symlink_to("../../../../packages")
+    write(live, {"packages/.terraform/modules/m/main.tf": "", "packages/.terraform/providers/p": ""})
+    base = "a/.planner/terragrunt/work"
+    assert pack(str(live), [".", base], []).files == (
+        f"{base}/link.tf",
+        f"{base}/near/.terraform/modules/m/main.tf",
+        "a/terragrunt.hcl",
+        "b/terragrunt.hcl",
+        "down.txt",
+        "env.hcl",
+        "packages/.terraform/modules/m/main.tf",
+    )

@@ -125,8 +125,6 @@ def _refusal(request: Request, tree: str) -> str:
         return "The bundle names a folder that is not in it."
     if ".." in request.directory.split("/"):
         return "The bundle names a folder that is not in it."
-    if request.recipe is not None and request.recipe.source is not None:
-        return "Units of Terragrunt's do not run on other machines yet. Run them here with -executor=processes."
     states = [request.state, *(u.state for u in request.upstream)]
     local = next((state for state in states if os.path.isabs(state)), "")
     if local and request.command != "validate":
@@ -180,7 +178,7 @@ def _run(parcel: Parcel, request: Request, tree: str) -> Result | None:
 
     try:
         for one in request.upstream:
-            if one.state and not one.seen and request.inputs:  # its outputs are read in its state
+            if one.state and not one.seen and _wants(request, one.unit):  # its outputs are read in its state
                 set_up_unit(Request(one.unit, one.directory, "plan", one.workspace, environment=request.environment))
         if request.command in ("apply_plan", "state"):
             set_up_unit(request)
@@ -191,6 +189,12 @@ def _run(parcel: Parcel, request: Request, tree: str) -> Result | None:
         return None
     except Failure as failure:
         return Result(request.unit, "error", diagnostics=described(failure.diagnostics))
+
+
+def _wants(request: Request, unit: str) -> bool:
+    """Whether the request may take outputs of another unit as inputs."""
+    source = request.recipe.source if request.recipe is not None else None
+    return bool(request.inputs) or (source is not None and unit in dict(source.units).values())
 
 
 def _lease(parcel: Parcel, request: Request) -> bool:

@@ -46,7 +46,7 @@ def pack(root: str, folders: Iterable[str], files: Iterable[str], absent: Iterab
     bytes. Raises Failure."""
     whole = _without_inner(folders)
     found: dict[str, bool] = {}
-    for folder in whole:
+    for folder in whole:  # what stays here elsewhere travels when it is asked for by name: working folders
         for path in _below(root, folder):
             found[path] = True
     for path in files:
@@ -77,9 +77,17 @@ def _without_inner(folders: Iterable[str]) -> list[str]:
     """The folders that are in no other of them."""
     kept: list[str] = []
     for folder in sorted(set(folders)):
-        if not any(folder == other or folder.startswith(f"{other}/") or other == "." for other in kept):
+        if not any(_is_with(folder, other) for other in kept):
             kept.append(folder)
     return kept
+
+
+def _is_with(folder: str, other: str) -> bool:
+    """Whether a folder travels with another one."""
+    if folder == other:
+        return True
+    inner = folder if other == "." else folder.removeprefix(f"{other}/") if folder.startswith(f"{other}/") else ""
+    return bool(inner) and not stays_here(inner)
 
 
 def _below(root: str, folder: str) -> Iterator[str]:
@@ -87,9 +95,10 @@ def _below(root: str, folder: str) -> Iterator[str]:
     for path, folders, files in os.walk(top):
         relative = os.path.relpath(path, root).replace(os.sep, "/")
         prefix = "" if relative == "." else f"{relative}/"
-        folders[:] = sorted(name for name in folders if not stays_here(f"{prefix}{name}"))
+        inner = "" if path == top else f"{os.path.relpath(path, top)}/".replace(os.sep, "/")
+        folders[:] = sorted(name for name in folders if not stays_here(f"{inner}{name}"))
         for name in sorted(files):
-            if not stays_here(f"{prefix}{name}"):
+            if not stays_here(f"{inner}{name}"):
                 yield f"{prefix}{name}"
         for name in folders:  # a link to a folder is walked like one, where it stays below the root
             if os.path.islink(os.path.join(path, name)):

@@ -23,6 +23,8 @@ ROOT = "planner-root:"
 LARGEST = 1 << 30
 """bytes of an archive, a plan or a result"""
 _LONGEST_HEADER = 64 << 20
+_ASKED = frozenset(("answers", "expected"))
+"""members by questions of Terragrunt's files: words after zeros, of which some are paths"""
 _VALUES = frozenset(("planned", "given", "environment", "variables", "inputs"))
 """members that hold values of users': nothing in them is taken for a path"""
 
@@ -143,7 +145,7 @@ def _moved(value: Any, before: str, after: str) -> Any:
     """Plain data in which what is below one folder is below another. Only whole texts are paths."""
     kind = type(value)
     if kind is dict:
-        return {name: item if name in _VALUES else _moved(item, before, after) for name, item in value.items()}
+        return {name: _member(name, item, before, after) for name, item in value.items()}
     if kind is list or kind is tuple:
         return [_moved(item, before, after) for item in value]
     if kind is str and value.startswith(before):
@@ -151,3 +153,15 @@ def _moved(value: Any, before: str, after: str) -> Any:
         if rest == "" or rest.startswith("/"):
             return after + rest
     return value
+
+
+def _member(name: str, value: Any, before: str, after: str) -> Any:
+    if name in _VALUES:
+        return value
+    if name not in _ASKED or type(value) is not dict:
+        return _moved(value, before, after)
+    found = {}
+    for asked, answer in value.items():
+        words = [_moved(word, before, after) for word in asked.split("\0")]
+        found["\0".join(words)] = answer if words[0] == "env" else _moved(answer, before, after)
+    return found

@@ -14,11 +14,12 @@ from typing import Any, Protocol
 
 from attrs import evolve
 
-from planner.batch.bundles.pack import Bundle, pack
+from planner.batch.bundles.pack import Bundle, pack, stays_here
 from planner.batch.bundles.parcel import Answer, BadParcel, Parcel, heard, sent
 from planner.batch.bundles.stores import Store, open_store
 from planner.batch.described import described
-from planner.batch.model import Request, Result
+from planner.batch.model import Fleet, Request, Result
+from planner.batch.recipe import Recipe
 from planner.batch.workplace import Workplace
 from planner.support.disk import read_whole, replace_file
 from planner.vocabulary.diagnostic import Failure, error
@@ -98,7 +99,8 @@ class Shipping(Workplace):
         folders, files = self.needs(request)
         for path in more:
             if os.path.isdir(os.path.join(self.root, path)):
-                folders.add(path)
+                if not stays_here(path):
+                    folders.add(path)
             else:
                 files.add(path)
         return pack(self.root, folders, files, absent)
@@ -115,7 +117,7 @@ class Shipping(Workplace):
         place = self.store_text if self.store is not None else ""
         what = (bundle.files, bundle.folders, bundle.absent)
         rehearse = request.command == "apply_plan" and request.unit not in self.known
-        parcel = Parcel(request, bundle.digest, self.run, attempt, *what, place, rehearse, data, plan)
+        parcel = Parcel(_on_the_way(request), bundle.digest, self.run, attempt, *what, place, rehearse, data, plan)
         answer = self.carrier.send(request.unit, sent(parcel, self.root))
         answer.add_done_callback(lambda done: self._back(request, bundle, future, number, done))
 
@@ -185,9 +187,39 @@ class Shipping(Workplace):
         return evolve(result, plan_file=request.plan_file if result.plan_file else "")
 
 
+def _on_the_way(request: Request) -> Request:
+    """A request without what stays here."""
+    recipe = request.recipe
+    if recipe is None or recipe.source is None or not recipe.source.private:
+        return request
+    return _without_secrets(request, recipe)
+
+
+def _without_secrets(request: Request, recipe: Recipe) -> Request:
+    from planner.batch.terragrunt.session import on_the_way
+
+    return (
+        request if recipe.source is None else evolve(request, recipe=evolve(recipe, source=on_the_way(recipe.source)))
+    )
+
+
 def _refused(request: Request, detail: str) -> Result:
     problem = error("batch.bundle", "A unit cannot run elsewhere", detail)
     return Result(request.unit, "error", diagnostics=described([problem]))
+
+
+def root_of(fleet: Fleet) -> str:
+    """The folder that bundles are from: the fleet's root, or, as Terragrunt's files reach above that, the repository's
+    that it is in."""
+    if not any(unit.recipe is not None and unit.recipe.source is not None for unit in fleet.units.values()):
+        return fleet.root
+    folder = fleet.root
+    while not os.path.exists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return fleet.root
+        folder = above
+    return folder
 
 
 def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[set[str], set[str]]]:
@@ -210,19 +242,29 @@ def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[s
                 (folders if os.path.isdir(path) else single).add(_inside(root, path))
         for path in (*request.var_files, *(text for kind, text in request.var_args if kind == "var-file")):
             single.add(_inside(root, os.path.join(request.directory, path)))
-        return folders, single | _programs(root, request)
+        return folders | _of_source(root, request), single | _of_recipe(root, request)
 
     return needs
 
 
-def _programs(root: str, request: Request) -> set[str]:
-    """The programs of the fleet's own that hooks and auth name."""
+def _of_source(root: str, request: Request) -> set[str]:
+    """The folders of a unit of Terragrunt's: that of its file, and the working folder as a whole."""
+    recipe = request.recipe
+    if recipe is None or recipe.source is None:
+        return set()
+    return {_inside(root, path) for path in (recipe.home, recipe.source.base) if path}
+
+
+def _of_recipe(root: str, request: Request) -> set[str]:
+    """The files of variables that the recipe names, and programs of the fleet's own that hooks and auth name."""
     recipe = request.recipe
     if recipe is None:
         return set()
     words = (*recipe.auth, *(word for hook in recipe.hooks for word in hook.words))
-    paths = (os.path.normpath(os.path.join(recipe.home or request.directory, word)) for word in words if "/" in word)
-    return {_inside(root, path) for path in paths if path.startswith(f"{root}/") and os.path.isfile(path)}
+    home = recipe.home or request.directory
+    paths = (os.path.normpath(os.path.join(home, word)) for word in words if "/" in word)
+    given = {_inside(root, os.path.join(home, path)) for kind, path, _ in recipe.arguments if kind == "var-file"}
+    return given | {_inside(root, path) for path in paths if path.startswith(f"{root}/") and os.path.isfile(path)}
 
 
 def _inside(root: str, path: str) -> str:

@@ -12,6 +12,7 @@ from planner.batch.terragrunt.ready import with_reading
 from planner.batch.terragrunt.session import Library, Session
 from planner.batch.terragrunt.stack import generate_stacks
 from planner.batch.terragrunt.unit import Reading, has_configuration, make_working, read_unit
+from planner.batch.terragrunt.working import working_base
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.vocabulary.span import Span
 
@@ -104,7 +105,9 @@ def _unit(root: str, folder: str, reading: Reading, readings: Mapping[str, Readi
             reading.problems.append(error("terragrunt.no_dependency", "No such unit", detail, span))
         elif has_configuration(other):
             paths.append((_name(root, target), _place(span)))
-    source = Source(session.config, dict(session.answers), tuple(sorted(targets.items())), tuple(stacks))
+    units, private = tuple(sorted(targets.items())), tuple(sorted(session.private))
+    base = working_base(folder, reading.download) if reading.working != folder else ""
+    source = Source(session.config, dict(session.answers), units, tuple(stacks), base, private)
     lock = os.path.join(folder, ".terraform.lock.hcl") if reading.copies_lock and reading.working != folder else ""
     recipe = with_reading(Recipe(keeps=reading.keeps, lock_file=lock, source=source, home=folder), reading)
     excludes: tuple[tuple[str, bool, Place], ...] = ()

@@ -67,7 +67,7 @@ class Frame(Scope):
         self._values: Value | None = None
         self._failure: Failure | None = None
         beside = os.path.join(os.path.dirname(path), AUTOINCLUDE)
-        is_unit = child is None and os.path.basename(path) == NAME and os.path.isfile(beside)
+        is_unit = child is None and os.path.basename(path) == NAME and session.is_file(beside)
         self.before: Frame | None = Frame(session, beside, self) if is_unit else None
         """what a stack has put beside a unit's file, which goes before it"""
 
@@ -165,7 +165,7 @@ class Frame(Scope):
         if self._values is None:
             path = os.path.join(self.folder, VALUES)
             self._values = {}
-            if os.path.isfile(path):
+            if self.session.is_file(path):
                 document = self.session.read(path, None)
                 self._values = {
                     name: evaluate(expr.node, Scope(), expr.source)
@@ -237,7 +237,7 @@ class Frame(Scope):
             raise Failure(error("terragrunt.nested_include", "Nested include", detail, part.header))
         path = self.text(expr)
         path = os.path.normpath(os.path.join(self.folder, path))
-        if not os.path.isfile(path):
+        if not self.session.is_file(path):
             detail = f"There is no file {path} to include."
             raise Failure(error("terragrunt.no_include", "No such file", detail, expr.span))
         strategy = self.text(part.attributes["merge_strategy"]) if "merge_strategy" in part.attributes else "shallow"

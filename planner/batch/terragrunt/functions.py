@@ -7,12 +7,13 @@ by the session, so that the run of a unit goes by what its reading was told.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 from planner.batch.terragrunt import NAME, commands, outside
 from planner.batch.terragrunt.document import Part
-from planner.batch.terragrunt.session import Session
+from planner.batch.terragrunt.session import Session, question
 from planner.config.model import Expr
 from planner.language.evaluate import evaluate
 from planner.language.functions import CallContext, Function, FunctionError, Param, call, lookup
@@ -140,6 +141,15 @@ class Functions:
 
     def _find_in_parent_folders(self, *words: str) -> Value:
         wanted = words[0] if words else ""
+        asked = question("above", self.frame.folder, wanted)
+        found: str | None = self.session.ask(asked, lambda: self._above(wanted))
+        if found is not None:
+            return found
+        if len(words) > 1:
+            return words[1]
+        raise FunctionError(f"No folder above {self.frame.folder} has {wanted or NAME}.")
+
+    def _above(self, wanted: str) -> str | None:
         folder = os.path.dirname(self.frame.folder)
         while True:
             for name in (wanted or NAME,):
@@ -147,11 +157,8 @@ class Functions:
                     return os.path.join(folder, name)
             above = os.path.dirname(folder)
             if above == folder:
-                break
+                return None
             folder = above
-        if len(words) > 1:
-            return words[1]
-        raise FunctionError(f"No folder above {self.frame.folder} has {wanted or NAME}.")
 
     def _include(self, words: tuple[str, ...]) -> Included | None:
         """The include that a call is about; None where there is none."""
@@ -196,6 +203,9 @@ class Functions:
         return working_directory(self.frame.folder, text)
 
     def _repo_root(self) -> str:
+        return str(self.session.ask(question("repo", self.frame.folder), self._repo))
+
+    def _repo(self) -> str:
         folder = self.frame.folder
         while not os.path.exists(os.path.join(folder, ".git")):
             above = os.path.dirname(folder)
@@ -220,7 +230,7 @@ class Functions:
 
     def _read_terragrunt_config(self, path: str, *default: Value) -> Value:
         found = self._file(path)
-        if not os.path.isfile(found):
+        if not self.session.is_file(found):
             if default:
                 return default[0]
             raise FunctionError(f"There is no file {found}.", 0)
@@ -235,7 +245,7 @@ class Functions:
 
     def _read_tfvars_file(self, path: str) -> Value:
         found = self._file(path)
-        if not os.path.isfile(found):
+        if not self.session.is_file(found):
             raise FunctionError(f"There is no file {found}.", 0)
         document = self.session.read(found, None)
         values = {name: evaluate(expr.node, Scope(), expr.source) for name, expr in document.root.attributes.items()}
@@ -245,7 +255,7 @@ class Functions:
 
     def _sops_decrypt_file(self, path: str) -> Value:
         found = self._file(path)
-        if not os.path.isfile(found):
+        if not self.session.is_file(found):
             raise FunctionError(f"There is no file {found}.", 0)
         self.session.files[found] = None
         return outside.decrypted(self.session, found)
@@ -276,8 +286,6 @@ class Functions:
         return outside.program(self.session, self.frame.folder, words)
 
     def _get_platform(self) -> Value:
-        import sys
-
         return "linux" if sys.platform.startswith("linux") else sys.platform
 
     def _get_terraform_command(self) -> Value:

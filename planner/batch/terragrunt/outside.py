@@ -10,7 +10,7 @@ import os
 import subprocess
 from typing import Any
 
-from planner.batch.terragrunt.session import Session
+from planner.batch.terragrunt.session import Session, question
 from planner.language.functions import FunctionError
 from planner.values.types import STRING
 from planner.values.value import SENSITIVE, Unknown, Value, mark
@@ -32,7 +32,9 @@ def program(session: Session, folder: str, words: tuple[str, ...]) -> Value:
         raise FunctionError("The function run_cmd takes a program and its arguments.")
     if _GLOBAL in flags and _FRESH in flags:
         raise FunctionError(f"{_GLOBAL} and {_FRESH} exclude each other.")
-    asked = "\0".join(("run", "" if _GLOBAL in flags else folder, *words))
+    asked = question("run", "" if _GLOBAL in flags else folder, *words)
+    if _QUIET in flags:
+        session.private.add(asked)
     ask = session.once if _GLOBAL in flags else session.ask
     text = str(ask(asked, lambda: _printed(words, folder, session.library.environment)))
     return mark(text, frozenset({SENSITIVE})) if _QUIET in flags else text
@@ -64,15 +66,13 @@ def decrypted(session: Session, path: str) -> Value:
     """The clear text of a file that sops has encrypted, sensitive. Raises FunctionError."""
     import shutil
 
-    words = ("sops", "--decrypt", path)
-    if (
-        f"sops:{path}" not in session.given
-        and shutil.which("sops", path=session.library.environment.get("PATH")) is None
-    ):
+    words, asked = ("sops", "--decrypt", path), question("sops", path)
+    session.private.add(asked)
+    if asked not in session.given and shutil.which("sops", path=session.library.environment.get("PATH")) is None:
         detail = f"{path} is encrypted with sops, and no program sops is there to decrypt it. Install it."
         session.refuse("sops", "Secrets cannot be read", detail)
         return mark(Unknown(STRING), frozenset({SENSITIVE}))
-    text = session.ask(f"sops:{path}", lambda: _printed(words, os.path.dirname(path), session.library.environment))
+    text = session.ask(asked, lambda: _printed(words, os.path.dirname(path), session.library.environment))
     return mark(str(text), frozenset({SENSITIVE}))
 
 
@@ -93,11 +93,12 @@ _SIGNS = (
 def aws(session: Session, name: str) -> Value:
     """What AWS says of whoever asks. Unknown, and the run refused, where nobody is named to ask as."""
     environment = session.library.environment
-    if f"aws:{name}" not in session.given and not any(environment.get(sign) for sign in _SIGNS):
+    asked = question("aws", name)
+    if asked not in session.given and not any(environment.get(sign) for sign in _SIGNS):
         detail = f"{name}() asks AWS, and the environment names no credentials ({', '.join(_SIGNS[:3])})."
         session.refuse("aws", "AWS cannot be asked", detail)
         return Unknown(STRING)
-    return str(session.once(f"aws:{name}", lambda: _asked(name, environment)))
+    return str(session.once(asked, lambda: _asked(name, environment)))
 
 
 def _asked(name: str, environment: Any) -> str:

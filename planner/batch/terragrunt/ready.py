@@ -37,7 +37,7 @@ def made_ready(
             return {name: of(inner) for name, inner in stacks[folder]}
         return outputs(units[folder]) if folder in units else Unknown(DYNAMIC)
 
-    session = Session(Library(os.getcwd(), environment), source.config, of, source.answers, command)
+    session = Session(Library(os.getcwd(), environment), source.config, of, source.answers, command, source.expected)
     reading = read_unit(session)
     problems = reading.problems
     values: dict[str, Value] = {}

@@ -2,18 +2,51 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
+from planner.batch.reads import RECORDER
+from planner.batch.recipe import Source
 from planner.batch.terragrunt.document import Document, Form, read_document
 from planner.config.reading import Problems
 from planner.values.types import DYNAMIC
 from planner.values.value import Unknown, Value
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.span import Span
+
+_BETWEEN = "\0"
+_SECRET = re.compile(r"secret|password|passwd|passphrase|token|access_key|api_?key|credential|private", re.I)
+"""names of variables whose values stay on this machine"""
+
+
+def question(kind: str, *words: str) -> str:
+    """A question to somebody outside; words that are paths of the fleet's are known as such on other machines."""
+    return _BETWEEN.join((kind, *words))
+
+
+def on_the_way(source: Source) -> Source:
+    """A unit's source for another machine: without answers that are secret, which are asked there. Of a secret
+    variable it tells enough to see whether that one is the same."""
+    if not source.private:
+        return source
+    salt, secret = os.urandom(16).hex(), frozenset(source.private)
+    variables = {name: found for name, found in source.answers.items() if name in secret and _is_variable(name)}
+    digests = {name: _digest(salt, name, found) for name, found in variables.items()}
+    answers = {name: found for name, found in source.answers.items() if name not in secret}
+    return evolve(source, answers=answers, private=(), expected={"": salt, **digests})
+
+
+def _is_variable(asked: str) -> bool:
+    return asked.startswith(f"env{_BETWEEN}")
+
+
+def _digest(salt: str, asked: str, found: Any) -> str:
+    return hashlib.sha256(f"{salt}{asked}{_BETWEEN}{found!r}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @frozen(eq=False)
@@ -55,14 +88,17 @@ class Library:
 @define(eq=False)
 class Session:
     """One unit's reading. `outputs(folder)` are those of the unit in another folder. `given` are answers that an
-    earlier reading got from outside (variables of the environment, programs), which then stand; `answers` those of
-    this one. `refusals` say what a run lacks, though the unit can be described without."""
+    earlier reading got from outside (variables of the environment, programs), which then stand; `expected` what it
+    tells of those that it keeps to itself; `answers` those of this one, `private` the questions of them that are
+    secret. `refusals` say what a run lacks, though the unit can be described without."""
 
     library: Library
     config: str
     outputs: Callable[[str], Value] = lambda folder: Unknown(DYNAMIC)
     given: Mapping[str, Any] = field(factory=dict)
     command: str = "plan"
+    expected: Mapping[str, str] = field(factory=dict)
+    private: set[str] = field(factory=set)
     answers: dict[str, Any] = field(factory=dict)
     files: dict[str, None] = field(factory=dict)
     dependencies: dict[str, Dependency] = field(factory=dict)
@@ -73,7 +109,12 @@ class Session:
     def ask(self, question: str, answer: Callable[[], Any]) -> Any:
         """What somebody outside says, once in a reading and the one after it. `answer` may raise FunctionError."""
         if question not in self.answers:
-            self.answers[question] = self.given[question] if question in self.given else answer()
+            found = self.given[question] if question in self.given else answer()
+            if question in self.expected and self.expected[question] != _digest(self.expected[""], question, found):
+                name = question.partition(_BETWEEN)[2]
+                detail = f"The variable {name} of the environment is not what it is where the batch was started."
+                raise Failure(error("terragrunt.elsewhere", "Another environment", detail))
+            self.answers[question] = found
         return self.answers[question]
 
     def once(self, question: str, answer: Callable[[], Any]) -> Any:
@@ -87,9 +128,18 @@ class Session:
         self.files[path] = None
         return self.library.document(path, form)
 
+    def is_file(self, path: str) -> bool:
+        """Whether a file is there, which counts as looking at it."""
+        if RECORDER.paths is not None:
+            RECORDER.look(path)
+        return os.path.isfile(path)
+
     def variable(self, name: str) -> str | None:
         """A variable of the environment."""
-        found: str | None = self.ask(f"env:{name}", lambda: self.library.environment.get(name))
+        asked = question("env", name)
+        if _SECRET.search(name):
+            self.private.add(asked)
+        found: str | None = self.ask(asked, lambda: self.library.environment.get(name))
         return found
 
     def refuse(self, code: str, summary: str, detail: str, span: Span | None = None) -> None:

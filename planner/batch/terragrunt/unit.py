@@ -176,7 +176,7 @@ def _extra(reading: Reading, name: str, extra: Mapping[str, Value], span: Span) 
     for path in _known_texts(extra.get("required_var_files", ()), span):
         reading.arguments.append(("var-file", path, commands))
     for path in _known_texts(extra.get("optional_var_files", ()), span):
-        if os.path.exists(os.path.join(reading.home, path)):
+        if reading.session.is_file(os.path.join(reading.home, path)):
             reading.arguments.append(("var-file", path, commands))
     for key, value in sorted(_mapping(extra.get("env_vars")).items()):
         reading.environment[key] = _text(value, f"env_vars.{key}", span)

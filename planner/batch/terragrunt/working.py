@@ -29,8 +29,13 @@ def working_directory(folder: str, source: str, download: str = "") -> str:
     """Where a unit with this source is run."""
     if not source:
         return folder
-    base, sub = os.path.join(download or os.path.join(folder, FOLDER), "work"), split_subdirectory(source)[1]
+    base, sub = working_base(folder, download), split_subdirectory(source)[1]
     return base if sub.partition("/")[0] == ".." else os.path.normpath(os.path.join(base, sub))
+
+
+def working_base(folder: str, download: str = "") -> str:
+    """The working folder of a unit with a source, as a whole."""
+    return os.path.join(download or os.path.join(folder, FOLDER), "work")
 
 
 def prepare(place: str, package: Package | None, folder: str, copy: Copy, files: Iterable[Generated]) -> None:
