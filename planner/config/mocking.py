@@ -25,6 +25,8 @@ class Override:
     values: Values
     span: Span
     """the target as it is written"""
+    known_late: bool = False
+    """what is made up of a new object is known when it is applied, and not when it is planned"""
 
     @property
     def block(self) -> str:
@@ -37,12 +39,22 @@ class Mocking:
 
     defaults: Mapping[tuple[str, str], Values] = field(factory=dict)
     overrides: tuple[Override, ...] = ()
+    known_late: bool = False
+    """what is made up of new objects is known when they are applied, and not when they are planned"""
+    late_types: Mapping[str, bool] = field(factory=dict)
+    """types of managed objects for which it says that itself"""
 
     def with_shared(self, other: Mocking) -> Mocking:
         """This, and what another one says of other types and resources."""
         mine = {str(override.target) for override in self.overrides}
         more = tuple(override for override in other.overrides if str(override.target) not in mine)
-        return Mocking({**other.defaults, **self.defaults}, (*self.overrides, *more))
+        late = {**other.late_types, **self.late_types}
+        return Mocking({**other.defaults, **self.defaults}, (*self.overrides, *more), self.known_late, late)
+
+    def is_late(self, mode: str, type: str, config_address: str) -> bool:
+        """Whether what is made up of a new object is not known when it is planned."""
+        override = self.override(mode, config_address)
+        return self.late_types.get(type, self.known_late) if override is None else override.known_late
 
     def override(self, mode: str, config_address: str) -> Override | None:
         """The override of a resource."""

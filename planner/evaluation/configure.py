@@ -127,9 +127,12 @@ class ConfiguredProviders:
         no such instance."""
         found = self.instance(address, key, wanted_by)
         if decl is not None and decl.made_up is not None:
-            return _mocked(found, decl.made_up.values)
+            return _mocked(found, decl.made_up.values, decl.made_up.known_late)
         mocking = self._mocking.get(address)
-        return found if mocking is None else _mocked(found, mocking.values(mode, type, config_address))
+        if mocking is None:
+            return found
+        late = mocking.is_late(mode, type, config_address)
+        return _mocked(found, mocking.values(mode, type, config_address), late)
 
     def close(self, address: str) -> None:
         """End all instances of a configuration."""
@@ -181,10 +184,10 @@ class ConfiguredProviders:
         return None
 
 
-def _mocked(of: Provider, values: Values) -> Provider:
+def _mocked(of: Provider, values: Values, known_late: bool = False) -> Provider:
     from planner.provider.mock import MockedProvider
 
-    return MockedProvider(of.of if isinstance(of, MockedProvider) else of, values)
+    return MockedProvider(of.of if isinstance(of, MockedProvider) else of, values, known_late)
 
 
 def provider_key(ref: ProviderRef, scope: ModuleScope, address: str) -> InstanceKey:

@@ -29,13 +29,13 @@ from planner.values.value import Null, Value
 
 class MockedProvider:
     """Stands for another provider, of which only the schema and the checks of configurations are used. `values` are
-    those attributes of its objects that a test gives."""
+    those attributes of its objects that a test gives. `known_late`: what is made up of a new object is known when it is
+    applied."""
 
     is_inline = True
 
-    def __init__(self, of: Provider, values: Mapping[str, Value] = {}) -> None:
-        self.of = of
-        self.values = values
+    def __init__(self, of: Provider, values: Mapping[str, Value] = {}, known_late: bool = False) -> None:
+        self.of, self.values, self.known_late = of, values, known_late
 
     def schema(self) -> ProviderSchema:
         return self.of.schema()
@@ -76,15 +76,20 @@ class MockedProvider:
         return ReadAnswer(current, private, identity=identity)
 
     def plan(self, request: PlanRequest) -> PlanAnswer:
-        """Objects are known when they are planned; nothing is ever replaced."""
+        """Objects are known when they are planned, if not told otherwise; nothing is ever replaced."""
         if request.proposed.__class__ is Null:
             return PlanAnswer(request.proposed)
         schema = self.schema().resources[request.type].block
-        planned, problems = compose(request.type, schema, request.config, self.values)
+        is_unknown = self.known_late and request.prior.__class__ is Null
+        planned, problems = compose(request.type, schema, request.config, self.values, is_unknown)
         return PlanAnswer(planned, private=request.prior_private, diagnostics=tuple(problems))
 
     def apply(self, request: ApplyRequest) -> ApplyAnswer:
-        return ApplyAnswer(request.planned, request.private)
+        if not self.known_late or request.planned.__class__ is Null or request.prior.__class__ is not Null:
+            return ApplyAnswer(request.planned, request.private)
+        schema = self.schema().resources[request.type].block
+        made, problems = compose(request.type, schema, request.config, self.values)
+        return ApplyAnswer(made, request.private, diagnostics=tuple(problems))
 
     def import_object(
         self, type: str, id: str, identity: Value = None

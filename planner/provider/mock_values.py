@@ -33,10 +33,11 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"
 
 
 def compose(
-    type: str, schema: BlockSchema, config: Value, given: Mapping[str, Value]
+    type: str, schema: BlockSchema, config: Value, given: Mapping[str, Value], is_unknown: bool = False
 ) -> tuple[Value, list[AttributeDiagnostic]]:
-    """The object of a type that a configuration (unmarked) gets when these attributes are `given`."""
-    composer = _Composer(type)
+    """The object of a type that a configuration (unmarked) gets when these attributes are `given`. `is_unknown`: what
+    is given and generated is not known yet."""
+    composer = _Composer(type, is_unknown)
     return composer.block(schema, config, given), composer.problems
 
 
@@ -66,7 +67,8 @@ def _hash(text: str) -> int:
 
 
 class _Composer:
-    def __init__(self, type: str) -> None:
+    def __init__(self, type: str, is_unknown: bool) -> None:
+        self.is_unknown = is_unknown
         self.texts: Iterator[str] = map(_texts(type).text, iter(range(1 << 62)))
         self.problems: list[AttributeDiagnostic] = []
 
@@ -102,6 +104,8 @@ class _Composer:
         if schema.required:
             self.wrong(f"Invalid mock/override field `{name}`", "Required field in configuration not provided")
             return Null(schema.type)
+        if self.is_unknown and schema.computed:
+            return Unknown(schema.type)
         if override is not None:
             return override
         return self.generated(schema.type) if schema.computed else Null(schema.type)

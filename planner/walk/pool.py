@@ -23,6 +23,7 @@ from typing import Any
 from planner.walk.machine import Instruction, Machine, Skip, Start, Stopped
 from planner.walk.sequential import run_guarded
 from planner.walk.slots import Limits, Slots
+from planner.walk.turns import meanwhile
 from planner.walk.work import NOTHING, Diagnosed, StopSignal, WalkResult, Work, WorkResult, event_of, in_order
 
 
@@ -56,12 +57,16 @@ class _Pool:
     def take(self, wait: bool) -> tuple[str, WorkResult | BaseException] | None:
         """The next answer; None when there is none (or somebody called `wake`)."""
         try:
-            answer = self.answers.get(block=wait)
+            answer = self._waited() if wait else self.answers.get(block=False)
         except Empty:
             return None
         if answer is not None:
             self.busy -= 1
         return answer
+
+    def _waited(self) -> tuple[str, WorkResult | BaseException] | None:
+        with meanwhile():
+            return self.answers.get()
 
     def close(self, wait: bool = True) -> None:
         for _ in self._threads:

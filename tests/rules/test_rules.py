@@ -60,8 +60,8 @@ def test_cases(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "index",
-    range(9),
-    ids=["graph", "decisions", "moves", "causes", "batch", "limits", "relevance", "verdicts", "policies"],
+    range(10),
+    ids=["graph", "decisions", "moves", "causes", "batch", "limits", "relevance", "verdicts", "testing", "policies"],
 )
 def test_every_rule_has_a_case_that_fails_without_it(index: int) -> None:
     tested = programs()[index]

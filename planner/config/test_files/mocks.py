@@ -13,6 +13,7 @@ from planner.config.reading import (
     constant,
     constant_string,
     expr_of,
+    keyword,
     piece,
     read,
     reference,
@@ -29,12 +30,15 @@ _PROVIDER = BodySchema(
     dict.fromkeys(("alias", "for_each"), False),
     (*(BlockSchema(kind, ("type",)) for kind in _MOCKS), *map(BlockSchema, RESOURCE_OVERRIDES)),
 )
-_OWN_PROVIDER = BodySchema({**_PROVIDER.attributes, "source": False}, _PROVIDER.blocks)
+_OWN_PROVIDER = BodySchema(
+    {**_PROVIDER.attributes, **dict.fromkeys(("source", "override_during"), False)}, _PROVIDER.blocks
+)
 _SHARED = BodySchema({}, _PROVIDER.blocks)
 Sources = Callable[[str, Span, Problems], "list[Body]"]
 """the files with mocks in a directory, and where to report what is wrong with them"""
 _DEFAULTS = BodySchema({"defaults": False})
 _RESOURCE = BodySchema({"target": True, "values": False})
+_DURING = {"override_during": False}
 _MODULE = BodySchema({"target": True, "outputs": False})
 
 
@@ -61,33 +65,43 @@ def mock_provider_block(block: Block, problems: Problems, sources: Sources | Non
     if for_each is not None and not alias:
         detail = "The for_each argument is allowed only for provider configurations with an alias."
         mine.error("for_each_without_alias", 'Alias required when using "for_each"', detail, for_each.span)
-    mocking = _mocking(content.blocks, block.header_span, mine)
+    is_own = sources is not None
+    known_late = _is_known_late(content.attributes.get("override_during"), False, mine)
+    mocking = _mocking(content.blocks, block.header_span, mine, is_own, known_late)
     if "source" in content.attributes and sources is not None:
         directory = constant_string(content.attributes["source"], mine)
         for body in sources(directory, content.attributes["source"].span, mine) if directory is not None else ():
-            mocking = mocking.with_shared(_mocking(read(body, _SHARED, mine).blocks, block.header_span, mine))
+            mocking = mocking.with_shared(
+                _mocking(read(body, _SHARED, mine).blocks, block.header_span, mine, is_own, known_late)
+            )
     problems.extend(mine)
     if mine.has_errors:
         return None
     return ProviderDecl(label.value, alias, for_each, nothing, block.header_span, name_span, mocking=mocking)
 
 
-def _mocking(blocks: tuple[Block, ...] | list[Block], header: Span, problems: Problems) -> Mocking:
+def _mocking(
+    blocks: tuple[Block, ...] | list[Block], header: Span, problems: Problems, is_own: bool, known_late: bool
+) -> Mocking:
     defaults: dict[tuple[str, str], Values] = {}
+    late: dict[str, bool] = {}
     overrides: list[Override] = []
     twice: list[tuple[str, str]] = []
     for inner in blocks:
         mine = Problems()
         if inner.type in _MOCKS:
-            content = read(inner.body, _DEFAULTS, mine)
+            may_be_late = is_own and inner.type == "mock_resource"
+            content = read(inner.body, _with_during(_DEFAULTS, may_be_late), mine)
             values = _object(content.attributes.get("defaults"), mine)
             key = _MOCKS[inner.type], inner.labels[0].value
+            if "override_during" in content.attributes:
+                late[key[1]] = _is_known_late(content.attributes["override_during"], known_late, mine)
             if not mine.has_errors and key in defaults:
                 twice.append((inner.type, f"`{inner.type}.{key[1]}` is already defined in `mock_provider` block."))
             elif not mine.has_errors:
                 defaults[key] = values
         else:
-            override = resource_override(inner, mine)
+            override = resource_override(inner, mine, is_own, known_late)
             if override is not None and any(override.target == other.target for other in overrides):
                 detail = f"`{inner.type}` with target `{override.target}` is already defined in `mock_provider` block."
                 twice.append((inner.type, detail))
@@ -96,13 +110,33 @@ def _mocking(blocks: tuple[Block, ...] | list[Block], header: Span, problems: Pr
         problems.extend(mine)
     for kind, detail in twice:
         problems.error("duplicate_mock", f"Duplicated `{kind}` block", detail, header)
-    return Mocking(defaults, tuple(overrides))
+    return Mocking(defaults, tuple(overrides), known_late, late)
 
 
-def resource_override(block: Block, problems: Problems) -> Override | None:
-    """`override_resource` or `override_data`; None when it is wrong (reported)."""
+def _with_during(schema: BodySchema, may_be_late: bool) -> BodySchema:
+    return BodySchema({**schema.attributes, **_DURING}, schema.blocks) if may_be_late else schema
+
+
+def _is_known_late(attribute: Attribute | None, usual: bool, problems: Problems) -> bool:
+    """Whether made-up values are unknown while objects are planned."""
+    if attribute is None:
+        return usual
+    word = keyword(piece(attribute))
+    if word not in ("plan", "apply"):
+        detail = 'The "override_during" argument requires one of the following keywords without quotes: plan or apply.'
+        problems.error("invalid_override_during", 'Invalid "override_during" keyword', detail, attribute.expr_span)
+    return word == "apply"
+
+
+def resource_override(
+    block: Block, problems: Problems, is_own: bool = False, known_late: bool = False
+) -> Override | None:
+    """`override_resource` or `override_data`; None when it is wrong (reported). `is_own`: in a file that may say more
+    than other programs understand; `known_late`: what holds if it does not say when its values are known."""
     mine = Problems()
-    content = read(block.body, _RESOURCE, mine)
+    may_be_late = block.type == "override_resource"
+    content = read(block.body, _with_during(_RESOURCE, is_own and may_be_late), mine)
+    late = may_be_late and _is_known_late(content.attributes.get("override_during"), known_late, mine)
     target = _target(content.attributes.get("target"), mine)
     address: ResourceAddress | None = None
     if target is not None:
@@ -111,7 +145,7 @@ def resource_override(block: Block, problems: Problems) -> Override | None:
     problems.extend(mine)
     if mine.has_errors or target is None or address is None:
         return None
-    return Override("data" if block.type == "override_data" else "managed", address, values, target.span)
+    return Override("data" if block.type == "override_data" else "managed", address, values, target.span, late)
 
 
 def module_override(block: Block, problems: Problems) -> ModuleOverride | None:

@@ -94,6 +94,15 @@ class TestRun:
     queries: tuple[QueryExpectation, ...] = ()
     config: Config | None = None
     """the configuration of its module"""
+    parallel: bool = False
+    """it may be carried out beside other parallel runs"""
+    keeps_state: bool = False
+    """what it makes is not cleaned up"""
+
+
+def state_name(run: TestRun) -> str:
+    """The state that a run works with: "" is that of the module under test, shared with all runs of that module."""
+    return run.state_key or (run.module.source if run.module is not None else "")
 
 
 @frozen(eq=False)

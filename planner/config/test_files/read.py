@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from planner.config.conditions import check_rule
@@ -57,9 +58,12 @@ _RUN = BodySchema(
     dict.fromkeys(("command", "providers", "expect_failures"), False),
     (BlockSchema("plan_options"), BlockSchema("assert"), BlockSchema("variables"), BlockSchema("module"), *_OVERRIDES),
 )
+_OWN_FILE = BodySchema({}, (*_FILE.blocks, BlockSchema("test")))
 _OWN_RUN = BodySchema(
-    {**_RUN.attributes, "state_key": False}, (*_RUN.blocks, BlockSchema("policy", ("code",)), BlockSchema("query"))
+    {**_RUN.attributes, **dict.fromkeys(("state_key", "parallel", "skip_cleanup"), False)},
+    (*_RUN.blocks, BlockSchema("policy", ("code",)), BlockSchema("query")),
 )
+_TEST = BodySchema(dict.fromkeys(("parallel", "skip_cleanup"), False))
 _POLICY = BodySchema({"verdict": True, "address": False})
 _QUERY = BodySchema({"question": True, **dict.fromkeys(("rows", "holds", "error_message"), False)})
 _VERDICTS = ("pass", "deny", "warn", "undecided", "broken", "overridden", "waived", "info")
@@ -70,16 +74,20 @@ _MODULE = BodySchema(dict.fromkeys(("source", "version"), False))
 def read_test_file(body: Body, name: str, problems: Problems, sources: Sources | None = None) -> TestFile:
     """What a test file says; what is wrong with it is reported and left out. `sources` finds files of mocks: for a file
     that may say more than other programs understand."""
-    content = read(body, _FILE, problems)
+    is_own = sources is not None
+    content = read(body, _OWN_FILE if is_own else _FILE, problems)
     runs: list[TestRun] = []
     providers: dict[str, ProviderDecl] = {}
     mocks: dict[str, ProviderDecl] = {}
-    shared = _Shared("test file")
+    shared = _Shared("test file", is_own)
+    usual = _settings_of_file([block for block in content.blocks if block.type == "test"], shared, problems)
     for block in content.blocks:
         if block.type == "run":
-            run = _run(block, problems, sources is not None)
+            run = _run(block, problems, is_own, usual)
             if run is not None:
                 runs.append(run)
+        elif block.type == "test":
+            continue
         elif block.type == "provider":
             provider = provider_block(block, problems)
             if provider is not None:
@@ -109,8 +117,8 @@ def read_test_file(body: Body, name: str, problems: Problems, sources: Sources |
 class _Shared:
     """What may stand in a file and in a run alike; `what` is the one or the other."""
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    def __init__(self, what: str, is_own: bool) -> None:
+        self.what, self.is_own = what, is_own
         self.variables: dict[str, Expr] = {}
         self.first: dict[str, Block] = {}
         self.overrides: list[Override] = []
@@ -118,7 +126,7 @@ class _Shared:
 
     def add(self, block: Block, problems: Problems) -> None:
         if block.type in RESOURCE_OVERRIDES:
-            override = resource_override(block, problems)
+            override = resource_override(block, problems, self.is_own)
             self.overrides += [] if override is None else [override]
         elif block.type == "override_module":
             module = module_override(block, problems)
@@ -139,13 +147,23 @@ class _Shared:
         return True
 
 
-def _run(block: Block, problems: Problems, is_own: bool) -> TestRun | None:
+def _settings_of_file(blocks: list[Block], shared: _Shared, problems: Problems) -> dict[str, bool]:
+    """What a `test` block says of all runs that do not say it themselves."""
+    usual: dict[str, bool] = {}
+    for block in blocks:
+        if not shared.is_second(block, problems):
+            attributes = read(block.body, _TEST, problems).attributes
+            usual = {name: constant_bool(attribute, problems) is True for name, attribute in attributes.items()}
+    return usual
+
+
+def _run(block: Block, problems: Problems, is_own: bool, usual: Mapping[str, bool]) -> TestRun | None:
     mine = Problems()
     content = read(block.body, _OWN_RUN if is_own else _RUN, mine)
     name = block.labels[0].value
     if not valid_identifier(name):
         mine.error("invalid_name", "Invalid run block name", BAD_NAME, label_span(block, 0))
-    shared = _Shared("run block")
+    shared = _Shared("run block", is_own)
     assertions: list[CheckRule] = []
     policies: list[PolicyExpectation] = []
     queries: list[QueryExpectation] = []
@@ -173,9 +191,12 @@ def _run(block: Block, problems: Problems, is_own: bool) -> TestRun | None:
             mine.error("invalid_command", 'Invalid "command" keyword', detail, attributes["command"].expr_span)
     providers = passed_providers(piece(attributes["providers"]), mine) if "providers" in attributes else ()
     expected = references(attributes["expect_failures"], mine) if "expect_failures" in attributes else ()
+    switches = {name: constant_bool(attributes[name], mine) is True for name in _TEST.attributes if name in attributes}
+    state = constant_string(attributes["state_key"], mine) if "state_key" in attributes else None
     problems.extend(mine)
     if mine.has_errors:
         return None
+    switches = {**usual, **switches}
     return TestRun(
         name,
         command,
@@ -188,9 +209,11 @@ def _run(block: Block, problems: Problems, is_own: bool) -> TestRun | None:
         module,
         tuple(shared.overrides),
         tuple(shared.module_overrides),
-        (constant_string(attributes["state_key"], mine) or "") if "state_key" in attributes else "",
+        state or "",
         tuple(policies),
         tuple(queries),
+        parallel=switches.get("parallel", False),
+        keeps_state=switches.get("skip_cleanup", False),
     )
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
 
-from planner.config.model import Config, Expr, Reference
-from planner.config.reading import steps_of
-from planner.config.test_files.model import TestFile, TestRun
+from planner.config.model import Config, Expr
+from planner.config.test_files.model import TestFile, TestRun, state_name
 from planner.config.variables import RawVariables
 from planner.evaluation.context import EvaluationContext
 from planner.evaluation.eval_walk import EvalWalk
@@ -21,25 +20,22 @@ from planner.operations.graphs import build
 from planner.operations.loading import Loaded
 from planner.operations.options import Limits, Options
 from planner.operations.testing.assertions import AssertionScope, check, mentions
-from planner.operations.testing.decisions import Judged, RunFacts, judge
+from planner.operations.testing.beside_runs import in_order
+from planner.operations.testing.decisions import Judged, RunFacts, judge, order
 from planner.operations.testing.expected import Expectation, as_test, expectations, settle, spoils_apply
+from planner.operations.testing.left_states import LEFT_OVER, kept_path, left_before, save
+from planner.operations.testing.plan_options import is_limited, limits_of
 from planner.operations.testing.results import FileResult, Interrupted, Left, Listener, RunResult, Shown
 from planner.operations.testing.transform import depends_on_values, duplicates, transformed
-from planner.operations.testing.variables import Outputs, RunValues, run_values
+from planner.operations.testing.variables import Outputs, RunValues, mentioned_runs, run_values
 from planner.operations.testing.walks import Asked, Subject, UnderWay, apply, destroy, plan
-from planner.state.file import write_state
 from planner.state.model import State
-from planner.support.disk import replace_file
 from planner.values.value import SENSITIVE, UNKNOWN, Null, Value, mark
-from planner.vocabulary.address import AddressError, ResourceAddress, address_of
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 
 if TYPE_CHECKING:
     from planner.explain.assertions import Cause
     from planner.operations.testing.coverage import Reached
-
-LEFT_OVER = "errored_test.tfstate"
-"""where a state is written that could not be cleaned up"""
 
 
 @define(eq=False)
@@ -119,30 +115,15 @@ class FileRunner:
         self.covers = covers
         self.states: dict[str, _Kept] = {}
         self.outputs = Outputs()
-        self.facts = [RunFacts() for _ in result.runs]
-        self.current: RunResult | None = None
-        self.under_way = UnderWay()
+        self.facts = [self._known(it) for it in result.runs]
+        self.current: dict[int, RunResult] = {}
+        self.under_way: dict[int, UnderWay] = {}
 
     # ---------------------------------------------------------------- all runs
 
     def carry_out(self) -> None:
         """All runs, then what came of them, then cleaning up."""
-        for it in self.result.runs:
-            if self.stopping():
-                self._now(it, stop_requested=True)
-            if self.judged.skipped[it.index]:
-                continue
-            self.current = it
-            it.began = time.time()
-            started = time.monotonic()
-            try:
-                self._run(it)
-            except Failure as failure:
-                it.diagnostics += failure.diagnostics
-                self._failed(it)
-            it.seconds = time.monotonic() - started
-            self._now(it, done=True)
-        self.current = None
+        in_order(order(self.facts).waits, lambda index: self._begin(self.result.runs[index]))
         judged = self.judged
         for it, status in zip(self.result.runs, judged.statuses, strict=True):
             it.status = status
@@ -150,9 +131,39 @@ class FileRunner:
         self.listener.file(self.result)
         self.clean_up()
 
+    def _begin(self, it: RunResult) -> None:
+        if self.stopping():
+            self._now(it, stop_requested=True)
+        if it.index in order(self.facts).skipped:
+            return
+        self.current[it.index] = it
+        it.began = time.time()
+        started = time.monotonic()
+        try:
+            self._run(it)
+        except Failure as failure:
+            it.diagnostics += failure.diagnostics
+            self._failed(it)
+        it.seconds = time.monotonic() - started
+        self._now(it, done=True)
+        del self.current[it.index]
+
+    def _known(self, it: RunResult) -> RunFacts:
+        """What is known of a run from the beginning."""
+        names = mentioned_runs(self.result.file, it.run)
+        others = frozenset(o.index for o in self.result.runs[: it.index] if o.name in names or "" in names)
+        run = it.run
+        return RunFacts(state=state_name(run), parallel=run.parallel, keeps_state=run.keeps_state, mentions=others)
+
     @property
     def judged(self) -> Judged:
         return judge(self.facts)
+
+    def _values(self, it: RunResult) -> tuple[RunValues | None, list[Diagnostic]]:
+        """The values of a run, which sees the outputs of those that it comes after."""
+        outputs = self.outputs.of(order(self.facts).after[it.index])
+        declared = self.subjects.config(it.run).root.variables
+        return run_values(declared, self.result.file, it.run, self.subjects.given, outputs)
 
     def _now(self, it: RunResult, **known: Any) -> None:
         self.facts[it.index] = evolve(self.facts[it.index], **known)
@@ -179,16 +190,17 @@ class FileRunner:
             return
         if not self._checked(it, [*wrong, *duplicates(run.overrides, run.module_overrides)]):
             return
-        config = self.subjects.config(run)
-        values, found = run_values(config.root.variables, file, run, self.subjects.given, self.outputs)
+        if not self._checked(it, left_before(file, run)):
+            return
+        values, found = self._values(it)
         if not self._checked(it, found) or values is None:
             return
         subject = self.subjects.subject(file, run, values)
         if not self._checked(it, subject.remarks) or not self._checked(it, subject.absent()):
             return
-        if _is_limited(run) and not self._checked(it, subject.validate()):
+        if is_limited(run) and not self._checked(it, subject.validate()):
             return
-        limits, found = _limits(run)
+        limits, found = limits_of(run)
         if has_errors(found):
             found = [*subject.validate(), *found]
         if not self._checked(it, found):
@@ -198,11 +210,8 @@ class FileRunner:
         else:
             self._apply(it, subject, values, limits, expected)
 
-    def _key(self, run: TestRun) -> str:
-        return run.state_key or (run.module.source if run.module is not None else "")
-
     def _kept(self, run: TestRun) -> _Kept:
-        return self.states.setdefault(self._key(run), _Kept())
+        return self.states.setdefault(state_name(run), _Kept())
 
     def _asked(self, it: RunResult, limits: Limits, keep: Callable[[EvaluationContext], None] | None = None) -> Asked:
         settings = it.run.settings
@@ -220,12 +229,13 @@ class FileRunner:
         asked = self._asked(it, limits, contexts.append)
         made, problems = plan(subject, self._kept(it.run).state, values.root, asked, self.subjects.parallelism)
         self._cover(it, contexts, made)
-        if not _is_limited(it.run) and not self._checked(it, subject.validate()):
+        if not is_limited(it.run) and not self._checked(it, subject.validate()):
             return
         if not self._checked(it, settle(problems, expected)) or made is None:
             return
         outputs = _planned_outputs(made)
-        self.outputs.by_run[it.name] = {name: outputs.get(name, UNKNOWN) for name in subject.loaded.config.root.outputs}
+        known = {name: outputs.get(name, UNKNOWN) for name in subject.loaded.config.root.outputs}
+        self.outputs.by_run[it.index] = it.name, known
         if self.shows:
             it.shown = Shown(subject.loaded, made)
         self._ask(it, made, subject, values)
@@ -248,21 +258,23 @@ class FileRunner:
         self._cover(it, contexts, made)
         for context in contexts:
             context.take_apart()
-        if not _is_limited(it.run) and not self._checked(it, subject.validate()):
+        if not is_limited(it.run) and not self._checked(it, subject.validate()):
             return
         told = [as_test(d) for d in problems if not d.is_error and not _of_check(d)]
         errors = [as_test(d) for d in problems if d.is_error]
         if not self._checked(it, [*told, *errors, *spoils_apply(problems, expected)]) or made is None:
             return
-        self.under_way = UnderWay(tuple(c.address for c in made.changes if c.action == "create"), kept.state)
+        creating = tuple(c.address for c in made.changes if c.action == "create")
+        self.under_way[it.index] = UnderWay(creating, kept.state)
         state, found = apply(subject, made, values.root, self.subjects.parallelism)
-        self.under_way = UnderWay()
+        del self.under_way[it.index]
         kept.state, kept.run, kept.subject = state, it, subject
-        self._now(it, changed=self._key(it.run))
+        self._now(it, changed=state_name(it.run))
         if not self._checked(it, settle(found, expected)):
             return
         outputs = _state_outputs(subject.loaded.config, state)
-        self.outputs.by_run[it.name] = {name: value for name, value in outputs.items() if name in state.outputs}
+        known = {name: value for name, value in outputs.items() if name in state.outputs}
+        self.outputs.by_run[it.index] = it.name, known
         if self.shows:
             it.shown = Shown(subject.loaded, made, state)
         self._ask(it, made, subject, values)
@@ -306,13 +318,22 @@ class FileRunner:
             for key, kept in sorted(self.states.items(), key=lambda item: item[1].run.index if item[1].run else -1)
             if kept.state.resources
         ]
-        return Interrupted(self.result, self.current, tuple(states), self.under_way.creating)
+        running = [self.current[index] for index in sorted(self.current)]
+        creating = tuple(address for index in sorted(self.under_way) for address in self.under_way[index].creating)
+        return Interrupted(self.result, running[0] if running else None, tuple(states), creating)
 
     # ---------------------------------------------------------------- cleaning up
 
     def clean_up(self) -> None:
-        """Destroy what the runs of the file made."""
-        for key, index in self.judged.cleaning:
+        """Destroy what the runs of the file made, but for what they keep."""
+        judged = self.judged
+        for key, index in judged.kept:
+            it, state = self.result.runs[index], self.states[key].state
+            if state.resources:
+                path = kept_path(self.result.file, key)
+                self.listener.saving(self.result, it, path)
+                self.listener.diagnostics(save(state, path), self.result, it)
+        for key, index in judged.cleaning:
             kept = self.states[key]
             it = self.result.runs[index]
             if kept.state.is_empty and not kept.state.resources:
@@ -325,11 +346,10 @@ class FileRunner:
                 self.result.cleanup_failed = True
             if left.has_objects:
                 self.listener.saving(self.result, it, LEFT_OVER)
-                self.listener.diagnostics(_save(left.state), self.result, it)
+                self.listener.diagnostics(save(left.state, LEFT_OVER), self.result, it)
 
     def _destroyed(self, it: RunResult, kept: _Kept) -> Left:
-        config = self.subjects.config(it.run)
-        values, found = run_values(config.root.variables, self.result.file, it.run, self.subjects.given, self.outputs)
+        values, found = self._values(it)
         if values is None or kept.subject is None:
             return Left(kept.state, tuple(found))
         state, problems = destroy(kept.subject, kept.state, values.root, self.subjects.parallelism)
@@ -339,41 +359,8 @@ class FileRunner:
 # ---------------------------------------------------------------- helpers
 
 
-def _is_limited(run: TestRun) -> bool:
-    """Whether the plan of a run is none from which one sees what is wrong with the configuration by itself."""
-    return run.settings.mode != "normal" or bool(run.settings.targets)
-
-
 def _of_check(problem: Diagnostic) -> bool:
     return problem.checked is not None and problem.checked.kind == "check"
-
-
-def _limits(run: TestRun) -> tuple[Limits, list[Diagnostic]]:
-    """The addresses of plan_options."""
-    problems: list[Diagnostic] = []
-    targets = [_address(reference, problems) for reference in run.settings.targets]
-    replace = []
-    for reference in run.settings.replace:
-        address = _address(reference, problems)
-        if address is None:
-            continue
-        if not isinstance(address, ResourceAddress):
-            detail = "A resource instance must follow the module path."
-            problems.append(error("test.replace", "Invalid address", detail, reference.span))
-        elif address.mode != "managed":
-            title = "Can only target managed resources for forced replacements."
-            problems.append(error("test.replace", title, str(address), reference.span))
-        else:
-            replace.append(str(address))
-    return Limits(tuple(str(a) for a in targets if a is not None), (), tuple(replace)), problems
-
-
-def _address(reference: Reference, problems: list[Diagnostic]) -> object:
-    try:
-        return address_of(steps_of(reference.node))
-    except AddressError as bad:
-        problems.append(error("test.address", bad.summary, bad.detail, reference.span))
-        return None
 
 
 def _planned_outputs(made: Plan) -> dict[str, Value]:
@@ -420,12 +407,3 @@ def _context(subject: Subject, made: Plan, state: State, values: RunValues, is_w
     else:
         context.root.variables.update((name, variable.value) for name, variable in values.root.items())
     return context
-
-
-def _save(state: State) -> list[Diagnostic]:
-    try:
-        replace_file(LEFT_OVER, write_state(state), 0o600)
-    except OSError as problem:
-        detail = f"{LEFT_OVER}: {problem.strerror or problem}. What is left has to be cleaned up from the list above."
-        return [error("test.state_file", "Failed to persist state", detail)]
-    return []

@@ -173,7 +173,7 @@ class SuiteRunner:
 
 def suite_status(results: list[FileResult]) -> tuple[str, bool]:
     """What came of all files, and whether the exit code is to say that something is wrong."""
-    from planner.operations.testing.decisions import RunFacts, judge
+    from planner.operations.testing.decisions import RunFacts, suite
 
     runs = []
     for result in results:
@@ -181,5 +181,4 @@ def suite_status(results: list[FileResult]) -> tuple[str, bool]:
             problems = {"error": {"error"}, "fail": {"assertion"}}.get(it.status, set())
             done, stopped = it.status not in ("skip", "pending"), it.status == "skip" and result.status != "error"
             runs.append(RunFacts(done, frozenset(problems), stopped, result.cleanup_failed))
-    judged = judge(runs)
-    return judged.status, bool(judged.fails)
+    return suite(runs)

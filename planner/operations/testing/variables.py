@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from attrs import define, field, frozen
 
@@ -14,7 +14,9 @@ from planner.config.test_files.model import TestFile, TestRun
 from planner.config.variables import RawVariables, RootVariable, add_automatic_files
 from planner.language.evaluate import try_evaluate
 from planner.language.scope import MappingScope
-from planner.syntax.nodes import Variable
+from planner.syntax.body import Body
+from planner.syntax.native_body import NativeBody
+from planner.syntax.nodes import GetAttr, Variable
 from planner.syntax.references import variables
 from planner.values.convert import ConversionError
 from planner.values.value import EPHEMERAL, Unknown, Value, is_null, is_wholly_known, unmark_deep
@@ -24,11 +26,13 @@ from planner.vocabulary.span import Span
 
 @define(eq=False)
 class Outputs:
-    """The outputs of the runs of a file that are over, by the run's name."""
+    """The outputs of the runs of a file that are over, by the run's place, with its name."""
 
-    by_run: dict[str, dict[str, Value]] = field(factory=dict)
-    planned: set[str] = field(factory=set)
-    """runs that were only planned"""
+    by_run: dict[int, tuple[str, dict[str, Value]]] = field(factory=dict)
+
+    def of(self, runs: Collection[int]) -> dict[str, dict[str, Value]]:
+        """The outputs of these runs, by name; of two with one name, those of the later."""
+        return dict(self.by_run[index] for index in sorted(self.by_run) if index in runs)
 
 
 def global_values(directory: str, test_directory: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
@@ -49,12 +53,16 @@ class RunValues:
 
 
 def run_values(
-    declared: Mapping[str, VariableDecl], file: TestFile, run: TestRun, given: RawVariables, outputs: Outputs
+    declared: Mapping[str, VariableDecl],
+    file: TestFile,
+    run: TestRun,
+    given: RawVariables,
+    outputs: Mapping[str, Mapping[str, Value]],
 ) -> tuple[RunValues | None, list[Diagnostic]]:
-    """The values of a run; None with errors."""
+    """The values of a run; None with errors. `outputs`: those of the runs that it comes after, by name."""
     problems = Problems()
     general = _general(declared, given, problems)
-    runs = {name: dict(values) for name, values in outputs.by_run.items()}
+    runs = {name: dict(values) for name, values in outputs.items()}
     scope = MappingScope({"run": runs, "var": general})
     written = {**file.variables, **run.variables}
     values: dict[str, Value] = {}
@@ -154,3 +162,30 @@ def names_of(expr: Expr) -> Iterator[str]:
     """The root names that an expression refers to."""
     for node in variables(expr.node):
         yield node.name if isinstance(node, Variable) else node.root
+
+
+def mentioned_runs(file: TestFile, run: TestRun) -> frozenset[str]:
+    """The names of the runs whose outputs a run is given; "" stands for any of them."""
+    exprs = [*file.variables.values(), *run.variables.values()]
+    for provider in (*file.providers.values(), *file.mocks.values()):
+        exprs += [provider.for_each] if provider.for_each is not None else []
+        exprs += _expressions(provider.body)
+    return frozenset(name for expr in exprs for name in _runs_in(expr))
+
+
+def _runs_in(expr: Expr) -> Iterator[str]:
+    for node in variables(expr.node):
+        if isinstance(node, Variable):
+            if node.name == "run":
+                yield ""
+        elif node.root == "run":
+            step = node.steps[0]
+            yield step.name if isinstance(step, GetAttr) else ""
+
+
+def _expressions(body: Body) -> Iterator[Expr]:
+    if isinstance(body, NativeBody):
+        for attribute in body.attributes.values():
+            yield Expr(attribute.expr, attribute.source)
+        for block in body.blocks:
+            yield from _expressions(block.body)
