@@ -11,7 +11,7 @@ from planner.support.disk import read_whole
 
 MARKERS = (".planner-unit",)
 """files that make a folder with configuration a unit, though no block in it says so"""
-TERRAGRUNT = frozenset(("terragrunt.hcl", "terragrunt.stack.hcl"))
+TERRAGRUNT = frozenset(("terragrunt.hcl", "terragrunt.hcl.json", "terragrunt.stack.hcl"))
 """files that make a folder a unit, or several, that planner.batch.terragrunt reads"""
 STATE = "terraform.tfstate"
 _ROOT_BLOCK = re.compile(rb"^\s*(terraform|language)\s*\{", re.MULTILINE)

@@ -1,8 +1,24 @@
 """Terragrunt's files as a fleet: terragrunt.hcl and terragrunt.stack.hcl are read, nothing of Terragrunt is run."""
 
+import os
+
 NAME = "terragrunt.hcl"
+NAMES = (NAME, "terragrunt.hcl.json")
+"""what the file of a unit is called; the first one that is there counts"""
 STACK = "terragrunt.stack.hcl"
 VALUES = "terragrunt.values.hcl"
+EXCLUDES = ".terragrunt-excludes"
 AUTOINCLUDE = "terragrunt.autoinclude.hcl"
 FOLDER = ".planner/terragrunt"
 """where working folders and packages are, below a unit and below the root of a fleet"""
+
+
+def unit_file(folder: str) -> str:
+    """The file of the unit in a folder, whether it is there or not."""
+    found = (path for path in (os.path.join(folder, name) for name in NAMES) if os.path.isfile(path))
+    return next(found, os.path.join(folder, NAME))
+
+
+def is_unit(folder: str) -> bool:
+    """Whether there is such a file."""
+    return os.path.isfile(unit_file(folder))

@@ -99,6 +99,9 @@ _ERRORS = Form(
         "ignore": Form({"ignorable_errors": True, **_some("message", "signals")}, labels=("name",), many=True),
     },
 )
+AGAIN = "\0"
+"""stands behind the name of a block that another one before it has, too"""
+_REPEATED = ("before_hook", "after_hook", "error_hook")
 SCALARS = (
     "inputs",
     "download_dir",
@@ -202,14 +205,14 @@ def read_document(path: str, name: str, form: Form | None, problems: Problems) -
 
 
 def _part(body: Body, form: Form, label: str, span: Span, header: Span, problems: Problems) -> Part:
-    schema = BodySchema(dict(form.attributes), tuple(BlockSchema(kind, f.labels) for kind, f in form.blocks.items()))
+    schema = _json_schema(body, form) if header.filename.endswith(".json") else _schema(form)
     content = body.content(schema)
     read = list(content.blocks)
     for problem in content.diagnostics:
         if problem.code == "syntax.missing_label" and problem.context and problem.context.text == "include":
             continue  # the old form, without a name
         problems.append(problem)
-    if "include" in form.blocks:
+    if "include" in form.blocks and not header.filename.endswith(".json"):
         bare, _ = body.partial_content(BodySchema({}, (BlockSchema("include"),)))
         read = [*bare.blocks, *read]
     blocks: dict[str, list[Part]] = {}
@@ -220,12 +223,31 @@ def _part(body: Body, form: Form, label: str, span: Span, header: Span, problems
         if block.type == "locals":
             found.append(_locals(block, found, problems))
             continue
-        if found and (not inner.many or any(other.label == name for other in found)):
+        same = sum(other.label.partition(AGAIN)[0] == name for other in found)
+        if same and block.type in _REPEATED:
+            name = f"{name}{AGAIN}{same}"
+        elif found and (not inner.many or same):
             detail = f"There is one at {found[0].header} already."
             problems.error("duplicate_block", f"Duplicate block {block.type}", detail, block.header_span)
             continue
         found.append(_part(block.body, inner, name, block.span, block.header_span, problems))
     return Part(label, span, _exprs(content.attributes, problems), blocks, header)
+
+
+def _schema(form: Form) -> BodySchema:
+    return BodySchema(dict(form.attributes), tuple(BlockSchema(kind, f.labels) for kind, f in form.blocks.items()))
+
+
+def _json_schema(body: Body, form: Form) -> BodySchema:
+    """In JSON what may be an argument and a block is a block; an include may have no name there, too."""
+    blocks = {kind: f.labels for kind, f in form.blocks.items()}
+    if "include" in blocks:
+        bare = body.partial_content(BodySchema({}, (BlockSchema("include"),)))[0].blocks
+        words = [block.body.just_attributes()[0].keys() for block in bare]
+        if words and all(some and some <= form.blocks["include"].attributes.keys() for some in words):
+            blocks["include"] = ()
+    attributes = {name: required for name, required in form.attributes.items() if name not in blocks}
+    return BodySchema(attributes, tuple(BlockSchema(kind, labels) for kind, labels in blocks.items()))
 
 
 def _locals(block: Block, before: list[Part], problems: Problems) -> Part:

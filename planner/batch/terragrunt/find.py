@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+
+from attrs import evolve
 
 from planner.batch.model import Fleet, Place, Unit
 from planner.batch.recipe import Recipe, Source
-from planner.batch.terragrunt import NAME, STACK
+from planner.batch.terragrunt import EXCLUDES, NAME, NAMES, STACK, is_unit, unit_file
 from planner.batch.terragrunt.ready import with_reading
 from planner.batch.terragrunt.session import Library, Session
 from planner.batch.terragrunt.stack import generate_stacks
 from planner.batch.terragrunt.unit import Reading, has_configuration, make_working, read_unit
 from planner.batch.terragrunt.working import working_base
-from planner.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.support.disk import read_whole
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.span import Span
 
 MOST = 100_000
@@ -22,7 +26,7 @@ MOST = 100_000
 
 def has_files(folder: str) -> bool:
     """Whether a folder is a unit or a stack of Terragrunt's."""
-    return os.path.isfile(os.path.join(folder, NAME)) or os.path.isfile(os.path.join(folder, STACK))
+    return is_unit(folder) or os.path.isfile(os.path.join(folder, STACK))
 
 
 def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) -> Fleet:
@@ -33,18 +37,18 @@ def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) 
     folders = [os.path.normpath(os.path.join(root, name)) for name in names]
     stacks = [folder for folder in folders if os.path.isfile(os.path.join(folder, STACK))]
     made = generate_stacks(library, stacks, problems)
-    inside = dict.fromkeys(f for f in [*folders, *made] if os.path.isfile(os.path.join(f, NAME)))
+    inside = dict.fromkeys(f for f in [*folders, *made] if is_unit(f))
     readings: dict[str, Reading] = {}
     waiting = list(inside)
     while waiting and len(readings) < MOST:
         folder = waiting.pop(0)
         if folder in readings:
             continue
-        reading = read_unit(Session(library, os.path.join(folder, NAME)))
+        reading = read_unit(Session(library, unit_file(folder)))
         readings[folder] = reading
         if folder not in inside and not has_configuration(reading):
             continue
-        waiting += [t for t in _targets(reading) if t not in readings and os.path.isfile(os.path.join(t, NAME))]
+        waiting += [t for t in _targets(reading) if t not in readings and is_unit(t)]
     included = {file for reading in readings.values() for file in reading.session.files if _is_other(file, reading)}
     units: dict[str, Unit] = {}
     for folder, reading in readings.items():
@@ -53,7 +57,8 @@ def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) 
         elif reading.session.config not in included and folder in inside:
             detail = f"{reading.session.config} names no source, and there is no configuration beside it."
             problems.append(warning("terragrunt.nothing", "Nothing to run", detail))
-    units = {name: units[name] for name in sorted(units)}
+    left_out = _left_out(root)
+    units = {name: _without(units[name], left_out) for name in sorted(units)}
     text = "\n".join(map(repr, units.values()))
     for reading in readings.values():
         problems += [remark for remark in reading.remarks if remark not in problems]
@@ -63,8 +68,29 @@ def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) 
     return Fleet(root, units, "", tuple(problems), text)
 
 
+def _left_out(root: str) -> list[tuple[str, Place]]:
+    """The patterns of the file that says which units are left out, each with its place."""
+    path = os.path.join(root, EXCLUDES)
+    try:
+        lines = read_whole(path).decode("utf-8", "replace").splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as problem:
+        detail = f"{path}: {problem.strerror or problem}."
+        raise Failure(error("terragrunt.excludes", "A file cannot be read", detail)) from None
+    shown = os.path.relpath(path)
+    words = ((number, line.strip()) for number, line in enumerate(lines, 1))
+    return [(os.path.normpath(w), Place(shown, n, 1, w)) for n, w in words if w and not w.startswith("#")]
+
+
+def _without(unit: Unit, left_out: list[tuple[str, Place]]) -> Unit:
+    """A unit, excluded from everything if a pattern means it."""
+    place = next((place for pattern, place in left_out if fnmatchcase(unit.name, pattern)), None)
+    return unit if place is None else evolve(unit, excludes=(*unit.excludes, ("all", False, place)))
+
+
 def _is_other(file: str, reading: Reading) -> bool:
-    return file != reading.session.config and os.path.basename(file) == NAME
+    return file != reading.session.config and os.path.basename(file) in NAMES
 
 
 def _targets(reading: Reading) -> list[str]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from planner.batch.terragrunt import AUTOINCLUDE, NAME, VALUES
+from planner.batch.terragrunt import AUTOINCLUDE, NAMES, VALUES
 from planner.batch.terragrunt.document import SCALARS, UNIT, Form, Part
 from planner.batch.terragrunt.functions import Functions
 from planner.batch.terragrunt.merge import joined, opened
 from planner.batch.terragrunt.session import Dependency, Session
+from planner.batch.terragrunt.shapes import WHOLE, filled
 from planner.config.model import Expr
 from planner.language.evaluate import evaluate
 from planner.language.functions import CallContext, Function
@@ -28,12 +29,6 @@ from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Source, Span
 
 _ROOTS = ("local", "include", "dependency", "feature", "values")
-_REMOTE_STATE = {
-    "disable_init": False,
-    "disable_dependency_optimization": False,
-    "encryption": Null(DYNAMIC),
-    "generate": Null(DYNAMIC),
-}
 STRATEGIES = ("shallow", "deep", "no_merge")
 
 
@@ -67,7 +62,7 @@ class Frame(Scope):
         self._values: Value | None = None
         self._failure: Failure | None = None
         beside = os.path.join(os.path.dirname(path), AUTOINCLUDE)
-        is_unit = child is None and os.path.basename(path) == NAME and session.is_file(beside)
+        is_unit = child is None and os.path.basename(path) in NAMES and session.is_file(beside)
         self.before: Frame | None = Frame(session, beside, self) if is_unit else None
         """what a stack has put beside a unit's file, which goes before it"""
 
@@ -212,7 +207,7 @@ class Frame(Scope):
             raise Failure(error("terragrunt.unknown_include", "Unknown include", detail, span))
         if not words:
             return found.frame.config(), used
-        return found.frame.part(words[0], span), used + 1
+        return filled(words[0], found.frame.part(words[0], span)), used + 1
 
     # ------------------------------------------------------------ included files
 
@@ -300,6 +295,7 @@ class Frame(Scope):
         target = os.path.normpath(os.path.join(self.folder, path))
         if target.endswith((".hcl", ".hcl.json")):
             target = os.path.dirname(target)
+        target = self.session.library.place(target)
         constant: Value | None = None
         if self.truth(part.attributes.get("skip_outputs")) or not enabled:
             mocks = part.attributes.get("mock_outputs")
@@ -342,6 +338,8 @@ class Frame(Scope):
         """An argument or kind of block of the file by its name, as others see it. Raises Failure."""
         if name == "locals":
             return self._all("local", span)
+        if name == "dependency" and self.child is not None:
+            return self._own_blocks()
         if name in ("dependency", "feature"):
             return self._all(name, span)
         if name in self.root.attributes:
@@ -350,12 +348,19 @@ class Frame(Scope):
         if parts:
             if parts[0].label:
                 return {part.label: self.block(part) for part in parts}
-            found = self.block(parts[0])
-            return {**_REMOTE_STATE, **found} if name == "remote_state" else found
+            return self.block(parts[0])
         if name in SCALARS or name in UNIT.blocks:
             return {} if name in ("inputs", "generate") else Null(DYNAMIC)
         detail = f"A file of Terragrunt's has no part {name}.{did_you_mean(name, (*SCALARS, *UNIT.blocks, 'locals'))}"
         raise Failure(error("terragrunt.unknown_part", "Unknown part", detail, span))
+
+    def _own_blocks(self) -> Value:
+        """The dependencies of an included file as others see them: what each says, and its outputs. They are known
+        before those of the unit are, which may be made of them."""
+        found: dict[str, Value] = {}
+        for part in self.root.blocks.get("dependency", ()):
+            found[part.label] = {**self.block(part), **_outputs(self.session, self._own_dependency(part))}
+        return found
 
     def merged(self, name: str) -> Value:
         """A part of the file together with those of the files that it includes; null where none has it. Raises
@@ -378,13 +383,15 @@ class Frame(Scope):
     def config(self) -> dict[str, Value]:
         """The whole file as an object, with what it includes. Raises Failure."""
         span = self.root.span
-        found: dict[str, Value] = {"locals": self._all("local", span), "inputs": {}, "generate": {}}
+        found: dict[str, Value] = dict(WHOLE)
+        if self.document.root.one("locals") is not None:
+            found["locals"] = self._all("local", span)
         names = {*self.root.attributes, *self.root.blocks}
         names -= {"locals", "include", "catalog"}
         for include in self.includes().values():
             names |= {*include.frame.root.attributes, *include.frame.root.blocks} - {"locals", "include", "catalog"}
         for name in sorted(names):
-            found[name] = self.merged(name)
+            found[name] = filled(name, self.merged(name))
         return found
 
 

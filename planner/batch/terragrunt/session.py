@@ -73,6 +73,12 @@ class Library:
         self.failed: dict[str, list[Diagnostic]] = {}
         """packages that could not be had"""
 
+    def place(self, path: str) -> str:
+        """A folder as units are called by, also where a link leads to it."""
+        real, root = os.path.realpath(path), os.path.realpath(self.root)
+        inside = real == root or real.startswith(f"{root}{os.sep}")
+        return os.path.normpath(f"{self.root}{real[len(root) :]}" if inside else path)
+
     def document(self, path: str, form: Form | None) -> Document:
         """Raises Failure."""
         key = (path, id(form))

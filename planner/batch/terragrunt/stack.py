@@ -10,7 +10,7 @@ import os
 import shutil
 from typing import Any
 
-from planner.batch.terragrunt import AUTOINCLUDE, NAME, STACK, VALUES
+from planner.batch.terragrunt import AUTOINCLUDE, NAMES, STACK, VALUES
 from planner.batch.terragrunt.autoinclude import autoinclude_text
 from planner.batch.terragrunt.document import STACK as FORM
 from planner.batch.terragrunt.document import Part
@@ -88,9 +88,9 @@ def _component(library: Library, frame: Frame, kind: str, part: Part, folder: st
     package = locate(source, folder, "", library, part.attributes["source"].span)
     origin = os.path.join(package.folder, package.sub)
     target = _target(frame, part, folder)
-    wanted = NAME if kind == "unit" else STACK
-    if not os.path.isfile(os.path.join(origin, wanted)):
-        detail = f"{source} has no {wanted}."
+    wanted = NAMES if kind == "unit" else (STACK,)
+    if not any(os.path.isfile(os.path.join(origin, name)) for name in wanted):
+        detail = f"{source} has no {wanted[0]}."
         raise Failure(error("terragrunt.stack_source", "Not a source", detail, part.attributes["source"].span))
     values: Any = None
     if "values" in part.attributes:

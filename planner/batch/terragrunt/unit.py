@@ -10,6 +10,7 @@ from typing import Any
 from attrs import define, field
 
 from planner.batch.recipe import Hook, Retry, Role
+from planner.batch.terragrunt.document import AGAIN
 from planner.batch.terragrunt.frame import Frame
 from planner.batch.terragrunt.generated import Generated, backend_file, generated
 from planner.batch.terragrunt.session import Dependency, Session
@@ -120,7 +121,7 @@ def _dependencies(reading: Reading, frame: Frame) -> None:
             continue
         expr = part.attributes["paths"]
         for path in _known_texts(one.evaluate(expr), expr.span):
-            target = os.path.normpath(os.path.join(frame.folder, path))
+            target = session.library.place(os.path.join(frame.folder, path))
             session.orders.setdefault(target, part.header)
 
 
@@ -154,7 +155,7 @@ def _hook(reading: Reading, name: str, when: str, hook: Mapping[str, Value], spa
     folder = hook.get("working_dir")
     reading.hooks.append(
         Hook(
-            name,
+            name.partition(AGAIN)[0],
             when,
             tuple(command for command in commands if command not in _NOT_RUN),
             words,
