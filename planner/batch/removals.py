@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 from planner.batch.facts import has_objects
 from planner.batch.manifest import Entry, read_manifest
 from planner.batch.model import Fleet, Removal, Unit
 from planner.batch.record import safe_name
+from planner.state.backend import schema_of
 from planner.support.disk import read_whole
 from planner.values.expression_text import attributes_text
 from planner.values.json_codec import implied_value
@@ -39,14 +42,30 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
     return units, told
 
 
+def _block(kind: str, settings: Mapping[str, Any]) -> str:
+    """The backend block with some settings."""
+    schema = schema_of(kind)
+    inner = schema.blocks if schema is not None else {}
+    text = _arguments({name: value for name, value in settings.items() if name not in inner}, "    ")
+    for name in sorted(settings.keys() & inner.keys()):
+        for one in settings[name] if isinstance(settings[name], list) else [settings[name]]:
+            if one:
+                text += f"    {name} {{\n{_arguments(one, '      ')}    }}\n"
+    header = kind if kind == "cloud" else f"backend {quote(kind)}"
+    return f"{header} {{\n{text}  }}\n"
+
+
+def _arguments(settings: Mapping[str, Any], indent: str) -> str:
+    said = {name: implied_value(value) for name, value in settings.items() if value not in (None, [])}
+    return "".join(f"{indent}{line}" for line in attributes_text(said).splitlines(keepends=True))
+
+
 def _empty_unit(root: str, removal: Removal, entry: Entry) -> Unit:
     """A unit whose plan destroys everything in a state: it has nothing but a backend."""
     folder = os.path.join(REMOVED, safe_name(removal.unit))
     place = os.path.join(root, folder)
     kind, settings = entry.backend or ("local", {"path": entry.state})
-    said = {name: implied_value(value) for name, value in settings.items() if value not in (None, [])}
-    body = "".join(f"    {line}" for line in attributes_text(said).splitlines(keepends=True))
-    text = f"terraform {{\n  backend {quote(kind)} {{\n{body}  }}\n}}\n"
+    text = f"terraform {{\n  {_block(kind, settings)}}}\n"
     os.makedirs(place, exist_ok=True)
     with open(os.path.join(root, os.path.dirname(REMOVED), ".gitignore"), "a+", encoding="utf-8") as ignore:
         ignore.seek(0)
