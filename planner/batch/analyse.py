@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from attrs import field, frozen
 
 from planner.batch.facts import file_facts, fleet_facts
-from planner.batch.model import Fleet, Place, Request, Survey, Unit
+from planner.batch.model import Fleet, Place, Request, Share, Survey, Unit
 from planner.batch.selectors import Selection, select
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.programs.fleet import batch_program
@@ -56,11 +56,18 @@ class Analysis:
     state_of: dict[str, str] = field(factory=dict)
     """unit -> the state that it writes"""
     reads_from: dict[str, tuple[str, ...]] = field(factory=dict)
+    """unit -> the units whose outputs it reads"""
     offered: dict[str, tuple[str, ...]] = field(factory=dict)
     """unit -> the variables that it gets from its groups"""
     orphaned: tuple[tuple[str, str], ...] = ()
     """units that are gone, with their states, which still have objects"""
-    """unit -> the units whose outputs it reads"""
+    share: Share | None = None
+    """what this job does of what is selected, where several share it"""
+
+    @property
+    def planned(self) -> Collection[str]:
+        """The selected units that are run here."""
+        return self.selected if self.share is None else self.share.units | self.share.beside
 
     @property
     def database(self) -> Database:

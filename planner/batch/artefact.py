@@ -4,6 +4,7 @@ manifest of what they were made from.
     manifest.json   {"format", "version", "planner_version", "made", "by", "mode", "refresh", "key", "words",
                      "units": {unit: {"folder", "workspace", "outcome", "before": [unit...], "state", "lineage",
                      "serial", "plan": SHA-256 or "", "files": {path: digest}, "asked": {...}, "result": {...}}},
+                     "shard": null or {"number", "count", "fleet", "beside": {unit: digest}},
                      "sum": SHA-256 of all that}
     plans/          NAME.tfplan, as `planner plan -out` writes them; also those that are incomplete
 
@@ -23,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 
 from planner import __version__
 from planner.batch.asked import NOTHING, OfUnit
@@ -36,8 +37,11 @@ from planner.support.fast_json import orjson
 from planner.vocabulary.diagnostic import Failure, error
 
 NAME = "manifest.json"
+REPORT = "report.json"
+"""what a shard came to, in its folder"""
 PLANS = "plans"
 FORMAT, VERSION = "planner batch plan", 1
+MOST_SHARDS = 10_000
 MOST_BYTES = 256 << 20
 """of the manifest, and of one plan file"""
 _PASSING = re.compile(r"(^|/)(\.terraform|\.planner|\.git)(/|$)|\.tfstate(\.[^/]*)?$|\.tfstate\.d(/|$)|\.lock\.info$")
@@ -71,6 +75,17 @@ class Saved:
 
 
 @frozen(eq=False)
+class Shard:
+    """Of which shard a saved plan is, of how many, and a digest of the fleet that was shared out; `beside` are the
+    units that were planned for their values alone, as seen (`seen_as`)."""
+
+    number: int
+    count: int
+    fleet: str
+    beside: dict[str, str]
+
+
+@frozen(eq=False)
 class Manifest:
     """A saved plan. `mode`: normal, destroy or refresh-only; `words`: the folders that the fleet was looked for in."""
 
@@ -82,6 +97,7 @@ class Manifest:
     refresh: bool = True
     made: str = ""
     by: str = ""
+    shard: Shard | None = None
 
 
 def base_of(root: str) -> str:
@@ -92,6 +108,14 @@ def base_of(root: str) -> str:
             return here
         here = os.path.dirname(here)
     return root
+
+
+def seen_as(result: Result, digests: tuple[tuple[str, str], ...]) -> str:
+    """A digest of what others see of a unit's plan: its state, and what becomes of its outputs. `digests`: of their
+    values."""
+    changed = [(name, digest) for name, digest in digests if name in result.changed]
+    said = [result.lineage, result.serial, sorted(result.changed), sorted(result.unknown), sorted(changed)]
+    return sha256(orjson.dumps(said)).hexdigest()[:32]
 
 
 def is_saved_plan(path: str) -> bool:
@@ -111,15 +135,16 @@ def prepare(folder: str) -> None:
     """Make the folder, or take what an earlier plan left in it away. Raises Failure."""
     try:
         names = os.listdir(folder) if os.path.isdir(folder) else []
-        if names and NAME not in names and set(names) != {PLANS}:
+        if names and NAME not in names and REPORT not in names and set(names) != {PLANS}:
             detail = f"{folder} is not empty and has no saved plan of a fleet: name another folder."
             raise Failure(error("batch.out", "Plans cannot be saved", detail))
         plans = os.path.join(folder, PLANS)
         os.makedirs(plans, mode=0o700, exist_ok=True)
         for path in (folder, plans):
             os.chmod(path, 0o700)
-        for path in (os.path.join(folder, NAME), *(os.path.join(plans, n) for n in os.listdir(plans))):
-            if path.endswith((".tfplan", NAME)) and os.path.lexists(path):
+        earlier = (os.path.join(plans, name) for name in os.listdir(plans) if name.endswith(".tfplan"))
+        for path in (os.path.join(folder, NAME), os.path.join(folder, REPORT), *earlier):
+            if os.path.lexists(path):
                 os.unlink(path)
     except OSError as problem:
         raise _unwritten(folder, problem) from None
@@ -131,13 +156,14 @@ def write(folder: str, manifest: Manifest) -> None:
         "format": FORMAT,
         "version": VERSION,
         "planner_version": __version__,
-        "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "by": myself(),
+        "made": manifest.made or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "by": manifest.by or myself(),
         "mode": manifest.mode,
         "refresh": manifest.refresh,
         "key": manifest.key,
         "words": list(manifest.words),
         "units": {name: _plain(saved) for name, saved in sorted(manifest.units.items())},
+        "shard": asdict(manifest.shard) if manifest.shard is not None else None,
     }
     document["sum"] = _sum(document)
     try:
@@ -250,13 +276,23 @@ def _manifest(document: dict[str, Any]) -> Manifest:
     if document["units"].__class__ is not dict:
         raise ValueError("it has no units")
     units = {name: _saved(name, raw) for name, raw in document["units"].items()}
+    shard = _shard(document["shard"]) if document["shard"] is not None else None
     for name, saved in units.items():
-        if not set(saved.before) <= set(units):
+        if shard is None and not set(saved.before) <= set(units):
             raise ValueError(f"{name} comes after units that are missing")
     key, refresh = document["key"], document["refresh"]
     if key.__class__ is not str or not _DIGEST.match(key) or refresh.__class__ is not bool:
         raise ValueError("it has no key of its digests")
-    return Manifest(mode, tuple(words), units, key, refresh, str(document["made"]), str(document["by"]))
+    return Manifest(mode, tuple(words), units, key, refresh, str(document["made"]), str(document["by"]), shard)
+
+
+def _shard(raw: Any) -> Shard:
+    number, count, fleet, beside = (raw[name] for name in ("number", "count", "fleet", "beside"))
+    if number.__class__ is not int or count.__class__ is not int or not 1 <= number <= count <= MOST_SHARDS:
+        raise ValueError("its shard is none")
+    if any(text.__class__ is not str or not _DIGEST.match(text) for text in (fleet, *beside.values())):
+        raise ValueError("its shard has no digests")
+    return Shard(number, count, fleet, dict(beside))
 
 
 def _saved(name: str, raw: Any) -> Saved:

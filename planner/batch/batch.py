@@ -59,6 +59,8 @@ class BatchOptions:
     """where `batch plan` puts the plans and what they were made from"""
     json_out: str = ""
     """where it puts plan JSON"""
+    shard: tuple[int, int] = (0, 0)
+    """which part of what is selected is done here, from 1, and of how many; (0, 0): all of it"""
     is_brief: bool = False
     """whether numbers will do for units that are not planned again, and no report names their changes"""
 
@@ -145,13 +147,30 @@ class Batch:
         command = "destroy" if options.mode == "destroy" else self.command
         known = self.cache.analysis(command, key) if key else None
         if known is not None:
-            return from_plain(known, self.fleet, command, self.own)
+            return self._shared(from_plain(known, self.fleet, command, self.own))
         surveys = {name: self.made.get(name) or survey_of(text) for name, text in self.texts.items()}
         gone = self.cache.known_states(self.fleet.units) | self._left()
         found = analyse(self.fleet, surveys, selection, command, self.own, want, gone)
         if key and not (found.diagnostics or self.fleet.diagnostics):
             self.cache.keep_analysis(command, key, to_plain(found))
-        return found
+        return self._shared(found)
+
+    def _shared(self, analysis: Analysis) -> Analysis:
+        """The analysis with what this job does, where several share the work."""
+        if not self.options.shard[1] or has_errors((*self.fleet.diagnostics, *analysis.diagnostics)):
+            return analysis
+        return self._share(analysis)
+
+    def _share(self, analysis: Analysis) -> Analysis:
+        from planner.batch.shards import shared
+
+        return shared(analysis, *self.options.shard)
+
+    def surveyed(self, unit: str) -> tuple[str, ...]:
+        """The files that a unit's configuration and its variables stand in, and what the fleet's file is."""
+        files = (self.made.get(unit) or survey_of(self.texts[unit])).files
+        files = (*files, *map(os.path.abspath, self.fleet.units[unit].files))
+        return (*files, os.path.abspath(self.fleet.file)) if self.fleet.file else files
 
     def _left(self) -> dict[str, str]:
         """The states of units that runs knew and the fleet does not have any more."""

@@ -216,6 +216,8 @@ def _result(data: dict[str, Any]) -> Result:
         rests_on=tuple(map(tuple, data["rests_on"])),
         digests=tuple(map(tuple, data["digests"])),
         planned_file=data["planned_file"],
+        lineage=data["lineage"],
+        serial=data["serial"],
     )
 
 

@@ -43,8 +43,11 @@ class Handed:
         return evolve(result, planned={}, digests=digests, planned_file=file)
 
     def digests(self, unit: str, key: bytes) -> tuple[tuple[str, str], ...]:
-        """The digests of what the unit hands out, with another key."""
-        return tuple((name, _digest(value, key)) for name, value in sorted(self._values.get(unit, {}).items()))
+        """The digests of what the unit hands out, with another key. Raises Failure."""
+        result = self.done[unit].result
+        is_elsewhere = unit not in self._values and result is not None and bool(result.planned_file)
+        values = self._of(unit) if is_elsewhere else self._values.get(unit, {})
+        return tuple((name, _digest(value, key)) for name, value in sorted(values.items()))
 
     def seen(self, unit: str) -> str:
         """A name for what the unit's outputs are going to be: others have another name."""

@@ -285,6 +285,29 @@ class Done:
         return result.made_at if self.reused and result and (result.asks_plugins or result.asks_services) else 0.0
 
 
+@frozen(eq=False)
+class Share:
+    """What a job does: the shard `number` (from 1) of `count`, its units, and those that it plans for their values."""
+
+    number: int
+    count: int
+    units: frozenset[str]
+    beside: frozenset[str]
+
+
+@frozen(eq=False)
+class Part:
+    """What joining has to know of a shard: `total` units were shared out, `fleet` is a digest of them and their files,
+    `beside` what became of those that were planned for their values."""
+
+    number: int
+    count: int
+    total: int
+    fleet: str
+    beside: dict[str, Done] = field(factory=dict)
+    before: dict[str, tuple[str, ...]] = field(factory=dict)
+
+
 def to_json(record: Any) -> dict[str, Any]:
     """A record of this module as plain data. What is no record in it is plain already."""
     return {field.name: _plain(getattr(record, field.name)) for field in attrs.fields(type(record))}

@@ -18,7 +18,7 @@ from planner.batch.clean import retain
 from planner.batch.decide import Decision, Kept
 from planner.batch.executors import FEW
 from planner.batch.handed import Handed, moved
-from planner.batch.model import BAD, Done, Reads, Request, Result, Upstream
+from planner.batch.model import BAD, Done, Part, Reads, Request, Result, Share, Upstream
 from planner.batch.record import Record, safe_name
 from planner.batch.schedule import HARMLESS, Listener, Schedule, Work
 from planner.state.lock import myself
@@ -40,6 +40,8 @@ class Report:
     in_flight: tuple[str, ...] = ()
     mode: str = "normal"
     """the kind of plan: normal, destroy or refresh-only"""
+    part: Part | None = None
+    """what joining has to know, where this is one of several jobs"""
 
     @property
     def failed(self) -> bool:
@@ -78,7 +80,10 @@ class Run:
         """what was planned first for units that are applied by now"""
         self.read = {other for unit in analysis.selected for other in analysis.reads_from.get(unit, ())}
         self.asked = batch.asked_of(analysis.selected)
-        self.order = sorted(analysis.selected, key=lambda unit: (analysis.waves.get(unit, 0), unit))
+        self.beside = analysis.share.beside if analysis.share is not None else frozenset[str]()
+        """units that are planned for their values alone"""
+        self._known_part: Part | None = None
+        self.order = sorted(analysis.planned, key=lambda unit: (analysis.waves.get(unit, 0), unit))
 
     def plan(self, units: list[str], command: str = "plan", mode: str = "plan") -> dict[str, Done]:
         """Plan (or validate) units. `mode`: plan, destroy or validate: what is planned for."""
@@ -166,7 +171,8 @@ class Run:
             """Keeps clean plans for the next run, and passes everything on."""
 
             def began(self, unit: str, attempt: int) -> None:
-                run.listener.began(unit, attempt)
+                if unit not in run.beside:
+                    run.listener.began(unit, attempt)
 
             def stopping(self, units: list[str]) -> None:
                 run.listener.stopping(units)
@@ -178,7 +184,8 @@ class Run:
                     if done.unit in requests and requests[done.unit].command == "plan":
                         cache.keep_result(requests[done.unit], done.result, run.record.name)
                     run.done[done.unit] = evolve(done, result=evolve(done.result, reads=[]))
-                run.listener.ended(done)
+                if done.unit not in run.beside:
+                    run.listener.ended(done)
 
         schedule = Schedule(
             command,
@@ -235,7 +242,7 @@ class Run:
             self.batch.environment,
             (),
             options.refresh,
-            options.lock,
+            options.lock and unit not in self.beside,  # the job whose it is has the lock
             options.lock_timeout,
             options.parallelism,
             self.plan_path(unit) if keep_plan else "",
@@ -250,15 +257,16 @@ class Run:
             var_args=asked.variables,
             targets=asked.targets,
             replace=asked.replace,
-            json_file=self.json_path(unit) if keep_plan and options.json_out else "",
-            keeps_incomplete=bool(options.out),
+            json_file=self.json_path(unit) if keep_plan and options.json_out and unit not in self.beside else "",
+            keeps_incomplete=bool(options.out) and unit not in self.beside,
             approved_file=self.approved.get(unit, ""),
         )
 
     def plan_path(self, unit: str) -> str:
         """Where the plan of a unit is kept."""
         out = self.batch.options.out
-        return plan_path(os.path.abspath(out), unit) if out else self.record.plan_path(unit)
+        is_saved = out and unit not in self.beside
+        return plan_path(os.path.abspath(out), unit) if is_saved else self.record.plan_path(unit)
 
     def end(self, done: Done) -> None:
         """A unit ends without having been run."""
@@ -271,7 +279,23 @@ class Run:
         return os.path.join(os.path.abspath(self.batch.options.json_out), f"{safe_name(unit)}.json")
 
     def in_order(self) -> dict[str, Done]:
-        return {unit: self.done[unit] for unit in self.order if unit in self.done}
+        """The units that are reported."""
+        return {unit: self.done[unit] for unit in self.order if unit in self.done and unit not in self.beside}
+
+    def part(self) -> Part | None:
+        """What joining has to know, where this is one of several jobs."""
+        if self._known_part is None and self.analysis.share is not None:
+            self._known_part = self._part(self.analysis.share)
+        return self._known_part
+
+    def _part(self, share: Share) -> Part:
+        from planner.batch.shards import part_of
+
+        options, surveyed = self.batch.options, {unit: self.batch.surveyed(unit) for unit in self.analysis.selected}
+        given = options.asked.variables
+        names = [[kind, text if kind == "var-file" else text.partition("=")[0]] for kind, text in given]
+        asked = [options.mode, options.refresh, names, options.asked.targets, options.asked.replace]
+        return part_of(self.analysis, share, self.done, asked, surveyed)
 
 
 def begin(
@@ -310,6 +334,8 @@ def begin(
         document["is_given_variables"] = True
     retain(batch.fleet.root)
     record = Record.new(batch.fleet.root, document, durable=command not in HARMLESS)
+    if analysis.share is not None:
+        listener.shares(analysis.share, len(analysis.selected))
     return Run(batch, analysis, record, listener, facts=facts or ()), report
 
 
@@ -335,7 +361,8 @@ def finish(run: Run, report: Report, started: float, in_flight: tuple[str, ...] 
         seconds=time.monotonic() - started,
         workers=run.batch.workers,
         peak=run.batch.peak,
-        in_flight=in_flight,
+        in_flight=tuple(unit for unit in in_flight if unit not in run.beside),
+        part=run.part(),
     )
     run.record.add("ended", exit=int(found.failed))
     run.record.close()

@@ -19,7 +19,6 @@ from planner.batch.analyse import Analysis, survey_request
 from planner.batch.artefact import Manifest, Saved
 from planner.batch.asked import NOTHING, OfUnit
 from planner.batch.batch import Batch, BatchOptions
-from planner.batch.cache import survey_of
 from planner.batch.clean import runs
 from planner.batch.converge import Approve, decline, is_overtaken, may_apply
 from planner.batch.model import Done, Request, Result
@@ -42,9 +41,11 @@ def save(run: Run) -> None:
     """Write the manifest of a plan that has just been made, with a part for each unit. Raises Failure."""
     options, analysis = run.batch.options, run.analysis
     base = artefact.base_of(analysis.fleet.root)
-    key = os.urandom(16)
+    part = run.part()
+    # the parts of one plan have one key, so that it can be told whether they saw the same values
+    key = bytes.fromhex(part.fleet) if part is not None else os.urandom(16)
     units = {}
-    for unit in run.order:
+    for unit in run.in_order():
         done = run.done[unit]
         assert done.result is not None
         described = analysis.fleet.units[unit]
@@ -60,11 +61,19 @@ def save(run: Run) -> None:
             done.result.lineage,
             done.result.serial,
             artefact.plan_sum(path) if done.outcome != "unchanged" else "",
-            artefact.files_of(analysis.fleet.root, _surveyed(run.batch, unit), run.reads.get(unit, ())),
+            artefact.files_of(analysis.fleet.root, run.batch.surveyed(unit), run.reads.get(unit, ())),
             evolve(done.result, digests=() if done.result.is_secret else run.handed.digests(unit, key)),
             _portable(run.asked.get(unit, NOTHING), done, base),
         )
-    artefact.write(options.out, Manifest(options.mode, options.words, units, key.hex(), options.refresh))
+    shard = None
+    if part is not None:
+        beside = {
+            unit: artefact.seen_as(done.result, () if done.result.is_secret else run.handed.digests(unit, key))
+            for unit, done in part.beside.items()
+            if done.result is not None
+        }
+        shard = artefact.Shard(part.number, part.count, part.fleet, beside)
+    artefact.write(options.out, Manifest(options.mode, options.words, units, key.hex(), options.refresh, shard=shard))
 
 
 def _portable(asked: OfUnit, done: Done, base: str) -> OfUnit:
@@ -85,13 +94,6 @@ def _portable(asked: OfUnit, done: Done, base: str) -> OfUnit:
     return evolve(asked, variables=tuple(variables))
 
 
-def _surveyed(batch: Batch, unit: str) -> tuple[str, ...]:
-    """The files that a unit's configuration and its variables stand in, and what the fleet's file is."""
-    files = (batch.made.get(unit) or survey_of(batch.texts[unit])).files
-    files = (*files, *map(os.path.abspath, batch.fleet.units[unit].files))
-    return (*files, os.path.abspath(batch.fleet.file)) if batch.fleet.file else files
-
-
 # ---------------------------------------------------------------- applying
 
 
@@ -99,6 +101,10 @@ def apply_saved(folder: str, options: BatchOptions, listener: Listener, approve:
     """Apply a saved plan; without `approve` nobody is asked. Raises Failure."""
     started = time.monotonic()
     manifest = artefact.read(folder)
+    if manifest.shard is not None:
+        which = f"the shard {manifest.shard.number} of {manifest.shard.count}"
+        detail = f"{folder} is {which}: planner batch join makes one plan of all of them."
+        raise Failure(error("batch.shard", "A part of a saved plan is not applied", detail))
     command = "destroy" if manifest.mode == "destroy" else "apply"
     options = evolve(options, words=manifest.words, mode=manifest.mode, refresh=manifest.refresh)
     batch = Batch(options, command, keeps_pool=True)
@@ -263,7 +269,7 @@ def _plan(saved: Saved, folder: str, plans: dict[str, bytes]) -> Iterable[Moved]
 
 def _files(batch: Batch, saved: Saved) -> Iterable[Moved]:
     base = artefact.base_of(batch.fleet.root)
-    now = artefact.files_of(batch.fleet.root, _surveyed(batch, saved.unit), ())
+    now = artefact.files_of(batch.fleet.root, batch.surveyed(saved.unit), ())
     for name, content in saved.files.items():
         path = os.path.join(base, name)
         if os.path.relpath(os.path.realpath(path), base).startswith(".."):

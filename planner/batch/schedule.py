@@ -15,7 +15,7 @@ from attrs import evolve
 
 from planner.batch.decide import Decision, Earlier, Kept, decide
 from planner.batch.executors import work as run_in
-from planner.batch.model import Done, Request, Result
+from planner.batch.model import Done, Request, Result, Share
 from planner.batch.record import Record
 from planner.batch.workplace import Workplace, is_death
 
@@ -28,6 +28,9 @@ HARMLESS = ("plan", "validate")
 
 class Listener:
     """Hears what happens; this one says nothing."""
+
+    def shares(self, share: Share, selected: int) -> None:
+        """The batch does a part of what is selected, so many units; other jobs do the rest."""
 
     def began(self, unit: str, attempt: int) -> None:
         """The unit's work begins."""

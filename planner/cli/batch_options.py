@@ -47,12 +47,14 @@ ASK = (
     Flag("target", "list", "Only this object of the unit, and what it depends on.", value="UNIT:ADDRESS"),
     Flag("replace", "list", "Replace this resource instance of the unit.", value="UNIT:ADDRESS"),
 )
+SHARD = Flag("shard", "string", "Only the units of this shard (3/20), one job of several: see batch join.", value="K/N")
 MODE = (
     Flag("destroy", "bool", "Plan to destroy everything that the units manage."),
     Flag("refresh-only", "bool", "Only compare the states with the real objects: what has drifted?"),
 )
 REPORTS = (
     JSON,
+    Flag("report", "string", "Write what -json prints to this file.", value="FILE"),
     Flag("junit", "string", "Write a report for CI servers, JUnit XML.", value="FILE"),
     Flag("markdown", "string", "Write a report for a comment, Markdown.", value="FILE"),
     Flag("html", "string", "Write a page with the fleet's graph and all changes.", value="FILE"),
@@ -93,8 +95,25 @@ def batch_options(arguments: Arguments) -> BatchOptions:
         bool(arguments.get("show") or arguments.get("html")),
         arguments.get("reuse", 0.0),
         _mode(arguments),
-        Asked(tuple(arguments.ordered), tuple(arguments.get("target", ())), tuple(arguments.get("replace", ()))),
+        shard=_shard(arguments.get("shard", "")),
+        asked=Asked(tuple(arguments.ordered), tuple(arguments.get("target", ())), tuple(arguments.get("replace", ()))),
     )
+
+
+def _shard(text: str) -> tuple[int, int]:
+    """Number and count of `3/20`; (0, 0) when nothing is said. Raises UsageError."""
+    return _shard_of(text) if text else (0, 0)
+
+
+def _shard_of(text: str) -> tuple[int, int]:
+    from planner.batch.artefact import MOST_SHARDS
+
+    number, slash, count = text.partition("/")
+    if slash and all(part.isascii() and part.isdigit() and len(part) <= 5 for part in (number, count)):
+        found = int(number), int(count)
+        if 1 <= found[0] <= found[1] <= MOST_SHARDS:
+            return found
+    raise UsageError("Option -shard is not K/N", f"{text}: 3/20 is the third of twenty, of at most {MOST_SHARDS:,}.")
 
 
 def _mode(arguments: Arguments) -> str:

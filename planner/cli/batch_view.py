@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from planner.batch.model import Done
+from planner.batch.model import Done, Share
 from planner.batch.schedule import Listener
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments
@@ -35,6 +35,9 @@ class Lines(Listener):
 
     def __init__(self, terminal: Terminal, show: bool = False) -> None:
         self.terminal, self.show = terminal, show
+
+    def shares(self, share: Share, selected: int) -> None:
+        self.terminal.out(share_text(share, selected))
 
     def began(self, unit: str, attempt: int) -> None:
         again = " (again: a process died)" if attempt > 1 else ""
@@ -66,6 +69,9 @@ class Live(Listener):
         self.ended_count = 0
         self.status = Status("", console=Console(file=terminal.stderr))
 
+    def shares(self, share: Share, selected: int) -> None:
+        self.terminal.out(share_text(share, selected))
+
     def began(self, unit: str, attempt: int) -> None:
         self.running.append(unit)
         self._update()
@@ -95,6 +101,19 @@ class Live(Listener):
         from rich.markup import escape
 
         self.status.update(f"{self.ended_count} done; running {escape(visible(', '.join(self.running)))}")
+
+
+def share_text(share: Share, selected: int) -> str:
+    """Which part of a batch this is, and what is planned beside it."""
+    units = f"{len(share.units):,} of {selected:,} units"
+    if not share.beside:
+        return f"Shard {share.number} of {share.count}: {units}."
+    names = sorted(share.beside)
+    rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return (
+        f"Shard {share.number} of {share.count}: {units}. Planned here for their values alone, and reported by the "
+        f"shards that they belong to: {', '.join(names[:SHOWN])}{rest}."
+    )
 
 
 def stopping_text(units: list[str]) -> str:
@@ -130,6 +149,11 @@ def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
     from planner.batch.reports.document import report_json
 
     document = report_json(report, is_brief(arguments))
+    return conclude_with(document, report, arguments, terminal)
+
+
+def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, terminal: Terminal) -> int:
+    """The same of a document that is there already; `report` has the diagnostics and how it ended."""
     written = _write_reports(document, report, arguments, terminal)
     if arguments["json"]:
         terminal.data(json_text(document))
@@ -141,8 +165,8 @@ def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
 
 
 def is_brief(arguments: Arguments) -> bool:
-    """Whether nothing that is written names the changes of units."""
-    return not any(arguments.get(name) for name in ("json", "junit", "markdown", "html", "show"))
+    """Whether nothing that is written names the changes of units, or is compared with what others write."""
+    return not any(arguments.get(name) for name in ("json", "junit", "markdown", "html", "show", "report", "shard"))
 
 
 def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
@@ -154,7 +178,8 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
     if document["units"]:
         _tell_units(document, terminal)
     elif not report.failed:
-        terminal.out("No unit is selected: nothing to do.")
+        which = "of this shard" if document["shard"] is not None else "selected"
+        terminal.out(f"No unit is {which}: nothing to do.")
     _tell_errors(document, terminal)
     _annotate(document, report, terminal)
 
@@ -162,7 +187,8 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
 def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
     """What went wrong comes last, where it is seen, with what it holds up."""
     held_up = blocked(document)
-    for unit in document["units"]:
+    beside = document["shard"]["beside"] if document["shard"] is not None else []
+    for unit in [*document["units"], *beside]:
         errors = [d for d in unit["diagnostics"] if d["severity"] == "error"]
         for diagnostic in errors:
             terminal.err(diagnostic_text(unit["unit"], diagnostic, terminal))
@@ -186,8 +212,9 @@ def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
 
 def _annotate(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
     """On GitHub's machines, where the lines of a change get what is said of them."""
-    if os.environ.get("GITHUB_ACTIONS") == "true" and report.analysis is not None:
-        _github(document, report.analysis.fleet.root, terminal)
+    analysis = getattr(report, "analysis", None)  # what is joined was annotated by the jobs
+    if os.environ.get("GITHUB_ACTIONS") == "true" and analysis is not None:
+        _github(document, analysis.fleet.root, terminal)
 
 
 def _github(document: dict[str, Any], root: str, terminal: Terminal) -> None:
@@ -271,13 +298,18 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
     from importlib import import_module
 
     written = True
-    for kind in ("junit", "markdown", "html"):
-        path = arguments.get(kind)
+    wanted = [(kind, arguments.get(kind)) for kind in ("report", "junit", "markdown", "html")]
+    if document["shard"] is not None and arguments.get("out"):
+        wanted.append(("report", os.path.join(arguments["out"], "report.json")))
+    for kind, path in wanted:
         if not path:
             continue
-        write = getattr(import_module(f"planner.batch.reports.{kind}"), kind)
-        more = (edge_grounds(report),) if kind == "html" else ()
-        text = write(document, texts(report), *more)
+        if kind == "report":
+            text = json_text(document)
+        else:
+            write = getattr(import_module(f"planner.batch.reports.{kind}"), kind)
+            more = (edge_grounds(report),) if kind == "html" else ()
+            text = write(document, texts(report), *more)
         try:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -289,13 +321,13 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
 
 def texts(report: Any) -> dict[str, str]:
     """What the units' runs printed, where that was asked for."""
-    return {
-        unit: done.result.text for unit, done in report.done.items() if done.result is not None and done.result.text
-    }
+    done = getattr(report, "done", {})  # what is joined has no texts
+    return {unit: end.result.text for unit, end in done.items() if end.result is not None and end.result.text}
 
 
 def edge_grounds(report: Any) -> dict[Any, Any]:
     """What the edges between units stand on."""
     from planner.batch.grounds import grounds
 
-    return grounds(report.analysis) if report.analysis is not None else {}
+    analysis = getattr(report, "analysis", None)
+    return grounds(analysis) if analysis is not None else {}

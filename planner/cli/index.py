@@ -18,6 +18,7 @@ COMMANDS = {
     "batch destroy": "Destroy what a fleet manages",
     "batch explore": "Write a page about the plans of a fleet, to look at in a browser",
     "batch graph": "Draw which unit waits for which",
+    "batch join": "Join what the jobs of one command left behind",
     "batch plan": "Show what applying a fleet would do",
     "batch policy": "Judge the plans of a fleet together",
     "batch query": "Ask a question about all units",

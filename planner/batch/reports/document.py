@@ -9,9 +9,14 @@
                 "changed_outputs": [name...], "unknown_outputs": [{"name", "path"}...],
                 "awaits": [{"used_by", "unit", "output", "path"}...],
                 "diagnostics": [...], "seconds", "plan_file"}...],
-     "orphaned": [{"unit", "state"}...], "edges": [[dependent, dependency]...], "diagnostics": [...]}
+     "orphaned": [{"unit", "state"}...], "edges": [[dependent, dependency]...], "diagnostics": [...],
+     "shard": null or {"number", "of", "units", "fleet", "before": {unit: [unit...]}, "made_as": {unit: digest},
+                       "beside": [{"unit", "outcome", "made_as", "diagnostics"}...]}}
 
 `age` is how many seconds ago real objects were looked at, where that was in an earlier run and may matter.
+`shard` is there where several jobs share the work (-shard): `units` are so many in all, `fleet` is a digest of them and
+their files, `beside` are units of other shards that were planned for their values; `made_as` says which state and
+which outputs a plan has.
 Units stand in the order of waves and names. `because` is the unit whose outcome decided this one's. `way` is all,
 named, dependency or dependent. `changed_outputs` and `unknown_outputs` are of units that others read: what is going to
 have another value, and what of that is not known yet; `awaits` says what in a plan is made from such unknown values.
@@ -23,10 +28,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
+from planner.batch.artefact import seen_as
 from planner.batch.described import described
-from planner.batch.model import OUTCOMES, Done
+from planner.batch.model import OUTCOMES, Done, Part
 from planner.batch.run import Report
 
 COUNTS = ("add", "change", "remove", "import", "forget")
@@ -56,7 +63,32 @@ def report_json(report: Report, is_brief: bool = False) -> dict[str, Any]:
         "orphaned": [{"unit": u, "state": s} for u, s in (analysis.orphaned if analysis is not None else ())],
         "edges": edges,
         "diagnostics": list(described(list(report.diagnostics))),
+        "shard": _shard(report.part, report.done) if report.part is not None else None,
     }
+
+
+def _shard(part: Part, done: Mapping[str, Done]) -> dict[str, Any]:
+    return {
+        "number": part.number,
+        "of": part.count,
+        "units": part.total,
+        "fleet": part.fleet,
+        "before": {unit: list(others) for unit, others in part.before.items()},
+        "made_as": {unit: _made_as(done[unit]) for unit in sorted(done)},
+        "beside": [
+            {
+                "unit": unit,
+                "outcome": end.outcome,
+                "made_as": _made_as(end),
+                "diagnostics": list(end.result.diagnostics) if end.result is not None else [],
+            }
+            for unit, end in part.beside.items()
+        ],
+    }
+
+
+def _made_as(end: Done) -> str:
+    return seen_as(end.result, ()) if end.result is not None else ""
 
 
 def _unit(report: Report, done: Done, is_brief: bool) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.batch.model import Done
-from planner.cli.batch_options import ASK, MODE, REPORTS, RUN, SELECT, WORDS, batch_options
+from planner.cli.batch_options import ASK, MODE, REPORTS, RUN, SELECT, SHARD, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
 
@@ -22,11 +22,14 @@ Given a folder that `planner batch plan -out=DIR` saved, it does what was planne
 nothing if a state, a file or a plan has changed since, which is said. Units whose plans were incomplete are planned
 again: what then is as approved, with the values that nobody knew, is applied; for more it asks.
 
+-shard=3/20 applies a share of the units, for jobs that run side by side: what is connected belongs to one of them, so
+a fleet that hangs together is done by one job and the others have nothing to do.
+
 A unit that fails keeps back only what waits for it. What was done is on record: planner batch resume goes on after a
 crash or an interrupt."""
 APPROVE = Flag("auto-approve", "bool", "Do not ask.")
 REFRESH_ONLY = MODE[1]
-FLAGS = (APPROVE, REFRESH_ONLY, *ASK, *SELECT, *RUN, *REPORTS)
+FLAGS = (APPROVE, REFRESH_ONLY, SHARD, *ASK, *SELECT, *RUN, *REPORTS)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -64,7 +67,7 @@ def _saved_plan(arguments: Arguments) -> str:
     return found
 
 
-_WHOLE = ("tag", "group", "changed", "exclude", "target", "replace", "refresh-only")
+_WHOLE = ("tag", "group", "changed", "exclude", "target", "replace", "refresh-only", "shard")
 
 
 def _apply_saved(folder: str, arguments: Arguments, terminal: Terminal, ask: Any) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.cli.batch_options import ASK, MODE, REPORTS, REUSE, RUN, SELECT, WORDS, batch_options
+from planner.cli.batch_options import ASK, MODE, REPORTS, REUSE, RUN, SELECT, SHARD, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
 
@@ -25,6 +25,10 @@ are planned. What -var, -target or -replace name and no unit has is an error.
 
 -out saves the plans with what they were made from: planner batch apply DIR applies them as they are, or not at all.
 
+-shard=3/20 plans a twentieth of the units, the same ones on every machine, for jobs that run side by side. What is
+connected stays together where it fits; where a unit reads outputs of another shard's, that one is planned, too, for
+its values alone. planner batch join makes one report and one saved plan of what the jobs leave.
+
 On GitHub's machines (GITHUB_ACTIONS) problems are annotations, too, unless -json is given.
 
 Ends with 0; with 1 when something failed; with -detailed-exitcode with 2 when there are changes."""
@@ -34,6 +38,7 @@ FLAGS = (
     Flag("out", "string", "Save the plans here, for batch apply DIR.", value="DIR"),
     Flag("json-out-dir", "string", "Write plan JSON of each unit into this folder.", value="DIR"),
     REUSE,
+    SHARD,
     *MODE,
     *ASK,
     *SELECT,
@@ -84,5 +89,7 @@ def _plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     code = conclude(report, arguments, terminal)
     if options.out and not arguments["json"]:
         done = f"The plans are saved. To apply them: planner batch apply {word(options.out)}"
+        if options.shard[1]:
+            done = f"The plans of this shard are saved in {word(options.out)}: see planner batch join."
         terminal.out(f"No plans are saved in {options.out}, because of the errors." if report.failed else done)
     return code

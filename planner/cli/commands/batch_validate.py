@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.cli.batch_options import REPORTS, RUN, SELECT, WORDS
+from planner.cli.batch_options import REPORTS, RUN, SELECT, SHARD, WORDS
 from planner.cli.commands.batch_plan import plan
 from planner.cli.flags import Arguments
 from planner.render.terminal import Terminal
@@ -10,8 +10,10 @@ from planner.render.terminal import Terminal
 USAGE = "[options] [WORDS...]"
 HELP = f"""Checks the configurations of the units, and that they do not wait for each other in a circle.
 
-{WORDS}"""
-FLAGS = (*SELECT, *RUN, *REPORTS)
+{WORDS}
+
+-shard=3/20 checks a twentieth of the units, as batch plan does."""
+FLAGS = (SHARD, *SELECT, *RUN, *REPORTS)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
