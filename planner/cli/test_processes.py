@@ -27,6 +27,7 @@ class Said:
     runs: tuple[tuple[str, float, float, tuple[str, ...]], ...]
     cleanup_failed: bool
     reached: tuple[Any, ...]
+    read: tuple[str, ...]
     interrupted: bool = False
 
 
@@ -94,7 +95,7 @@ class FilesInProcesses:
         self._write(said)
         result = self.runner.results[index]
         result.status, result.cleanup_failed = said.status, said.cleanup_failed
-        result.reached = list(said.reached)
+        result.reached, result.read = list(said.reached), said.read
         for run, (status, began, seconds, problems) in zip(result.runs, said.runs, strict=True):
             run.status, run.began, run.seconds, run.problems = status, began, seconds, problems
 
@@ -139,4 +140,4 @@ class FilesInProcesses:
 def _said(result: FileResult, written: list[tuple[int, str]], interrupted: bool) -> Said:
     runs: list[Any] = [(run.status, run.began, run.seconds, run.texts) for run in result.runs]
     reached = tuple(result.reached)
-    return Said(tuple(written), result.status, tuple(runs), result.cleanup_failed, reached, interrupted)
+    return Said(tuple(written), result.status, tuple(runs), result.cleanup_failed, reached, result.read, interrupted)

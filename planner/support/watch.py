@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 SECONDS = 0.5
 """between two looks"""
@@ -22,6 +22,39 @@ def changes(words: Sequence[str], seconds: float = SECONDS) -> Iterator[None]:
             seen = found
             yield
         time.sleep(seconds)
+
+
+class Watch:
+    """Looks at files, and at all files directly in folders."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, dict[str, tuple[int, int]]] = {}
+
+    def also(self, paths: Iterable[str]) -> None:
+        """Look at these, too, from now on."""
+        for path in paths:
+            if path not in self._seen:
+                self._seen[path] = _look_at(path)
+
+    def changed(self) -> frozenset[str]:
+        """The files that were changed, made or removed since the last time."""
+        changed: set[str] = set()
+        for path, seen in self._seen.items():
+            found = self._seen[path] = _look_at(path)
+            changed |= {name for name in seen.keys() | found.keys() if seen.get(name) != found.get(name)}
+        return frozenset(changed)
+
+
+def _look_at(path: str) -> dict[str, tuple[int, int]]:
+    found: dict[str, tuple[int, int]] = {}
+    try:
+        entries = list(os.scandir(path)) if os.path.isdir(path) else []
+        for name in [path] if not os.path.isdir(path) else [e.path for e in entries if e.is_file()]:
+            status = os.stat(name)
+            found[os.path.normpath(name)] = status.st_mtime_ns, status.st_size
+    except OSError:
+        pass  # it is gone, which is a change
+    return found
 
 
 def _look(words: Sequence[str]) -> dict[str, tuple[int, int]]:

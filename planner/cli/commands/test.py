@@ -14,7 +14,7 @@ from planner.vocabulary.diagnostic import error, has_errors
 
 if TYPE_CHECKING:
     from planner.operations.testing.results import FileResult
-    from planner.operations.testing.suite import SuiteRunner
+    from planner.operations.testing.suite import Suite, SuiteRunner, TestOptions
     from planner.render.testing import TestView
 
 USAGE = "[options]"
@@ -40,6 +40,7 @@ FLAGS = (
         "Where the values of failed assertions come from: none or line (on a terminal, and for programs).",
         value="HOW",
     ),
+    Flag("watch", "bool", "Run what a change of files reaches again, until interrupted."),
     *VARIABLES,
     *JSON_LINES,
 )
@@ -47,17 +48,19 @@ usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when all is well, else 1."""
-    from planner.operations.testing.suite import (
-        SuiteRunner,
-        TestOptions,
-        load_suite,
-        processes,
-        suite_status,
-        wake_providers,
-    )
+    """0 when all is well, else 1; of -watch, 0 when it was interrupted while it waited."""
+    options = _options(arguments, terminal)
+    if not arguments["watch"]:
+        return _run(options, arguments, terminal)[0]
+    if arguments["json"] or arguments["json-into"]:
+        raise UsageError("Conflicting options", "-watch is for people, -json for programs.")
+    return _watch(options, arguments, terminal)
 
-    options = TestOptions(
+
+def _options(arguments: Arguments, terminal: Terminal) -> TestOptions:
+    from planner.operations.testing.suite import TestOptions
+
+    return TestOptions(
         var_args=tuple(arguments.ordered),
         test_directory=arguments["test-directory"] or "",
         filters=tuple(arguments["filter"]),
@@ -67,13 +70,25 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         **policy_options(arguments),
         tells_causes=_tells_causes(arguments, terminal),
     )
+
+
+def _run(
+    options: TestOptions,
+    arguments: Arguments,
+    terminal: Terminal,
+    chosen: Callable[[Suite], Suite] = lambda suite: suite,
+) -> tuple[int, SuiteRunner | None]:
+    """Carry out the files that are `chosen`; the exit code, and what they came to if they could be carried out."""
+    from planner.operations.testing.suite import SuiteRunner, load_suite, processes, suite_status, wake_providers
+
     json_file = open_json_into(arguments, terminal)
     view = _view(arguments, terminal, json_file)
     view.start()
     suite, problems = load_suite(options)
     view.diagnostics(problems)
     if suite is None or has_errors(problems):
-        return 1
+        return 1, None
+    suite = chosen(suite)
     number = processes(suite)
     if number == 1:
         wake_providers(suite)
@@ -82,12 +97,18 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     try:
         _carry_out(runner, number, view, arguments, terminal, json_file)
     except KeyboardInterrupt:
-        return 1
+        return 1, None
     finally:
         runner.close()
     status, fails = suite_status(runner.results)
     view.conclusion(status, runner.results)
-    return int(_reported(arguments, runner, view, terminal) or fails)
+    return int(_reported(arguments, runner, view, terminal) or fails), runner
+
+
+def _watch(options: TestOptions, arguments: Arguments, terminal: Terminal) -> int:
+    from planner.cli.test_watch import watch
+
+    return watch(options, lambda chosen: _run(options, arguments, terminal, chosen), terminal)
 
 
 def _carry_out(

@@ -61,7 +61,11 @@ def _read(root_dir: str, name: str, keep: bool, problems: Problems) -> TestFile 
     problems.extend(diagnostics)
     if body is None:
         return None
-    return read_test_file(body, name, problems, _MockFiles(root_dir, keep).read if name.endswith(OWN) else None)
+    if not name.endswith(OWN):
+        return read_test_file(body, name, problems)
+    mocks = _MockFiles(root_dir, keep)
+    file = read_test_file(body, name, problems, mocks.read)
+    return evolve(file, sources=tuple(mocks.asked))
 
 
 class _MockFiles:
@@ -69,9 +73,12 @@ class _MockFiles:
 
     def __init__(self, root_dir: str, keep: bool) -> None:
         self.root_dir, self.keep = root_dir, keep
+        self.asked: dict[str, None] = {}
+        """the directories"""
 
     def read(self, directory: str, span: Span, problems: Problems) -> list[Body]:
         """What they say, by name."""
+        self.asked[directory] = None
         folder = located(self.root_dir, directory)
         try:
             names = sorted(name for name in os.listdir(folder) if name.endswith(MOCKS) and not name.startswith("."))

@@ -120,3 +120,5 @@ class TestFile:
     """the same of `mock_provider` blocks"""
     overrides: tuple[Override, ...] = ()
     module_overrides: tuple[ModuleOverride, ...] = ()
+    sources: tuple[str, ...] = ()
+    """the directories whose files of mocks it reads"""

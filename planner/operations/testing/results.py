@@ -69,6 +69,8 @@ class FileResult:
     cleanup_failed: bool = False
     reached: list[Reached] = field(factory=list)
     """what its runs have reached of the module, where that is asked for"""
+    read: tuple[str, ...] = ()
+    """the files that functions have read in its runs"""
 
     @property
     def name(self) -> str:

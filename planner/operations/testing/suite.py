@@ -11,6 +11,7 @@ from attrs import field, frozen
 from planner.operations.loading import Loaded, begin, new_schemas
 from planner.operations.options import Options
 from planner.operations.providers_needed import needed_providers
+from planner.support.files_read import files_read, forget_files_read
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.provider_address import BUILTIN
@@ -158,11 +159,14 @@ class SuiteRunner:
         result, options = self.results[index], self.suite.options
         tells = options.verbose, options.tells_causes, options.covers
         runner = FileRunner(result, self._subjects, listener, stopping, *tells)
+        forget_files_read()
         try:
             runner.carry_out()
         except KeyboardInterrupt:
             listener.interrupted(runner.interrupted())
             raise
+        finally:
+            result.read = files_read()
         self._subjects.forget()
         return result
 

@@ -1,0 +1,118 @@
+"""`test -watch`: what a change reaches is run again, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = 'output "o" {\n  value = file("text")\n}\n'
+ASSERTING = '  assert {\n    condition     = output.o == "one"\n    error_message = "it is ${output.o}"\n  }\n'
+FILES = {
+    "main.tf": ROOT,
+    "text": "one",
+    "m/main.tf": 'output "m" {\n  value = 1\n}\n',
+    "root.tftest.hcl": f'run "x" {{\n{ASSERTING}}}\n',
+    "tests/module.tftest.hcl": 'run "y" {\n  module {\n    source = "./m"\n  }\n}\n',
+    "own.plannertest.hcl": 'mock_provider "terraform" {\n  source = "mocks"\n}\n'
+    'run "z" {\n  module {\n    source = "./m"\n  }\n}\n',
+    "mocks/m.tfmock.hcl": 'mock_resource "terraform_data" {\n}\n',
+}
+
+
+class Watched:
+    """A process of `test -watch`."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def round(self) -> str:
+        """What it says until it waits."""
+        assert self.process.stdout is not None
+        lines: list[str] = []
+        while "interrupt to end" not in "".join(lines[-1:]):
+            line = self.process.stdout.readline()
+            assert line, "".join(lines)
+            lines.append(line)
+        return "".join(lines)
+
+
+@pytest.fixture
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(text)
+    command = [sys.executable, "-m", "planner"]
+    subprocess.run([*command, "init"], check=True, capture_output=True)
+    with subprocess.Popen(
+        [*command, "test", "-watch"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        watch = threading.Timer(60, process.kill)  # so that what it has said is seen
+        watch.start()
+        yield Watched(process)
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGINT)
+        process.wait(60)
+        watch.cancel()
+
+
+def changed(name: str, text: str) -> None:
+    beside = Path(f"{name}.new")
+    beside.write_text(text)
+    beside.replace(name)
+
+
+def test_what_a_change_reaches(watched: Watched) -> None:
+    assert "Success! 3 passed, 0 failed." in watched.round()
+    changed("text", "two")
+    said = watched.round()
+    assert "text changed: 1 of 3 test files to run." in said
+    assert "it is two" in said and "Failure! 0 passed, 1 failed." in said
+    changed("m/main.tf", FILES["m/main.tf"].replace("1", "2"))
+    said = watched.round()
+    assert f"{Path('m/main.tf')} changed: 2 of 3 test files to run." in said
+    assert 'run "y"... pass' in said and 'run "z"... pass' in said and 'run "x"' not in said
+    changed("mocks/m.tfmock.hcl", "mock_resource {\n")
+    assert "Error:" in watched.round()
+    changed("mocks/m.tfmock.hcl", FILES["mocks/m.tfmock.hcl"])
+    said = watched.round()
+    assert 'run "z"... pass' in said and 'run "y"' not in said
+    changed("tests/more.tftest.hcl", FILES["root.tftest.hcl"].replace('"one"', '"two"'))
+    said = watched.round()
+    assert "Changed: 1 of 4 test files to run." in said and "tests/more.tftest.hcl... pass" in said
+    os.kill(watched.process.pid, signal.SIGINT)
+    assert watched.process.wait(60) == 0
+
+
+def test_an_interrupt_of_a_round_ends_it_well(watched: Watched) -> None:
+    watched.round()
+    changed(
+        "main.tf",
+        'resource "terraform_data" "slow" {\n  provisioner "local-exec" {\n'
+        '    command = "touch started; while [ ! -e go ]; do sleep 0.05; done"\n  }\n}\n',
+    )
+    while not Path("started").exists():
+        assert watched.process.poll() is None
+    os.kill(watched.process.pid, signal.SIGINT)
+    assert watched.process.stdout is not None
+    said = ""
+    while "Gracefully shutting down" not in said:
+        said += watched.process.stdout.readline()
+    Path("go").touch()
+    said = watched.process.stdout.read()
+    assert watched.process.wait(60) == 1
+    assert "Unsupported attribute" in said or "undeclared output" in said
+    assert not Path("errored_test.tfstate").exists()
+
+
+def test_options_that_contradict_each_other(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "planner", "test", "-watch", "-json"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 1 and "Conflicting options" in ran.stdout
