@@ -1,4 +1,11 @@
 # The units of the fleet. What reads a remote state needs no mention here: planner finds those edges itself.
+locals {
+  services = {
+    orders = { size = 3 }
+    users  = { size = 1 }
+  }
+}
+
 unit "network" {
   path = "live/network"
   tags = ["core"]
@@ -14,47 +21,42 @@ unit "identity" {
   tags = ["core"]
 }
 
-# The two databases are the same module with other variables, each with a workspace, and so a state, of its own.
-unit "orders-db" {
-  path      = "live/database"
-  tags      = ["stateful"]
-  workspace = "orders"
-  variables = { name = "orders", size = 3 }
-  inputs    = { network_id = unit.network.id }
-}
-
-unit "users-db" {
-  path      = "live/database"
-  tags      = ["stateful"]
-  workspace = "users"
-  variables = { name = "users" }
-  inputs    = { network_id = unit.network.id }
-}
-
 unit "queue" {
   path = "live/queue"
 }
 
-unit "orders" {
-  path   = "live/service"
-  tags   = ["web"]
-  workspace = "orders"
-  variables = { name = "orders" }
-  inputs = {
-    database = unit.orders-db.address
-    domain   = "orders.${unit.dns.zone}"
-  }
-  depends_on = [unit.queue]
+# Each service has a database, and both are repeated: the same module with other variables, and with a workspace, and so
+# a state, of its own. The units are database/orders, database/users, service/orders and service/users.
+template "repeated" {
+  for_each   = local.services
+  workspace  = each.key
+  variables  = { name = each.key }
+  time_limit = "10m"
 }
 
-unit "users" {
-  path   = "live/service"
-  tags   = ["web"]
-  workspace = "users"
-  variables = { name = "users" }
+unit "database" {
+  template  = "repeated"
+  path      = "live/database"
+  tags      = ["stateful"]
+  variables = { size = each.value.size }
+  inputs    = { network_id = unit.network.id }
+}
+
+unit "service" {
+  template = "repeated"
+  path     = "live/service"
+  tags     = ["web"]
   inputs = {
-    database = unit.users-db.address
-    domain   = "users.${unit.dns.zone}"
+    database = unit.database[each.key].address
+    domain   = "${each.key}.${unit.dns.zone}"
+  }
+  depends_on = [unit.queue]
+
+  # A service that does not answer is no success: then the unit has failed, and nothing goes on that waits for it.
+  hook "smoke" {
+    when     = "after"
+    commands = ["apply"]
+    run      = ["sh", "../../smoke-test.sh"]
   }
 }
 
@@ -63,6 +65,6 @@ unit "monitoring" {
 }
 
 group "shop" {
-  units     = ["orders*", "users*"]
+  units     = ["database/*", "service/*"]
   variables = { team = "shop" }
 }

@@ -184,9 +184,10 @@ def fleet(outputs: Outputs, folder: Path) -> None:
     assert "Batch apply: 9 applied." in outputs["planner batch apply -auto-approve"][0]
     assert "Policies: nothing to object." in outputs["planner batch policy -policy=policies"][0]
     (chosen,) = [json.loads(out) for command, (out, _) in outputs.items() if "-json 'rdeps(queue)'" in command]
-    assert [unit["unit"] for unit in chosen["units"]] == ["queue", "orders", "monitoring"]
+    assert [unit["unit"] for unit in chosen["units"]] == ["queue", "service/orders", "service/users", "monitoring"]
     (part,) = [json.loads(out) for command, (out, _) in outputs.items() if "graph -json tag:core" in command]
-    assert [node["unit"] for node in part["nodes"]] == ["identity", "network", "users-db", "users"]
+    units = [node["unit"] for node in part["nodes"]]
+    assert units == ["identity", "network", "database/users", "queue", "service/users"]
     assert "queue means queue" in outputs["planner batch why -select='rdeps(queue)' monitoring"][0]
     assert "Batch destroy: 9 applied." in outputs["planner batch destroy -auto-approve"][0]
     assert {path.name for path in folder.glob("fleet.*")} == {"fleet.html", "fleet.xml", "fleet.md"}
@@ -196,7 +197,7 @@ def fleet(outputs: Outputs, folder: Path) -> None:
     storage.write_text(storage.read_text().replace("${var.name}-data", "data"))
     code, out, _ = run("planner batch policy -policy=policies", folder)
     assert code == 1
-    assert "deny       bucket  orders-db  module.storage.terraform_data.bucket has the bucket of" in out
+    assert "deny       bucket  database/orders  module.storage.terraform_data.bucket has the bucket of" in out
 
 
 CLAIMS: dict[str, Callable[[Outputs, Path], None]] = {
