@@ -94,6 +94,16 @@ def _codes(policies: Policies) -> dict[str, str]:
     return reasons
 
 
+def code_places(policies: Policies) -> dict[str, Span]:
+    """Where the codes stand first in the heads of rules."""
+    places: dict[str, Span] = {}
+    for rule in policies.program.rules:
+        code = rule.head.arguments[0] if rule.head.predicate in VERDICTS else None
+        if isinstance(code, Constant):
+            places.setdefault(str(code.value), rule.span)
+    return places
+
+
 def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
     """The (code, address) of denials alone, without proofs: quick."""
     broken = [policies.modal.broken] if policies.modal.broken else []

@@ -41,11 +41,11 @@ _DECISION = (
 _PLANNED = ("shared/action", "shared/deposed", "shared/resource", "shared/reference")
 _MOVES = ("plan/implied_moves", "plan/moves", "plan/move_errors")
 FILES: dict[str, tuple[str, ...]] = {
-    "graph": (*_CLASSES, *_PLANNED, "shared/edges", "shared/order", "inputs/*", "graph/*", "apply/*"),
+    "graph": (*_CLASSES, *_PLANNED, "shared/edges", "shared/order", "shared/mocked", "inputs/*", "graph/*", "apply/*"),
     "decisions": _DECISION,
     "moves": _MOVES,
     "causes": (*_DECISION, "plan/values", "plan/unknowns", "plan/causes", "plan/because"),
-    "policy": (*_CLASSES, *_PLANNED, "shared/decided", "shared/edges", "shared/verdicts", "policy/*"),
+    "policy": (*_CLASSES, *_PLANNED, "shared/decided", "shared/edges", "shared/verdicts", "shared/mocked", "policy/*"),
     "batch": ("shared/edges", "shared/order", "shared/verdicts", "batch/*"),
     "limits": (
         "shared/resource",

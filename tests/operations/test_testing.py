@@ -640,22 +640,61 @@ def test_coverage(here: Path, planner: Callable[..., Any], parallelism: int) -> 
     words = (f"-parallelism={parallelism}", "-coverage", "-coverage-json=c.json", "-coverage-lcov=c.info")
     ran = planner("test", "-filter=a.tftest.hcl", *words)
     assert ran.out.partition("Coverage: ")[2].splitlines() == [
-        "7 of 15 (46%). No run reached:",
+        "8 of 17 (47%). No run reached:",
         "  m/main.tf:1: resource module.m.terraform_data.in: never planned",
         "  m/main.tf:3: output module.m.output.o: never evaluated",
         "  main.tf:3: validation var.n: never failed",
         '  main.tf:9: conditional var.n > 1 ? "many" : "one": never true',
+        '  main.tf:10: conditional i > 0 ? "b" : "a": never true',
         "  main.tf:13: repetition terraform_data.a.count: never none",
         '  main.tf:14: conditional count.index > 0 ? local.word : "first": never true',
         "  main.tf:17: repetition module.m.for_each: never some",
         '  main.tf:17: conditional var.n > 1 ? ["x"] : []: never true',
     ]
-    assert json.loads((here / "c.json").read_text())["reached"] == 7
-    assert "BRDA:14,4,0,0\nBRDA:14,4,1,1\n" in (here / "c.info").read_text()
+    assert json.loads((here / "c.json").read_text())["reached"] == 8
+    assert "BRDA:14,5,0,0\nBRDA:14,5,1,1\n" in (here / "c.info").read_text()
     everything = planner("test", *words)
     assert everything.out.partition("Coverage: ")[2].splitlines() == [
-        "14 of 15 (93%). No run reached:",
+        "16 of 17 (94%). No run reached:",
         "  main.tf:13: repetition terraform_data.a.count: never none",
+    ]
+
+
+REPEATED = """
+variable "n" {
+  default = [1, 2]
+}
+locals {
+  pairs = { for k, v in var.n : k => { for w in [v] : w => w > 1 ? "b" : "a" } if k > 0 }
+  text  = "%{ for k, v in var.n }${v > k ? "more" : "less"}%{ endfor }"
+  inner = [for v in(length(var.n) > 9 ? var.n : []) : v > 0 ? 1 : 2]
+}
+"""
+
+
+def test_coverage_of_what_repeats(here: Path, planner: Callable[..., Any]) -> None:
+    write(here, {"main.tf": REPEATED, "a.tftest.hcl": 'run "x" {\n  command = plan\n}\n'})
+    assert planner("test", "-coverage").out.partition("Coverage: ")[2].splitlines() == [
+        "3 of 8 (37%). No run reached:",
+        '  main.tf:5: conditional w > 1 ? "b" : "a": never false',
+        '  main.tf:6: conditional v > k ? "more" : "less": never false',
+        "  main.tf:7: conditional length(var.n) > 9 ? var.n : []: never true",
+        "  main.tf:7: conditional v > 0 ? 1 : 2: never true or false",
+    ]
+
+
+def test_coverage_of_policies(here: Path, planner: Callable[..., Any]) -> None:
+    policies = 'deny("loud", A, "is loud") :- planned(A, "input", "TWO"), not mocked(A, _).\n'
+    policies += 'warn("mocked", A, "is made up") :- mocked(A, "override_resource").\n'
+    override = "override_resource {\n  target = terraform_data.a\n}\n"
+    two = 'run "x" {\n  variables {\n    v = "two"\n  }\n}\n'
+    write(here, {".planner/policies/p.dl": policies, "a.tftest.hcl": override + two, "b.tftest.hcl": two})
+    told = [line for line in planner("test", "-coverage").out.splitlines() if "policy" in line]
+    assert told == []
+    told = [line for line in planner("test", "-coverage", "-filter=a.tftest.hcl").out.splitlines() if "policy" in line]
+    assert told == [
+        f"  {Path('.planner/policies/p.dl')}:1: policy loud: never objecting",
+        f"  {Path('.planner/policies/p.dl')}:2: policy mocked: never silent",
     ]
 
 

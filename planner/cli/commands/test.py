@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from planner.operations.testing.results import FileResult
     from planner.operations.testing.suite import Suite, SuiteRunner, TestOptions
     from planner.render.testing import TestView
+    from planner.vocabulary.span import Span
 
 USAGE = "[options]"
 HELP = """Carries out the runs of test files: *.tftest.hcl, *.tofutest.hcl and their JSON forms, in this directory
@@ -187,9 +188,18 @@ def _coverage(runner: SuiteRunner) -> tuple[str, str, str]:
     from planner.render.testing_coverage import coverage_json, coverage_lcov, coverage_text
     from planner.support.exact_json import dumps
 
-    found = coverage(runner.suite.loaded.config, (one for result in runner.results for one in result.reached))
+    suite = runner.suite
+    policies = suite.options.policies, suite.options.standing_policies
+    places = _policy_places(suite, policies) if any(policies) else {}
+    found = coverage(suite.loaded.config, (one for result in runner.results for one in result.reached), places)
     document = dumps(coverage_json(found), indent=True).decode("utf-8")
     return coverage_text(found), f"{document}\n", coverage_lcov(found)
+
+
+def _policy_places(suite: Suite, policies: tuple[tuple[str, ...], tuple[str, ...]]) -> dict[str, Span]:
+    from planner.operations.testing.asked import policy_places
+
+    return policy_places(suite.loaded, policies)
 
 
 def _junit(results: list[FileResult]) -> str:

@@ -7,14 +7,18 @@ from collections.abc import Mapping
 from planner.config.test_files.model import PolicyExpectation, QueryExpectation, TestRun
 from planner.config.variables import RootVariable
 from planner.model.plan import Plan
-from planner.operations.loading import Loaded, UserRules
+from planner.operations.loading import Loaded
 from planner.operations.options import OperationOptions, Options
 from planner.operations.plan import Made
 from planner.operations.policies import judged_plainly
+from planner.operations.policy_documents import policies_of
 from planner.operations.query import answers_about
+from planner.operations.testing.coverage import NOTHING, Reached
+from planner.policy.judge import code_places
 from planner.policy.model import Verdict
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.span import Span
 
 _MOST = 5
 _QUIET = ("info",)
@@ -28,13 +32,7 @@ def answers(
     policies: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> list[Diagnostic]:
     """Where policies say something else of the plan of a run than they are to say, or questions have other answers."""
-    named, standing = policies
-    directory, rules = loaded.options.directory, loaded.options.rules
-    options = OperationOptions(directory=directory, rules=rules, policies=named, standing_policies=standing)
-    own: UserRules = loaded.rules
-    plan = Made(
-        made, Loaded(options, loaded.workspace, loaded.given, loaded.config, loaded.schemas, own), dict(variables)
-    )
+    plan = _as_made(made, loaded, variables, policies)
     problems: list[Diagnostic] = []
     try:
         if run.policies:
@@ -47,6 +45,50 @@ def answers(
     except Failure as failure:
         problems += failure.diagnostics
     return problems
+
+
+def _as_made(
+    made: Plan,
+    loaded: Loaded[Options],
+    variables: Mapping[str, RootVariable],
+    policies: tuple[tuple[str, ...], tuple[str, ...]],
+) -> Made[Loaded[OperationOptions]]:
+    named, standing = policies
+    directory, rules = loaded.options.directory, loaded.options.rules
+    options = OperationOptions(directory=directory, rules=rules, policies=named, standing_policies=standing)
+    whole = Loaded(options, loaded.workspace, loaded.given, loaded.config, loaded.schemas, loaded.rules)
+    return Made(made, whole, dict(variables))
+
+
+def policy_places(loaded: Loaded[Options], policies: tuple[tuple[str, ...], tuple[str, ...]]) -> dict[str, Span]:
+    """The codes of the policies that count, with the first place that gives each; none when they are wrong."""
+    named, standing = policies
+    options = OperationOptions(directory=loaded.options.directory, policies=named, standing_policies=standing)
+    try:
+        found, _ = policies_of(options, None, loaded.workspace)
+    except Failure:
+        return {}
+    return {} if found is None else code_places(found)
+
+
+def policies_reached(
+    made: Plan,
+    loaded: Loaded[Options],
+    variables: Mapping[str, RootVariable],
+    policies: tuple[tuple[str, ...], tuple[str, ...]],
+) -> Reached:
+    """Which policies object to the plan of a run, and which have nothing to say; nothing of those that cannot tell."""
+    try:
+        verdict, _, _ = judged_plainly(_as_made(made, loaded, variables, policies))
+    except Failure:
+        return NOTHING
+    if verdict is None:
+        return NOTHING
+    objecting = {f.code for f in verdict.findings if f.kind != "undecided"}
+    unclear = {f.code for f in verdict.findings} - objecting
+    return frozenset(
+        (("policy", code, 0), "objecting" if code in objecting else "silent") for code in verdict.codes.keys() - unclear
+    )
 
 
 def _said(expected: PolicyExpectation, verdict: Verdict | None) -> list[Diagnostic]:

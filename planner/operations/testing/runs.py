@@ -112,7 +112,7 @@ class FileRunner:
     ) -> None:
         self.result, self.subjects, self.listener = result, subjects, listener
         self.stopping, self.shows, self.tells_causes = stopping, shows, tells_causes
-        self.covers = covers
+        self.covers, self.covers_policies = covers, covers and any(map(any, subjects.policies))
         self.states: dict[str, _Kept] = {}
         self.outputs = Outputs()
         self.facts = [self._known(it) for it in result.runs]
@@ -228,7 +228,7 @@ class FileRunner:
         contexts: list[EvaluationContext] = []
         asked = self._asked(it, limits, contexts.append)
         made, problems = plan(subject, self._kept(it.run).state, values.root, asked, self.subjects.parallelism)
-        self._cover(it, contexts, made)
+        self._cover(it, contexts, made, subject, values)
         if not is_limited(it.run) and not self._checked(it, subject.validate()):
             return
         if not self._checked(it, settle(problems, expected)) or made is None:
@@ -255,7 +255,7 @@ class FileRunner:
         contexts: list[EvaluationContext] = []
         asked = self._asked(it, limits, contexts.append if self.covers else None)
         made, problems = plan(subject, kept.state, values.root, asked, self.subjects.parallelism)
-        self._cover(it, contexts, made)
+        self._cover(it, contexts, made, subject, values)
         for context in contexts:
             context.take_apart()
         if not is_limited(it.run) and not self._checked(it, subject.validate()):
@@ -286,10 +286,14 @@ class FileRunner:
             self._assert(it, scope, values, whole)
             context.take_apart()
 
-    def _cover(self, it: RunResult, contexts: list[EvaluationContext], made: Plan | None) -> None:
+    def _cover(
+        self, it: RunResult, contexts: list[EvaluationContext], made: Plan | None, subject: Subject, values: RunValues
+    ) -> None:
         """Keep in mind what the run has reached of the module that is tested."""
         if self.covers and it.run.module is None:
             self.result.reached += [_reached(context, made) for context in contexts]
+            if made is not None and self.covers_policies:
+                self.result.reached.append(_policies_reached(made, subject, values, self.subjects.policies))
 
     def _ask(self, it: RunResult, made: Plan, subject: Subject, values: RunValues) -> None:
         """What policies are to say of the plan, and what is to be so in its graph."""
@@ -381,6 +385,14 @@ def _reached(context: EvaluationContext, made: Plan | None) -> Reached:
     from planner.operations.testing.coverage import reached
 
     return reached(context, made)
+
+
+def _policies_reached(
+    made: Plan, subject: Subject, values: RunValues, policies: tuple[tuple[str, ...], tuple[str, ...]]
+) -> Reached:
+    from planner.operations.testing.asked import policies_reached
+
+    return policies_reached(made, subject.loaded, values.root, policies)
 
 
 def _asked(

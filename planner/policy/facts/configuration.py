@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.datalog.front.values import FALSE, TRUE, Row
+from planner.facts.from_config import configuration_address
 from planner.facts.unknowns import UnknownFacts
 from planner.model.plan import Plan
 from planner.policy.facts.owners import ConfiguredOwners
@@ -58,6 +59,15 @@ class Declared:
 
     def resource(self) -> Iterable[Row]:
         return ((object, path, decl.mode, decl.type) for object, path, decl in self._blocks())
+
+    def overridden(self) -> Iterable[Row]:
+        return ((object, decl.made_up.block) for object, _, decl in self._blocks() if decl.made_up is not None)
+
+    def mocks_configuration(self) -> Iterable[Row]:
+        for path, module in self._modules():
+            for block in module.providers.values():
+                if block.mocking is not None:
+                    yield (configuration_address(path, module.provider_source(block.name), block.alias),)
 
     def provisioner(self) -> Iterable[Row]:
         yield from ((object, p.type, p.when) for object, _, decl in self._blocks() for p in decl.provisioners)
