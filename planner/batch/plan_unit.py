@@ -12,7 +12,6 @@ from planner.batch.described import described
 from planner.batch.model import Request, Result
 from planner.batch.setting_up import is_new, set_up
 from planner.support.disk import replace_file
-from planner.support.fast_json import orjson
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 
 if TYPE_CHECKING:
@@ -102,10 +101,11 @@ def _strictly(told: list[Diagnostic]) -> list[Diagnostic]:
 def _write_json(made: Made[Start], path: str) -> None:
     """Write plan JSON. Raises Failure."""
     from planner.documents.json_plan import plan_json
+    from planner.support.exact_json import dumps
 
     document = plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema)
     try:
-        replace_file(path, orjson.dumps(document), 0o600, durable=False)
+        replace_file(path, dumps(document), 0o600, durable=False)
     except OSError as problem:
         detail = f"{path}: {problem.strerror or problem}."
         raise Failure(error("batch.json", "Plan JSON cannot be written", detail)) from None

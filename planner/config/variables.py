@@ -188,14 +188,15 @@ def _add_file(
 
 
 def _surrounding(value: Value, verbatim: bool) -> Value:
-    """A value as the environment would give it: texts are expressions (or else themselves) where no text is wanted, and
-    what has parts is JSON where one is."""
+    """A value as the environment would give it: texts are expressions (or else themselves) where no text is wanted, with
+    nothing to be filled in, and what has parts is JSON where one is."""
     from planner.support.exact_json import dumps
     from planner.values.json_codec import simple_json
 
     if value.__class__ is str and not verbatim:
         mine = Problems()
-        parsed = _parsed(Source("<value of an input>", value), mine)
+        literal = value.replace("${", "$${").replace("%{", "%%{")
+        parsed = _parsed(Source("<value of an input>", literal), mine)
         return value if parsed is None or mine.has_errors else parsed
     if not verbatim or value.__class__ in (str, bool, int, Unknown) or is_null(value) or not is_wholly_known(value):
         return value

@@ -120,6 +120,12 @@ def test_plan_json_of_each_unit(fleet: Path) -> None:
     assert (fleet / "out").stat().st_mode & 0o777 == 0o700
 
 
+def test_plan_json_has_numbers_in_full(tmp_path: Path) -> None:
+    write(tmp_path, {"a/main.tf": f'{BACKEND}output "x" {{ value = {{ half = 0.02 }} }}\n'})
+    assert batch(tmp_path, "plan", "-json-out-dir=out").code == 0
+    assert '{"half":0.02}' in (tmp_path / "out/a.json").read_text()
+
+
 def test_a_run_with_variables_is_not_resumed(fleet: Path) -> None:
     assert batch(fleet, "plan", "-var=size=77123").code == 0
     with inside(fleet):

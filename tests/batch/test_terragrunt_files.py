@@ -203,3 +203,21 @@ def test_the_file_of_those_that_are_left_out(tmp_path: Path) -> None:
     (tmp_path / ".terragrunt-excludes").mkdir()
     ran = batch(tmp_path, "plan")
     assert ran.code == 1 and ".terragrunt-excludes" in ran.errors
+
+
+# ---------------------------------------------------------------- inputs
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ('{"a": "of ${nobody} and %{ if }"}', {"a": "of ${nobody} and %{ if }"}),
+        ('["x", 1]', ["x", 1]),
+        ("no expression", "no expression"),
+    ],
+)
+def test_a_text_for_a_variable_of_any_type_is_an_expression(tmp_path: Path, text: str, seen: Any) -> None:
+    write(tmp_path, {"a/x.json": text, "a/main.tf": MAIN})
+    write(tmp_path, {"a/terragrunt.hcl": 'inputs = {\n  tags = file("x.json")\n}\n'})
+    assert batch(tmp_path, "apply", "-auto-approve").code == 0
+    assert made(tmp_path / "a")[1] == seen
