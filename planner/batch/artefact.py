@@ -180,8 +180,7 @@ def _plain(saved: Saved) -> dict[str, Any]:
     data = {name: getattr(saved, name) for name in _SHAPE}
     nothing: dict[str, Any] = {"text": "", "facts": {}, "reads": [], "planned": {}, "planned_file": "", "plan_file": ""}
     result = evolve(saved.result, **nothing, diagnostics=())
-    asked = {"variables": saved.asked.variables, "targets": saved.asked.targets, "replace": saved.asked.replace}
-    return {**data, "before": list(saved.before), "result": to_json(result), "asked": asked}
+    return {**data, "before": list(saved.before), "result": to_json(result), "asked": to_json(saved.asked)}
 
 
 def files_of(root: str, surveyed: Iterable[str], reads: Iterable[list[Any]]) -> dict[str, str]:
@@ -317,6 +316,8 @@ def _saved(name: str, raw: Any) -> Saved:
     for option, text in asked.variables:
         if option not in ("var", "var-file") or (option == "var-file" and not is_inside(text)):
             raise ValueError(f"{name} has variables from elsewhere")
+    if not all(word.startswith("builtin:") or is_inside(word) for word in asked.policies):
+        raise ValueError(f"{name} is judged by policies from elsewhere")
     return Saved(**{field: raw[field] for field in _SHAPE}, before=tuple(before), result=result, asked=asked)
 
 

@@ -18,11 +18,15 @@ Pairs = tuple[tuple[str, str], ...]
 @frozen
 class Asked:
     """Options of a command line, as given. `variables`: ("var", [UNIT:]NAME=VALUE) and ("var-file", [UNIT:]FILE) in
-    their order; `targets` and `replace`: UNIT:ADDRESS."""
+    their order; `targets` and `replace`: UNIT:ADDRESS; `policies` that judge the plan of each unit, too (absolute paths
+    and builtin:NAME), codes of denials that may pass, and the `reason` why."""
 
     variables: Pairs = ()
     targets: tuple[str, ...] = ()
     replace: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    reason: str = ""
 
 
 NOTHING_ASKED = Asked()
@@ -35,6 +39,9 @@ class OfUnit:
     variables: Pairs = ()
     targets: tuple[str, ...] = ()
     replace: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    reason: str = ""
 
 
 NOTHING = OfUnit()
@@ -70,6 +77,9 @@ def of_units(
             tuple(variables[unit]),
             tuple(address for name, address in targets if name == unit),
             tuple(address for name, address in replace if name == unit),
+            asked.policies,
+            asked.overrides,
+            asked.reason,
         )
         for unit in selected
     }

@@ -12,7 +12,7 @@ from planner.batch.model import Request, Result
 from planner.batch.plan_unit import Check, failed, log, of_plan, plan_unit, planned_with
 from planner.batch.reads import RECORDER
 from planner.batch.setting_up import OWN_RULES, options_of, surrounded, with_recipe
-from planner.policy.standing import OWN
+from planner.policy.standing import OWN, SETTINGS
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def _run(request: Request, check: Check) -> Result:
     options = options_of(request)
     for folder in (OWN_RULES, OWN):
         RECORDER.look(folder, "folder")
+    for file in SETTINGS:
+        RECORDER.look(file)
     if request.command == "validate":
         return _validate(request, options, check)
     if request.command == "apply_plan":

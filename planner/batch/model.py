@@ -198,6 +198,12 @@ class Request:
     """a plan that replaces tainted objects is not applied: nobody has seen it"""
     policies: tuple[str, ...] = ()
     """the organisation's, which judge the plan together with the unit's own"""
+    judges: tuple[str, ...] = ()
+    """policies that the command line asks of every unit"""
+    overrides: tuple[str, ...] = ()
+    """codes of denials that may pass"""
+    reason: str = ""
+    """why they may"""
     is_read: bool = False
     """whether other units read the outputs, so that it is wanted what they are going to be"""
     recipe: Recipe | None = None

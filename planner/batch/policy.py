@@ -122,9 +122,9 @@ def policy_files(words: tuple[str, ...]) -> Files:
         for file in files:
             if is_pack_file(str(file)):
                 detail = (
-                    f"{file}: packs judge the plans of single units, whose .planner/policy.toml names them. What is "
+                    f"{file}: packs judge the plans of single units, whose .planner/policy.toml or batch plan "
+                    "-policy=PACK names them. What is said of all plans together stands in rule files of no pack."
                 )
-                detail += "said of all plans together stands in rule files that belong to no pack."
                 raise Failure(error("batch.pack", "A pack cannot judge a fleet", detail))
             try:
                 files_read.append((str(file), read_text(file)))

@@ -257,6 +257,9 @@ class Run:
             var_args=asked.variables,
             targets=asked.targets,
             replace=asked.replace,
+            judges=asked.policies,
+            overrides=asked.overrides,
+            reason=asked.reason,
             json_file=self.json_path(unit) if keep_plan and options.json_out and unit not in self.beside else "",
             keeps_incomplete=bool(options.out) and unit not in self.beside,
             approved_file=self.approved.get(unit, ""),
@@ -295,6 +298,7 @@ class Run:
         given = options.asked.variables
         names = [[kind, text if kind == "var-file" else text.partition("=")[0]] for kind, text in given]
         asked = [options.mode, options.refresh, names, options.asked.targets, options.asked.replace]
+        asked += [options.asked.policies, options.asked.overrides]
         return part_of(self.analysis, share, self.done, asked, surveyed)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 
 from attrs import evolve
@@ -84,14 +84,22 @@ def _portable(asked: OfUnit, done: Done, base: str) -> OfUnit:
     if asked.variables and done.result is not None and done.result.is_secret:
         detail = f"{done.unit} is encrypted, and the values given with -var would stand in the manifest in clear."
         raise Failure(error("batch.out", "Plans cannot be saved", detail))
-    variables = []
-    for kind, text in asked.variables:
-        name = os.path.relpath(os.path.realpath(text), base) if kind == "var-file" else text
-        if kind == "var-file" and not artefact.is_inside(name):
+
+    def seen(text: str) -> str:
+        name = os.path.relpath(os.path.realpath(text), base)
+        if not artefact.is_inside(name):
             detail = f"{text} is not below {base}, so whoever applies the plan may not have it."
             raise Failure(error("batch.out", "Plans cannot be saved", detail))
-        variables.append((kind, name))
-    return evolve(asked, variables=tuple(variables))
+        return name
+
+    return _moved(asked, seen)
+
+
+def _moved(asked: OfUnit, place: Callable[[str], str]) -> OfUnit:
+    """The same, with what `place` makes of its paths."""
+    variables = tuple((kind, place(text) if kind == "var-file" else text) for kind, text in asked.variables)
+    policies = tuple(word if word.startswith("builtin:") else place(word) for word in asked.policies)
+    return evolve(asked, variables=variables, policies=policies)
 
 
 # ---------------------------------------------------------------- applying
@@ -149,8 +157,7 @@ def _begin(
     run = Run(batch, analysis, record, listener, done, key=bytes.fromhex(manifest.key))
     base = artefact.base_of(batch.fleet.root)
     for unit, saved in manifest.units.items():
-        variables = [(k, os.path.join(base, text) if k == "var-file" else text) for k, text in saved.asked.variables]
-        run.asked[unit] = evolve(saved.asked, variables=tuple(variables))
+        run.asked[unit] = _moved(saved.asked, lambda text: os.path.join(base, text))
     return run
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from planner.cli.flags import Arguments, Flag, UsageError
@@ -46,6 +47,11 @@ ASK = (
     Flag("var-file", "ordered", "Take variables from a file, for all units or one.", value="[UNIT:]FILE"),
     Flag("target", "list", "Only this object of the unit, and what it depends on.", value="UNIT:ADDRESS"),
     Flag("replace", "list", "Replace this resource instance of the unit.", value="UNIT:ADDRESS"),
+)
+JUDGE = (
+    Flag("policy", "list", "Judge the plan of each unit by this folder, file or builtin:NAME, too.", value="PATH"),
+    Flag("policy-override", "list", "Let denials with this code pass. Needs -reason. May be repeated.", value="CODE"),
+    Flag("reason", "string", "Why they may pass: it is recorded.", value="TEXT"),
 )
 SHARD = Flag("shard", "string", "Only the units of this shard (3/20), one job of several: see batch join.", value="K/N")
 MODE = (
@@ -96,8 +102,28 @@ def batch_options(arguments: Arguments) -> BatchOptions:
         arguments.get("reuse", 0.0),
         _mode(arguments),
         shard=_shard(arguments.get("shard", "")),
-        asked=Asked(tuple(arguments.ordered), tuple(arguments.get("target", ())), tuple(arguments.get("replace", ()))),
+        asked=Asked(
+            tuple(arguments.ordered),
+            tuple(arguments.get("target", ())),
+            tuple(arguments.get("replace", ())),
+            *_judging(arguments),
+        ),
     )
+
+
+def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """The policies for each unit, what may pass and why. Raises UsageError."""
+    if arguments.get("policy-override") is None:  # `batch policy -policy` is about all units together
+        return (), (), ""
+    overrides, reason = tuple(arguments["policy-override"]), arguments["reason"].strip()
+    if overrides and not reason:
+        raise UsageError("Option -policy-override needs a reason", "Say with -reason=TEXT why the denial may pass.")
+    policies = []
+    for word in arguments["policy"]:
+        if not word.startswith("builtin:") and not os.path.exists(word):
+            raise UsageError(f"-policy={word} names nothing", "There is no such file or folder.")
+        policies.append(word if word.startswith("builtin:") else os.path.abspath(word))
+    return tuple(policies), overrides, reason
 
 
 def _shard(text: str) -> tuple[int, int]:

@@ -188,8 +188,8 @@ def _add_file(
 
 
 def _surrounding(value: Value, verbatim: bool) -> Value:
-    """A value as the environment would give it: texts are expressions (or else themselves) where no text is wanted, with
-    nothing to be filled in, and what has parts is JSON where one is."""
+    """A value as the environment would give it: texts are expressions (or else themselves) with nothing to be filled in
+    where no text is wanted, and what has parts is JSON where one is."""
     from planner.support.exact_json import dumps
     from planner.values.json_codec import simple_json
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
+from planner.batch import OF_UNIT
 from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Failure, error
 
@@ -26,8 +27,6 @@ MOST_FILES = 50_000
 _STAYS = frozenset((".git", ".hg", ".svn", ".terragrunt-cache", "__pycache__", "node_modules"))
 _OF_DATA = frozenset(("modules",))
 """what of the data folder (.terraform) travels"""
-_OF_PLANNER = frozenset(("rules", "policies", "policy.toml", "waivers.toml", "policy.lock", "packs"))
-"""what of .planner does"""
 
 
 @frozen
@@ -68,7 +67,7 @@ def stays_here(path: str) -> bool:
         return True
     return any(
         part == special and at + 1 < len(parts) and parts[at + 1] not in kept
-        for special, kept in ((".terraform", _OF_DATA), (".planner", _OF_PLANNER))
+        for special, kept in ((".terraform", _OF_DATA), (".planner", OF_UNIT))
         for at, part in enumerate(parts)
     )
 

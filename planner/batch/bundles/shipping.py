@@ -237,7 +237,7 @@ def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[s
                         folders.add(_inside(root, os.path.dirname(path)))
                 elif path.endswith((".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json")):
                     _inside(root, path)  # a module that lies outside
-        for path in (*request.rules, *request.policies):
+        for path in (*request.rules, *request.policies, *request.judges):
             if os.path.isabs(path):
                 (folders if os.path.isdir(path) else single).add(_inside(root, path))
         for path in (*request.var_files, *(text for kind, text in request.var_args if kind == "var-file")):

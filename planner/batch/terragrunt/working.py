@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
+from planner.batch import OF_UNIT
 from planner.batch.terragrunt import FOLDER
 from planner.batch.terragrunt.generated import Generated, has_mark
 from planner.batch.terragrunt.sources import Package, make_private
@@ -92,9 +93,9 @@ def _links(package: Package, folder: str, copy: Copy, inner: str) -> dict[str, s
                 wanted[os.path.normpath(os.path.join(shown, name))] = os.path.join(at, name)
         at, shown = os.path.join(at, part), os.path.join(shown, part)
     _overlay(wanted, inner, at, folder, copy)
-    for name in ("rules", "policies"):
+    for name in sorted(OF_UNIT):
         own = os.path.join(folder, ".planner", name)
-        if os.path.isdir(own):
+        if os.path.lexists(own):
             wanted[os.path.normpath(os.path.join(inner, ".planner", name))] = own
     return wanted
 

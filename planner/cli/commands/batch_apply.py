@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.batch.model import Done
-from planner.cli.batch_options import ASK, MODE, REPORTS, RUN, SELECT, SHARD, WORDS, batch_options
+from planner.cli.batch_options import ASK, JUDGE, MODE, REPORTS, RUN, SELECT, SHARD, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
 
@@ -29,7 +29,7 @@ A unit that fails keeps back only what waits for it. What was done is on record:
 crash or an interrupt."""
 APPROVE = Flag("auto-approve", "bool", "Do not ask.")
 REFRESH_ONLY = MODE[1]
-FLAGS = (APPROVE, REFRESH_ONLY, SHARD, *ASK, *SELECT, *RUN, *REPORTS)
+FLAGS = (APPROVE, REFRESH_ONLY, SHARD, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -67,7 +67,18 @@ def _saved_plan(arguments: Arguments) -> str:
     return found
 
 
-_WHOLE = ("tag", "group", "changed", "exclude", "target", "replace", "refresh-only", "shard")
+_WHOLE = (
+    "tag",
+    "group",
+    "changed",
+    "exclude",
+    "target",
+    "replace",
+    "refresh-only",
+    "shard",
+    "policy",
+    "policy-override",
+)
 
 
 def _apply_saved(folder: str, arguments: Arguments, terminal: Terminal, ask: Any) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.cli.batch_options import ASK, REPORTS, RUN, SELECT, WORDS
+from planner.cli.batch_options import ASK, JUDGE, REPORTS, RUN, SELECT, WORDS
 from planner.cli.commands.batch_apply import APPROVE, converge
 from planner.cli.flags import Arguments
 from planner.render.terminal import Terminal
@@ -11,7 +11,7 @@ USAGE = "[options] [WORDS...]"
 HELP = f"""Destroys what the units manage, in the opposite order: what stands on something goes before it.
 
 {WORDS}"""
-FLAGS = (APPROVE, *ASK, *SELECT, *RUN, *REPORTS)
+FLAGS = (APPROVE, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.cli.batch_options import ASK, MODE, REPORTS, REUSE, RUN, SELECT, SHARD, WORDS, batch_options
+from planner.cli.batch_options import ASK, JUDGE, MODE, REPORTS, REUSE, RUN, SELECT, SHARD, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
 
@@ -25,6 +25,9 @@ are planned. What -var, -target or -replace name and no unit has is an error.
 
 -out saves the plans with what they were made from: planner batch apply DIR applies them as they are, or not at all.
 
+-policy judges the plan of each unit, with its own .planner/policies, and the parameters of packs that its
+.planner/policy.toml sets; a unit that is denied has failed. planner batch policy judges all plans together.
+
 -shard=3/20 plans a twentieth of the units, the same ones on every machine, for jobs that run side by side. What is
 connected stays together where it fits; where a unit reads outputs of another shard's, that one is planned, too, for
 its values alone. planner batch join makes one report and one saved plan of what the jobs leave.
@@ -41,6 +44,7 @@ FLAGS = (
     SHARD,
     *MODE,
     *ASK,
+    *JUDGE,
     *SELECT,
     *RUN,
     *REPORTS,

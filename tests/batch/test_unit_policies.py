@@ -1,0 +1,115 @@
+"""Policies about the plans of single units in a fleet: of the command line, of packs, with parameters of each unit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from batch.fleets import BACKEND, batch, write
+from batch.test_saved import edit
+
+PACK = """
+name = "acme.names"
+version = "1.0.0"
+description = "Names that may be"
+
+[parameters.forbidden]
+type = "list(string)"
+default = ["bad"]
+description = "names that nothing has"
+
+[policies.names]
+severity = "low"
+title = "Names are allowed"
+"""
+RULE = """
+@name("acme/names")
+@reason("{A} has the name {N}")
+deny("names", A, "the name is not allowed") :- planned(A, "input", N), forbidden(N).
+"""
+PLAIN = '@reason("{A}")\ndeny("x", A, "nothing is called bad") :- planned(A, "input", "bad").\n'
+
+
+def unit(name: str) -> str:
+    return f'{BACKEND}resource "terraform_data" "x" {{ input = "{name}" }}\noutput "name" {{ value = "{name}" }}\n'
+
+
+def test_packs_judge_units_with_their_own_parameters(tmp_path: Path) -> None:
+    """The builtin pack of changes: what may be deleted is a parameter, which one unit sets for itself."""
+    write(tmp_path, {f"{name}/main.tf": unit(name) for name in "ab"})
+    assert batch(tmp_path, "apply", "-auto-approve").code == 0
+    for name in "ab":
+        (tmp_path / name / "main.tf").write_text(BACKEND)
+    limit = '[packs."planner.changes".parameters]\ndelete_limit = 0\n'
+    write(tmp_path, {"a/.planner/policy.toml": '[packs."planner.changes"]\n' + limit})
+    ran = batch(tmp_path, "plan", "-json", "-policy=builtin:max_deletes")
+    assert ran.outcomes == {"a": "failed", "b": "changes"}, ran.errors
+    assert "max_deletes" in json.dumps(ran.unit("a")["diagnostics"])
+
+
+def test_a_pack_of_ones_own(tmp_path: Path) -> None:
+    write(tmp_path, {"a/main.tf": unit("bad"), "b/main.tf": unit("worse"), "c/main.tf": unit("bad")})
+    write(tmp_path, {"pack/pack.toml": PACK, "pack/names.dl": RULE})
+    settings = '[packs."acme.names".parameters]\nforbidden = ["worse"]\n'
+    write(tmp_path, {f"{name}/.planner/policy.toml": settings for name in "ab"})
+    ran = batch(tmp_path, "plan", "-json", "-policy=pack")
+    assert ran.outcomes == {"a": "changes", "b": "failed", "c": "failed"}, ran.errors
+
+
+def test_policies_of_the_command_line_judge_each_unit(tmp_path: Path) -> None:
+    write(tmp_path, {"a/main.tf": unit("good"), "b/main.tf": unit("bad"), "p/x.dl": PLAIN})
+    assert batch(tmp_path, "plan", "-json").outcomes == {"a": "changes", "b": "changes"}
+    ran = batch(tmp_path, "plan", "-json", "-policy=p")
+    assert ran.code == 1 and ran.outcomes == {"a": "changes", "b": "failed"}
+    assert "nothing is called bad" in json.dumps(ran.unit("b")["diagnostics"])
+    assert batch(tmp_path, "apply", "-auto-approve", "-json", "-policy=p").outcomes == {"a": "applied", "b": "failed"}
+    assert "needs a reason" in batch(tmp_path, "plan", "-policy=p", "-policy-override=x").errors
+    assert "names nothing" in batch(tmp_path, "plan", "-policy=nowhere").errors
+    allowed = ("-policy-override=x", "-reason=just this once")
+    assert batch(tmp_path, "apply", "-auto-approve", "-json", "-policy=p", *allowed).outcomes["b"] == "applied"
+
+
+def test_a_policy_that_comes_later_counts(tmp_path: Path) -> None:
+    """What was planned before is judged anew."""
+    write(tmp_path, {"a/main.tf": unit("bad")})
+    settings = '[policies.x]\nlevel = "warn"\n'
+    for files, outcome in (
+        ({}, "changes"),
+        ({"a/.planner/policies/x.dl": PLAIN}, "failed"),
+        ({"a/.planner/policy.toml": settings}, "changes"),
+    ):
+        write(tmp_path, files)
+        assert batch(tmp_path, "plan", "-json").outcomes == {"a": outcome}
+
+
+def test_a_saved_plan_keeps_the_policies(tmp_path: Path) -> None:
+    """Also for units that are planned again."""
+    file = 'unit "a" {}\nunit "b" { inputs = { up = unit.a.id } }\n'
+    down = f'{BACKEND}variable "up" {{}}\nresource "terraform_data" "x" {{ input = upper(var.up) }}\n'
+    up = f'{BACKEND}resource "terraform_data" "x" {{}}\noutput "id" {{ value = terraform_data.x.id }}\n'
+    late = '@reason("{A}")\ndeny("late", A, "no names from above") :- planned(A, "input", N), N != "none".\n'
+    write(tmp_path, {"planner.batch.hcl": file, "a/main.tf": up, "b/main.tf": down, "p/x.dl": late})
+    ran = batch(tmp_path, "plan", "-json", "-policy=p", "-out=out")
+    assert ran.outcomes == {"a": "changes", "b": "incomplete"}, ran.errors
+    assert "cannot be asked together" in batch(tmp_path, "apply", "out", "-policy=p").errors
+    ran = batch(tmp_path, "apply", "out", "-json", "-auto-approve")
+    assert ran.outcomes == {"a": "applied", "b": "failed"}, ran.errors
+
+
+@pytest.mark.parametrize("path", ["/etc/x.dl", "../x.dl"])
+def test_a_saved_plan_names_no_policies_elsewhere(tmp_path: Path, path: str) -> None:
+    write(tmp_path, {"a/main.tf": unit("a")})
+    assert batch(tmp_path, "plan", "-out=out").code == 0
+    edit(tmp_path / "out/manifest.json", lambda found: found["units"]["a"]["asked"].update(policies=[path]))
+    ran = batch(tmp_path, "apply", "out")
+    assert ran.code == 1 and "judged by policies from elsewhere" in " ".join(ran.errors.split())
+
+
+def test_policies_of_a_unit_of_terragrunt_count(tmp_path: Path) -> None:
+    """Those beside its file, in the folder that it is run in, too."""
+    write(tmp_path, {"m/main.tf": unit("bad"), "a/terragrunt.hcl": 'terraform {\n  source = "../m"\n}\n'})
+    write(tmp_path, {"a/.planner/policies/x.dl": PLAIN})
+    assert batch(tmp_path, "plan", "-json").outcomes == {"a": "failed"}
+    write(tmp_path, {"a/.planner/policy.toml": '[policies.x]\nlevel = "warn"\n'})
+    assert batch(tmp_path, "plan", "-json").outcomes == {"a": "changes"}
