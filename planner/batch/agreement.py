@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from planner.documents.applied import was_applied
 from planner.documents.plan_file import read_plan
 from planner.model.plan import Plan, ResourceChange, change_name
 from planner.operations.plan import Made, Start
+from planner.operations.storing import Stored
 from planner.provider.conformity import value_problems
+from planner.state.model import State
 from planner.values.value import Value, unmark_deep
+from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import Failure
 
 Differences = tuple[tuple[str, str], ...]
@@ -43,6 +49,29 @@ def compared(approved: Plan, now: Plan) -> Differences:
         elif not _fits(said.after, output.after):
             found.add((f"output.{output.name}", "value"))
     return tuple(sorted(found))
+
+
+def is_applied(path: str, stored: Stored[Any]) -> bool:
+    """Whether a complete plan, in a file, was applied to the state that is stored: that has all that was announced, and
+    of everything that was to change something can be seen to have changed. Raises Failure."""
+    plan, _, problems = read_plan(path, stored.encryption.plan)
+    if plan is None:
+        raise Failure(problems)
+    now = _objects(stored.state)
+    earlier = (_objects(plan.previous_state), _objects(plan.prior_state))
+    changes = [(change.address, change.deposed) for change in _counted(plan)]
+    has_moved = all(before.get(place) != now.get(place) for place in changes for before in earlier)
+    return has_moved and was_applied(plan, stored.state)
+
+
+def _objects(state: State) -> dict[tuple[str, str], Any]:
+    """The attributes of all objects by address and key of what is set aside."""
+    return {
+        (resource.address + format_key(instance.key), deposed): record.attributes
+        for resource, instance in state.instances()
+        for deposed, record in (("", instance.current), *instance.deposed.items())
+        if record is not None
+    }
 
 
 def _counted(plan: Plan) -> list[ResourceChange]:

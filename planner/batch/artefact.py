@@ -3,7 +3,8 @@ manifest of what they were made from.
 
     manifest.json   {"format", "version", "planner_version", "made", "by", "mode", "refresh", "key", "words",
                      "units": {unit: {"folder", "workspace", "outcome", "before": [unit...], "state", "lineage",
-                     "serial", "plan": SHA-256 or "", "files": {path: digest}, "asked": {...}, "result": {...}}},
+                     "serial", "plan": SHA-256 or "", "files": {path: digest}, "goes_on", "asked": {...},
+                     "result": {...}}},
                      "shard": null or {"number", "count", "fleet", "beside": {unit: digest}},
                      "sum": SHA-256 of all that}
     plans/          NAME.tfplan, as `planner plan -out` writes them; also those that are incomplete
@@ -24,7 +25,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
-from attrs import asdict, evolve, frozen
+from attrs import asdict, evolve, field, frozen
 
 from planner import __version__
 from planner.batch.asked import NOTHING, OfUnit
@@ -68,6 +69,8 @@ class Saved:
     files: dict[str, str]
     result: Result
     asked: OfUnit = NOTHING
+    goes_on: bool = True
+    """whether it can be planned again as it was planned, should applying it be cut off"""
 
     def done(self, plan_file: str) -> Done:
         """The unit as the run that planned it left it, with its plan in another place."""
@@ -98,6 +101,10 @@ class Manifest:
     made: str = ""
     by: str = ""
     shard: Shard | None = None
+    sum: str = ""
+    """by which runs of it are known"""
+    data: bytes = field(default=b"", repr=False)
+    """the manifest as it is in its file"""
 
 
 def base_of(root: str) -> str:
@@ -241,7 +248,7 @@ def read(folder: str) -> Manifest:
     if document.get("sum") != _sum(document):
         raise _unusable(folder, f"{NAME} is not what was saved: its sum is another")
     try:
-        return _manifest(document)
+        return evolve(_manifest(document), data=data)
     except (ValueError, KeyError, TypeError, AttributeError) as bad:
         raise _unusable(folder, f"{NAME} is damaged: {bad}") from None
     except Exception as bad:  # what cattrs says of data that does not fit has no type in common
@@ -263,6 +270,7 @@ _SHAPE: dict[str, type] = {
     "serial": int,
     "plan": str,
     "files": dict,
+    "goes_on": bool,
 }
 
 
@@ -282,7 +290,8 @@ def _manifest(document: dict[str, Any]) -> Manifest:
     key, refresh = document["key"], document["refresh"]
     if key.__class__ is not str or not _DIGEST.match(key) or refresh.__class__ is not bool:
         raise ValueError("it has no key of its digests")
-    return Manifest(mode, tuple(words), units, key, refresh, str(document["made"]), str(document["by"]), shard)
+    made, by, whole = (str(document[name]) for name in ("made", "by", "sum"))
+    return Manifest(mode, tuple(words), units, key, refresh, made, by, shard, whole)
 
 
 def _shard(raw: Any) -> Shard:
@@ -295,9 +304,9 @@ def _shard(raw: Any) -> Shard:
 
 
 def _saved(name: str, raw: Any) -> Saved:
-    for field, kind in _SHAPE.items():
-        if raw[field].__class__ is not kind:
-            raise ValueError(f"{field} of {name} is no {kind.__name__}")
+    for column, kind in _SHAPE.items():
+        if raw[column].__class__ is not kind:
+            raise ValueError(f"{column} of {name} is no {kind.__name__}")
     if raw["unit"] != name or raw["outcome"] not in _OUTCOMES or not _SHA.match(raw["plan"]):
         raise ValueError(f"what it says of {name} makes no sense")
     if (raw["plan"] == "") != (raw["outcome"] == "unchanged"):
@@ -318,7 +327,7 @@ def _saved(name: str, raw: Any) -> Saved:
             raise ValueError(f"{name} has variables from elsewhere")
     if not all(word.startswith("builtin:") or is_inside(word) for word in asked.policies):
         raise ValueError(f"{name} is judged by policies from elsewhere")
-    return Saved(**{field: raw[field] for field in _SHAPE}, before=tuple(before), result=result, asked=asked)
+    return Saved(**{column: raw[column] for column in _SHAPE}, before=tuple(before), result=result, asked=asked)
 
 
 def is_inside(path: str) -> bool:

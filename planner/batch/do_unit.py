@@ -18,6 +18,7 @@ from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 if TYPE_CHECKING:
     from planner.operations.apply import Applied
     from planner.operations.options import OperationOptions
+    from planner.operations.storing import Stored
     from planner.state.model import State
 
 
@@ -109,6 +110,8 @@ def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagn
         diagnostics=described(problems),
         text=terminal.stdout.getvalue(),
     )
+    if applied.state is not None:
+        result = evolve(result, lineage=applied.state.lineage, serial=applied.state.serial)
     if request.is_read and applied.state is not None and result.result == "applied":
         return _with_recorded(result, applied.state)
     return result
@@ -121,7 +124,8 @@ def _with_recorded(result: Result, state: State) -> Result:
 
 
 def _state(request: Request) -> Result:
-    """What the unit's state is by now: its lineage and serial, and as text what wrote it and who is at work on it."""
+    """What the unit's state is by now: its lineage and serial, and as text what wrote it and who is at work on it. If
+    there is an approved plan: whether that was applied, and then the outputs, too."""
     from planner.operations.storing import load_stored
     from planner.vocabulary.told import Told
 
@@ -129,9 +133,19 @@ def _state(request: Request) -> Result:
     with surrounded(request):
         stored = load_stored(options_of(request), Told())
         holder = stored.store.lock_holder()
+    is_applied = bool(request.approved_file) and _is_applied(request, stored)
     written = f"written by version {stored.state.terraform_version}" if stored.state.terraform_version else ""
     said = ", ".join(filter(None, (written, f"locked{holder}" if holder else "")))
-    return Result(request.unit, "no-changes", lineage=stored.state.lineage, serial=stored.state.serial, text=said)
+    result = Result(request.unit, "no-changes", lineage=stored.state.lineage, serial=stored.state.serial, text=said)
+    if is_applied:
+        result = evolve(result, result="applied")
+    return _with_recorded(result, stored.state) if request.is_read else result
+
+
+def _is_applied(request: Request, stored: Stored[OperationOptions]) -> bool:
+    from planner.batch.agreement import is_applied
+
+    return is_applied(request.approved_file, stored)
 
 
 def _validate(request: Request, options: OperationOptions, check: Check) -> Result:

@@ -298,7 +298,9 @@ class Run:
         given = options.asked.variables
         names = [[kind, text if kind == "var-file" else text.partition("=")[0]] for kind, text in given]
         asked = [options.mode, options.refresh, names, options.asked.targets, options.asked.replace]
-        asked += [options.asked.policies, options.asked.overrides]
+        root = self.analysis.fleet.root
+        judges = [os.path.relpath(word, root) if os.path.isabs(word) else word for word in options.asked.policies]
+        asked += [judges, options.asked.overrides]
         return part_of(self.analysis, share, self.done, asked, surveyed)
 
 

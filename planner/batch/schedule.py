@@ -32,6 +32,9 @@ class Listener:
     def shares(self, share: Share, selected: int) -> None:
         """The batch does a part of what is selected, so many units; other jobs do the rest."""
 
+    def goes_on(self, applied: list[str], begun: list[str]) -> None:
+        """What earlier runs of a saved plan have applied, and what they only began to."""
+
     def began(self, unit: str, attempt: int) -> None:
         """The unit's work begins."""
 

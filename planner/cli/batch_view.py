@@ -39,6 +39,9 @@ class Lines(Listener):
     def shares(self, share: Share, selected: int) -> None:
         self.terminal.out(share_text(share, selected))
 
+    def goes_on(self, applied: list[str], begun: list[str]) -> None:
+        self.terminal.out(goes_on_text(applied, begun))
+
     def began(self, unit: str, attempt: int) -> None:
         again = " (again: a process died)" if attempt > 1 else ""
         self.terminal.out(f"{unit}: started{again}")
@@ -71,6 +74,9 @@ class Live(Listener):
 
     def shares(self, share: Share, selected: int) -> None:
         self.terminal.out(share_text(share, selected))
+
+    def goes_on(self, applied: list[str], begun: list[str]) -> None:
+        self.terminal.out(goes_on_text(applied, begun))
 
     def began(self, unit: str, attempt: int) -> None:
         self.running.append(unit)
@@ -108,12 +114,21 @@ def share_text(share: Share, selected: int) -> str:
     units = f"{len(share.units):,} of {selected:,} units"
     if not share.beside:
         return f"Shard {share.number} of {share.count}: {units}."
-    names = sorted(share.beside)
-    rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return (
         f"Shard {share.number} of {share.count}: {units}. Planned here for their values alone, and reported by the "
-        f"shards that they belong to: {', '.join(names[:SHOWN])}{rest}."
+        f"shards that they belong to: {_few(sorted(share.beside))}."
     )
+
+
+def goes_on_text(applied: list[str], begun: list[str]) -> str:
+    """What is said when a saved plan was applied in part before."""
+    lines = [f"Applied from this plan before: {_few(applied)}."] if applied else []
+    lines += [f"{unit}: was being applied when an earlier run was cut off or failed" for unit in begun]
+    return "\n".join(lines)
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def stopping_text(units: list[str]) -> str:

@@ -81,8 +81,9 @@ class TestAsApproved:
         ran = batch(tmp_path, "apply", "saved")
         assert ran.code == 0 and "Do you want" not in ran.out, said(ran)
         assert '"two"' in state(tmp_path, "b")
+        edit(tmp_path / "a/terraform.tfstate", lambda d: d.update(serial=3, resources=[]), False)
         again = batch(tmp_path, "apply", "saved")
-        assert again.code == 1 and "had serial 1, and has serial 2 by now, written by version" in said(again)
+        assert again.code == 1 and "had serial 1, and has serial 3 by now, written by version" in said(again)
         assert re.search(r"the batch \d{8}T\d{6}Z-\d{3} of \S+@\S+ applied a at ", said(again))
 
     def test_what_was_not_known_is_filled_in(self, tmp_path: Path) -> None:

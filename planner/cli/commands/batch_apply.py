@@ -22,6 +22,10 @@ Given a folder that `planner batch plan -out=DIR` saved, it does what was planne
 nothing if a state, a file or a plan has changed since, which is said. Units whose plans were incomplete are planned
 again: what then is as approved, with the values that nobody knew, is applied; for more it asks.
 
+If that was cut off, or failed in parts, the same words go on with it. What was applied from this plan stays; what was
+being applied is planned again, and goes on where that says what was approved; where it does not, it asks, and leaves
+the unit alone with -auto-approve.
+
 -shard=3/20 applies a share of the units, for jobs that run side by side: what is connected belongs to one of them, so
 a fleet that hangs together is done by one job and the others have nothing to do.
 

@@ -13,7 +13,8 @@ USAGE = "[options] [RUN]"
 HELP = """Goes on with a run of plan, validate, apply or destroy that was killed or interrupted, or in which units
 failed: the last one below the working directory, or the named one. Units that had ended well stay as they are; what was
 in work is named and run again, but objects that it was making are not replaced before that is asked for once more. A
-run that was begun with -auto-approve is resumed like that."""
+run that was begun with -auto-approve is resumed like that. Of a saved plan the record has a copy, so that its folder is
+not needed any more."""
 FLAGS = (
     APPROVE,
     Flag("file", "string", "The fleet's file, if the run was begun with it.", value="FILE"),
@@ -24,7 +25,7 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
-    from planner.batch.converge import resume
+    from planner.batch.resuming import resume
     from planner.cli.batch_view import conclude, listener
     from planner.support.signals import install
 

@@ -1,0 +1,85 @@
+"""Going on with a run that was cut off: what had ended stays as it is, what was in work is named and run again."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from attrs import evolve
+
+from planner.batch import artefact
+from planner.batch.batch import Batch, BatchOptions
+from planner.batch.converge import Approve, carry_on
+from planner.batch.handed import can_be_read
+from planner.batch.model import from_json
+from planner.batch.record import Record
+from planner.batch.run import Report, Run, finish
+from planner.batch.saved import apply_saved
+from planner.batch.schedule import Listener
+from planner.vocabulary.diagnostic import Failure, error, has_errors
+
+KEPT = {
+    "plan": frozenset(("changes", "incomplete", "unchanged")),
+    "validate": frozenset(("unchanged",)),
+    "apply": frozenset(("applied", "unchanged")),
+    "destroy": frozenset(("applied", "unchanged")),
+}
+"""the outcomes of a run that was cut off which its resumption does not touch again"""
+PATIENCE = 90.0
+"""seconds that a resumed run waits for the lock of a state: an orphaned process may still be at its unit's end"""
+
+
+def resume(
+    name: str,
+    root: str,
+    listener: Listener,
+    approve: Approve | None,
+    began: Callable[[str, list[str]], None],
+) -> Report:
+    """Go on with a run that was cut off, the last one unless named: what had ended stays as it is, what was in work is
+    named (`began`) and run again. Raises Failure."""
+    started = time.monotonic()
+    record = Record(root, name) if name else Record.last(root)
+    asked = record.asked()
+    command = str(asked["command"])
+    if command not in KEPT:
+        raise Failure(error("batch.resume", "Nothing to resume", f"A run of {command} cannot be resumed."))
+    if asked.get("is_given_variables"):
+        detail = "The run was given values with -var or -var-file, which are on no record. Begin it anew with these."
+        raise Failure(error("batch.resume_variables", "Nothing to resume", detail))
+    options: BatchOptions = from_json(BatchOptions, asked["options"])
+    options = evolve(options, lock_timeout=max(options.lock_timeout, PATIENCE), is_brief=False)
+    if "saved_plan" in asked:
+        began(record.name, [])
+        return apply_saved(_folder(record, asked), options, listener, None if asked.get("at_once") else approve)
+    batch = Batch(options, command)
+    batch.hold()
+    analysis = batch.analysis()
+    problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
+    if has_errors(problems):
+        batch.close()
+        return Report(command, analysis, diagnostics=problems)
+    in_flight = record.in_flight()
+    kept = {
+        u: d
+        for u, d in record.finished().items()
+        if d.outcome in KEPT[command] and d.result and u not in in_flight and can_be_read(d.result)
+    }
+    record.add("resumed", kept=len(kept), in_flight=in_flight)
+    began(record.name, in_flight)
+    done = {u: d for u, d in kept.items() if u in analysis.selected}
+    run = Run(batch, analysis, record, listener, done, cut_off=frozenset(in_flight))
+    if command in ("plan", "validate"):
+        run.plan(run.order, command, command)
+    else:
+        carry_on(run, command, None if asked.get("at_once") else approve)
+    report = Report(command, analysis, diagnostics=problems)
+    return finish(run, report, started, tuple(in_flight))
+
+
+def _folder(record: Record, asked: dict[str, Any]) -> str:
+    """Where the saved plan is that a run applied: it has a copy, unless it was cut off while it made that."""
+    has_copy = os.path.exists(os.path.join(record.path, artefact.NAME))
+    return record.path if has_copy else str(asked["saved_plan"])
