@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from attrs import evolve
+
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, POLICY, VARIABLES, policy_options
 from planner.cli.views import open_json_into, usage_error_lines
@@ -42,6 +44,7 @@ FLAGS = (
         value="HOW",
     ),
     Flag("watch", "bool", "Run what a change of files reaches again, until interrupted."),
+    Flag("generate", "bool", "Write a first test file for this module, if there is none of its name, and run it."),
     *VARIABLES,
     *JSON_LINES,
 )
@@ -51,6 +54,10 @@ usage_error = usage_error_lines
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when all is well, else 1; of -watch, 0 when it was interrupted while it waited."""
     options = _options(arguments, terminal)
+    if arguments["generate"]:
+        if arguments["watch"] or arguments["filter"]:
+            raise UsageError("Conflicting options", "-generate makes a file and runs it once, and no other.")
+        options = evolve(options, filters=(_generate(options),))
     if not arguments["watch"]:
         return _run(options, arguments, terminal)[0]
     if arguments["json"] or arguments["json-into"]:
@@ -104,6 +111,14 @@ def _run(
     status, fails = suite_status(runner.results)
     view.conclusion(status, runner.results)
     return int(_reported(arguments, runner, view, terminal) or fails), runner
+
+
+def _generate(options: TestOptions) -> str:
+    """The name of the file that is made."""
+    from planner.operations.testing.generate import generate_into
+    from planner.render.testing_generated import generated_text
+
+    return generate_into(options, generated_text)
 
 
 def _watch(options: TestOptions, arguments: Arguments, terminal: Terminal) -> int:
