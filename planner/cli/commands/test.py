@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from planner.vocabulary.span import Span
 
 USAGE = "[options]"
-HELP = """Carries out the runs of test files: *.tftest.hcl, *.tofutest.hcl and their JSON forms, in this directory
-and in the test directory. A run plans or applies the module with a state of its own in memory, and asserts what is to
-be so then. What runs made is destroyed after their file; what could not be destroyed is in errored_test.tfstate.
+HELP = """Carries out the runs of test files: *.tftest.hcl, *.tofutest.hcl, their JSON forms, and *.plannertest.hcl,
+which may say more, in this directory and in the test directory. A run plans or applies the module with a state of its
+own in memory, and asserts what is to be so then. What runs made is destroyed after their file; what could not be
+destroyed is in errored_test.tfstate. What a run of ours keeps (skip_cleanup) has its state in .terraform/test.
 
 The directory must be prepared (init). No backend is opened. The exit code is 0 when all runs have passed, everything
 is cleaned up and nothing was interrupted, else 1."""
