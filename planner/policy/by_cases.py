@@ -65,6 +65,10 @@ _KEYS = {"json": 1, "yaml": 1, "split": 1, "captures": 1, "find_all": 1, "json_e
 """how many of the outputs of a built-in relation tell the others"""
 
 
+def _may_be(known: Any, value: Any) -> bool:
+    return isinstance(value, Symbol) or known == value
+
+
 class Inconclusive(Exception):
     """Evaluation by cases cannot look at this."""
 
@@ -92,6 +96,7 @@ class Cases:
         self.messages: dict[tuple[str, Any, Any], frozenset[str]] = {}
         """of verdicts that hold in all cases: what is said in each of them"""
         self._orders: dict[tuple[int, tuple[str, ...]], tuple[list[Literal], set[str]]] = {}
+        self._saying: dict[tuple[str, Any], list[Rule]] = {}
 
     @property
     def taken(self) -> int:
@@ -127,6 +132,15 @@ class Cases:
         self.messages[verdict, code, address] = said or frozenset()
         return seen.pop()
 
+    def saying(self, verdict: str, code: Any) -> list[Rule]:
+        """The rules that may derive the verdict with this code: their own is the same, or not written there."""
+        found = self._saying.get((verdict, code))
+        if found is None:
+            heads = ((rule, rule.head.arguments[0]) for rule in self.program.rules_for(verdict))
+            found = [rule for rule, own in heads if not isinstance(own, Constant) or _may_be(encode(own.value), code)]
+            self._saying[verdict, code] = found
+        return found
+
     def order(self, rule: Rule, start: Values) -> tuple[list[Literal], set[str]]:
         key = (rule.number, tuple(sorted(start)))
         if key not in self._orders:
@@ -154,7 +168,7 @@ class _Evaluation:
     def holds(self, verdict: str, code: Any, address: Any) -> bool:
         """Whether some rule derives the verdict. What is needed to decide one is asked when no other decides."""
         needed: NeedsDecision | None = None
-        for rule in self.cases.program.rules_for(verdict):
+        for rule in self.cases.saying(verdict, code):
             try:
                 for _ in self.derived_rows(rule, (code, address, ANY)):
                     return True
@@ -167,7 +181,7 @@ class _Evaluation:
     def messages(self, verdict: str, code: Any, address: Any) -> frozenset[str]:
         """The messages with which the verdict holds in this case, as far as that is clear without deciding more."""
         found: set[str] = set()
-        for rule in self.cases.program.rules_for(verdict):
+        for rule in self.cases.saying(verdict, code):
             try:
                 rows = list(self.derived_rows(rule, (code, address, None)))
             except (NeedsDecision, Inconclusive):

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.clients.contract_cases import CASES
+from tests.conformance import forked
 
 ANSI = re.compile("\x1b\\[[0-9;]*m")
 TIME = re.compile(r"\.\d{10}\.")
@@ -45,8 +46,8 @@ def environment(folder: Path, more: dict[str, str]) -> dict[str, str]:
     return {**plain, "TF_CLI_CONFIG_FILE": str(settings), "CHECKPOINT_DISABLE": "1", **more}
 
 
-def play(binary: list[str], steps: list[Any], folder: Path) -> list[dict[str, Any]]:
-    """Go through the steps of a case with a binary, and tell what was seen after every run."""
+def play(binary: list[str] | None, steps: list[Any], folder: Path) -> list[dict[str, Any]]:
+    """Go through the steps of a case with a binary, or with ours; tell what was seen after every run."""
     folder.mkdir(parents=True)
     seen = []
     for step in steps:
@@ -61,17 +62,14 @@ def play(binary: list[str], steps: list[Any], folder: Path) -> list[dict[str, An
     return seen
 
 
-def _run(binary: list[str], step: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _run(binary: list[str] | None, step: dict[str, Any], folder: Path) -> dict[str, Any]:
     words = [word.replace("{here}", str(folder)) for word in step["run"]]
-    result = subprocess.run(
-        [*binary, *words],
-        cwd=folder,
-        env=environment(folder, step.get("env", {})),
-        input=step.get("stdin", ""),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    variables, answers = environment(folder, step.get("env", {})), step.get("stdin", "")
+    if binary is None:
+        result = forked.run(words, folder, variables, answers)
+    else:
+        settings: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 120}
+        result = subprocess.run([*binary, *words], cwd=folder, env=variables, input=answers, **settings)
     out = ANSI.sub("", result.stdout)
     seen: dict[str, Any] = {"run": " ".join(step["run"]), "code": result.returncode}
     read = step.get("read")

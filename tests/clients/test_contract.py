@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ SAFER = {"backend added over a state, refused"}
 
 @pytest.mark.parametrize("name", CASES)
 def test_contract(name, tmp_path):
-    seen = play([sys.executable, "-m", "planner"], CASES[name], tmp_path / "work")
+    seen = play(None, CASES[name], tmp_path / "work")
     expected = EXPECTED[name]
     if name in SAFER:
         for step in (*seen[1:], *expected[1:]):

@@ -6,12 +6,15 @@ of what the recorded cases would take: they run some thousand commands.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import select
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +29,17 @@ class Forker:
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def execute(
-        self, command: list[str], cwd: Path, env: dict[str, str], timeout: float, stdout: str = ""
+        self, command: list[str], cwd: Path, env: dict[str, str], timeout: float, stdout: str = "", stdin: str = ""
     ) -> tuple[int, str, str]:
         """Exit code and what was written. `stdout`: full, broken or missing, where nothing can be written."""
         with tempfile.TemporaryDirectory(prefix="forked-") as folder:
-            out, err = os.path.join(folder, "out"), os.path.join(folder, "err")
+            out, err, given = (os.path.join(folder, name) for name in ("out", "err", "in"))
+            Path(given).write_bytes(stdin.encode())
             request = {
                 "words": command[self.words_before :],
                 "cwd": str(cwd),
                 "env": env,
+                "in": given,
                 "out": stdout or out,
                 "err": err,
             }
@@ -56,6 +61,23 @@ class Forker:
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait()
+
+
+@cache
+def _forker() -> Forker:
+    forker = Forker(0)
+    atexit.register(forker.close)
+    return forker
+
+
+def run(
+    words: Sequence[str], cwd: Path, env: dict[str, str] | None = None, stdin: str = "", timeout: float = 120
+) -> subprocess.CompletedProcess[str]:
+    """A command line of planner, as `subprocess.run` would do it with texts."""
+    found = os.environ if env is None else env
+    code, out, err = _forker().execute(list(words), cwd, dict(found), timeout, stdin=stdin)
+    out, err = (text.replace("\r\n", "\n") for text in (out, err))
+    return subprocess.CompletedProcess(["planner", *words], code, out, err)
 
 
 def serve() -> None:
@@ -84,8 +106,9 @@ def serve() -> None:
 def _command(request: dict[str, Any]) -> int:
     from planner.__main__ import main
 
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
+    given = os.open(request["in"], os.O_RDONLY)
+    os.dup2(given, 0)
+    os.close(given)
     for number, name in ((1, "out"), (2, "err")):
         file = _open(request[name])
         os.dup2(file, number)
@@ -100,6 +123,7 @@ def _command(request: dict[str, Any]) -> int:
         code = main()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
+    atexit._run_exitfuncs()  # as at the end of a process
     sys.stdout.flush()
     sys.stderr.flush()
     return code

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conformance import forked
 from install.world import World
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,14 +54,7 @@ class Project:
         )
 
     def run(self, *words: str, code: int = 0, **environ: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "planner", *words],
-            cwd=self.work,
-            env={**self.environ, **environ},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        done = forked.run(words, self.work, {**self.environ, **environ})
         said = done.stdout + done.stderr
         assert done.returncode == code, said
         assert "Traceback" not in said

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conformance import forked
 from provider.plugins import ROOT, SOURCE, is_alive, override, pids
 
 REQUIRED = f"""
@@ -91,14 +92,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run planner; whatever happens, no plugin may be left."""
-    done = subprocess.run(
-        [sys.executable, "-m", "planner", *words],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = forked.run(words, folder, {**os.environ, "PYTHONPATH": str(ROOT), **environment})
     world = folder.parent / "world"
     assert not any(map(is_alive, pids(world) if (world / "started").exists() else []))
     assert "Traceback" not in done.stdout + done.stderr

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conformance import forked
 from provider.plugins import ROOT, SOURCE, is_alive, override, pids
 
 REQUIRED = f'terraform {{\n  required_providers {{\n    test = {{ source = "{SOURCE}" }}\n  }}\n}}\n'
@@ -68,13 +69,7 @@ class Project:
         (self.folder / name).write_text(REQUIRED + text if name == "main.tf" else text)
 
     def run(self, *words: str, code: int | None = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "planner", *words],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-        )
+        done = forked.run(words, self.folder, {**os.environ, "PYTHONPATH": str(ROOT)})
         assert code is None or done.returncode == code, done.stdout + done.stderr
         assert not any(map(is_alive, pids(self.world) if (self.world / "started").exists() else []))
         return done

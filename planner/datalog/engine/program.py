@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
@@ -27,6 +27,7 @@ class Program:
         self.files: tuple[tuple[str, str], ...] = ()
         self._load_rules = rules
         self._rules: list[Rule] | None = None
+        self._by_head: dict[str, list[Rule]] = {}
         self._functions: dict[str, Any] | None = None
         self._needed: dict[frozenset[str], frozenset[int]] = {}
 
@@ -44,9 +45,12 @@ class Program:
                 return rule
         raise KeyError(name)
 
-    def rules_for(self, predicate: str) -> list[Rule]:
+    def rules_for(self, predicate: str) -> Sequence[Rule]:
         """The rules that derive a predicate, in the order of the files."""
-        return [rule for rule in self.rules if rule.head.predicate == predicate]
+        if not self._by_head:
+            for rule in self.rules:
+                self._by_head.setdefault(rule.head.predicate, []).append(rule)
+        return self._by_head.get(predicate, [])
 
     def beside(self, others: Mapping[str, Predicate]) -> Program:
         """The same with predicates of another program, under these names: for questions about what both derive. They

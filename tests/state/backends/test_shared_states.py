@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conformance import forked
 from state.backends.servers import SERVERS, Server, block, kinds
 
 TOFU = os.environ.get("TOFU") or shutil.which("tofu")
@@ -53,16 +54,11 @@ class Place:
 
     def run(self, program: list[str], *words: str, answer: str = "") -> tuple[int, str]:
         """The exit code and the text of a command, without borders and line breaks within sentences."""
-        ran = subprocess.run(
-            [*program, *words],
-            cwd=self.folder,
-            env=self.environment,
-            input=answer,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        if program is OURS:
+            ran = forked.run(words, self.folder, self.environment, answer)
+        else:
+            settings: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 120, "check": False}
+            ran = subprocess.run([*program, *words], cwd=self.folder, env=self.environment, input=answer, **settings)
         return ran.returncode, re.sub(r"[│╷╵]|\x1b\[[0-9;]*m", "", ran.stdout + ran.stderr)
 
     def good(self, program: list[str], *words: str) -> str:
