@@ -388,12 +388,13 @@ def test_an_explosive_question_ends(folder: Path) -> None:
             os.killpg(process.pid, 0)
 
 
-def test_sensitive_values_never_appear(say: Any) -> None:
+@pytest.mark.parametrize("one_in", [6, pytest.param(1, marks=pytest.mark.slow)])
+def test_sensitive_values_never_appear(say: Any, one_in: int) -> None:
     """Every relation of the rules, about the plan, its graph and the state, in every format."""
     from planner.graph.build import graph_program
 
     said = [say("-json", "blast", "terraform_data.a", where="."), say("-json", "deps", "root", where=".")]
-    for name, predicate in sorted(graph_program().predicates.items()):
+    for name, predicate in sorted(graph_program().predicates.items())[::one_in]:
         variables = ", ".join(f"X{n}" for n in range(predicate.arity))
         said.append(say("-json", f"{name}({variables})", "-plan=saved.plan", where="."))
     said += [say(f"-{form}", "edge(X, Y)", where=".") for form in ("csv", "dot", "json")]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conformance.forked import Forker
+from thinned import thinned
 
 from planner.cli import index
 from planner.render.streams import Output, cell, visible
@@ -108,7 +109,7 @@ def _state(here: Path) -> object:
 
 
 @pytest.mark.parametrize("stream", ["full", pytest.param("broken", marks=pytest.mark.slow), "missing"])
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", thinned(COMMANDS, 3))
 def test_what_cannot_be_printed_does_not_stop_the_work(
     here: Path, forker: Forker, command: str, stream: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
+from thinned import thinned
 
 from planner.datalog.tools.cases import Case, load_cases, run_case
 from planner.operations.rule_tests import run_tests
@@ -54,7 +55,7 @@ def test_there_is_a_library() -> None:
     assert all(entry.summary and entry.doc for entry in library())
 
 
-@pytest.mark.parametrize("pack", PACKS, ids=lambda path: path.name)
+@pytest.mark.parametrize("pack", thinned(PACKS, 4), ids=lambda path: path.name)
 def test_cases(pack: Path) -> None:
     tested = run_tests([str(pack)])
     assert [d for d in tested.diagnostics if d.is_error] == []

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from plan.test_recorded_plans import CASES, PLANNED
+from thinned import thinned
 
 from planner.operations import judging
 from planner.operations.options import OperationOptions
@@ -195,7 +196,7 @@ def test_findings_of_all_kinds_are_compared(tmp_path: Path, monkeypatch: pytest.
     assert found["judged"]["tags"] > 50 and "(sensitive value)" in str(found)
 
 
-@pytest.mark.parametrize("name", [n for n in PLANNED if (CASES / n / "expected" / "plan.json").exists()])
+@pytest.mark.parametrize("name", thinned([n for n in PLANNED if (CASES / n / "expected" / "plan.json").exists()], 4))
 def test_recorded_plans(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     document = json.loads((CASES / name / "expected" / "plan.json").read_text())
     order = ("format_version", "terraform_version", "variables", "planned_values", "resource_changes", "output_changes")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from explain.explaining import options_of
 from plan.test_recorded_plans import CASES, META, PLANNED, work_copy
+from thinned import thinned
 
 from planner.datalog.front.literals import atoms
 from planner.operations import policies
@@ -83,7 +84,7 @@ def library() -> Policies:
     return rules
 
 
-@pytest.mark.parametrize("case", RECORDED, indirect=True)
+@pytest.mark.parametrize("case", thinned(RECORDED, 6), indirect=True)
 def test_the_library_says_the_same(case: str) -> None:
     facts = both(case, library().reads)
     if facts is None:
@@ -126,7 +127,7 @@ ONLY_IN_LIFECYCLE = (
 """cases in which something refers to an object in its lifecycle block and nowhere else, which JSON does not tell"""
 
 
-@pytest.mark.parametrize("case", RECORDED, indirect=True)
+@pytest.mark.parametrize("case", thinned(RECORDED, 3), indirect=True)
 def test_what_depends_on_what_is_that_of_our_own_plan_or_may_be(case: str) -> None:
     reads = Reads(frozenset(("depends", "maybe_through", "maybe_reached", "change")))
     facts = both(case, reads)
