@@ -59,6 +59,7 @@ def test_processes_and_dask_give_identical_results(tmp_path: Path, cluster: str)
     ]
 
 
+@pytest.mark.slow
 def test_no_scheduler(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="the extra batch-dask is not installed")
     chain(tmp_path, "a")

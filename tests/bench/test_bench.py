@@ -54,6 +54,7 @@ def test_judging_is_measured(capsys):
     assert "findings" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_policies_add_is_measured(capsys):
     assert policy_cost.main(["-sizes", "3", "-runs", "1"]) == 0
     assert "policies add" in capsys.readouterr().out

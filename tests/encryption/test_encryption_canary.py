@@ -195,6 +195,7 @@ def test_an_apply_that_cannot_save(area: Area) -> None:
     assert len(json.loads(area.run("state", "pull"))["resources"]) == 3
 
 
+@pytest.mark.slow
 def test_a_fleet(area: Area) -> None:
     """Units that are encrypted, one of which takes an output of the other."""
     how = "block" if (area.work / "encryption.tf").exists() else "variable"

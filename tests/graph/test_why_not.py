@@ -17,7 +17,7 @@ from planner.datalog.front.values import decode
 from planner.graph.build import build_graph, graph_program
 
 BODIES = {rule.name: Reader(rule.text).rule()[1] for rule in graph_program().rules}
-PAIRS = 1000
+PAIRS = 400
 
 
 def test_the_named_condition_fails(tmp_path: Path) -> None:

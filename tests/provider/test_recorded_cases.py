@@ -19,11 +19,12 @@ FROM_PYPI = {"tf", "pyvider"}
 """providers that need environments of their own"""
 
 
-def marked(name: str) -> object:
-    """Each case is recorded with both protocols; what differs in the older one has tests of its own."""
+def marked(name: str, is_second: bool) -> object:
+    """Each case is recorded with both protocols; what differs in the older one has tests of its own. Of
+    the others, every second one is run with the slow tests."""
     needed = FROM_PYPI & set(names(json.loads((CASES / f"{name}.json").read_text())))
     is_twin = name.endswith("-5") and f"{name[:-1]}6" in NAMES
-    return pytest.param(name, marks=[pytest.mark.slow] if needed or is_twin else [])
+    return pytest.param(name, marks=[pytest.mark.slow] if needed or is_twin or is_second else [])
 
 
 def run(*words: str) -> tuple[int, str]:
@@ -37,7 +38,7 @@ def run(*words: str) -> tuple[int, str]:
     return code, out.getvalue()
 
 
-@pytest.mark.parametrize("name", list(map(marked, NAMES)))
+@pytest.mark.parametrize("name", [marked(name, number % 2 == 1) for number, name in enumerate(NAMES)])
 def test_case(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = json.loads((CASES / f"{name}.json").read_text())
     protocol = case.get("protocol", 6)

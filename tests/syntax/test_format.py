@@ -80,7 +80,7 @@ def test_formatting_again_changes_nothing(text: str) -> None:
     check(text)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(texts)
 def test_what_parses_still_does(text: str) -> None:
     assume(not has_errors(parse_config(Source("x.tf", text))[1]))
