@@ -170,6 +170,15 @@ class Run:
         class Keeper(Listener):
             """Keeps clean plans for the next run, and passes everything on."""
 
+            def expects(self, units: list[str]) -> None:
+                run.listener.expects([unit for unit in units if unit not in run.beside])
+
+            def tick(self, slots: int) -> None:
+                run.listener.tick(slots)
+
+            def rests(self) -> None:
+                run.listener.rests()
+
             def began(self, unit: str, attempt: int) -> None:
                 if unit not in run.beside:
                     run.listener.began(unit, attempt)

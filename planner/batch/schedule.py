@@ -35,6 +35,16 @@ class Listener:
     def goes_on(self, applied: list[str], begun: list[str]) -> None:
         """What earlier runs of a saved plan have applied, and what they only began to."""
 
+    def expects(self, units: list[str]) -> None:
+        """A pass over these units begins."""
+
+    def tick(self, slots: int) -> None:
+        """The batch looks around; this happens every now and then, but not while a unit is in work in this process.
+        `slots`: so many units are in work at a time."""
+
+    def rests(self) -> None:
+        """The pass is over."""
+
     def began(self, unit: str, attempt: int) -> None:
         """The unit's work begins."""
 
@@ -105,6 +115,7 @@ class Schedule:
         """Bring all units to an end; what is in `done` already stays."""
         left = [unit for unit in units if unit not in self.done]
         members = set(left)
+        self.listener.expects(left)
         for unit in left:
             waits = [other for other in self.before.get(unit, ()) if other in members]
             self.open[unit] = len(waits)
@@ -125,6 +136,7 @@ class Schedule:
             raise
         finally:
             self.record.sync()
+            self.listener.rests()
             self._close()
         return self.done
 
@@ -183,6 +195,7 @@ class Schedule:
 
     def _wait(self) -> None:
         finished, _ = wait(self.running, timeout=POLL, return_when=FIRST_COMPLETED)
+        self.listener.tick(self.workers)
         if not self.is_told and self.is_stopped():
             self.is_told = True
             self.listener.stopping(sorted(self.running.values()))

@@ -5,155 +5,32 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from planner.batch.model import Done, Share
 from planner.batch.schedule import Listener
+from planner.cli.batch_lines import SHOWN, Lines
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments
-from planner.render.streams import cell, visible
+from planner.render.streams import cell
 from planner.render.terminal import Terminal, is_terminal
 from planner.vocabulary.diagnostic import error
 
 MANY = 40
 """units: of more, the table has no row for those that are unchanged"""
-SHOWN = 10
-"""units that an error holds up are named"""
-STYLES = {
-    "changes": ("yellow",),
-    "incomplete": ("cyan",),
-    "unchanged": ("grey",),
-    "applied": ("green",),
-    "failed": ("red", "bold"),
-    "died": ("red", "bold"),
-    "declined": ("yellow",),
-    "skipped": ("grey",),
-    "stopped": ("yellow",),
-}
-
-
-class Lines(Listener):
-    """A line for each unit that begins to be run and each that ends."""
-
-    def __init__(self, terminal: Terminal, show: bool = False) -> None:
-        self.terminal, self.show = terminal, show
-
-    def shares(self, share: Share, selected: int) -> None:
-        self.terminal.out(share_text(share, selected))
-
-    def goes_on(self, applied: list[str], begun: list[str]) -> None:
-        self.terminal.out(goes_on_text(applied, begun))
-
-    def began(self, unit: str, attempt: int) -> None:
-        again = " (again: a process died)" if attempt > 1 else ""
-        self.terminal.out(f"{unit}: started{again}")
-        self.terminal.stdout.flush()
-
-    def ended(self, done: Done) -> None:
-        if done.reused:
-            return  # nothing was run; the table has it
-        self.terminal.out(line(done, self.terminal))
-        if self.show and done.result is not None and done.result.text:
-            self.terminal.out(done.result.text)
-        self.terminal.stdout.flush()
-
-    def stopping(self, units: list[str]) -> None:
-        self.terminal.out(stopping_text(units))
-        self.terminal.stdout.flush()
-
-
-class Live(Listener):
-    """What is being run, kept at the foot of a terminal; what has ended scrolls above it."""
-
-    def __init__(self, terminal: Terminal, show: bool = False) -> None:
-        from rich.console import Console
-        from rich.status import Status
-
-        self.terminal, self.show = terminal, show
-        self.running: list[str] = []
-        self.ended_count = 0
-        self.status = Status("", console=Console(file=terminal.stderr))
-
-    def shares(self, share: Share, selected: int) -> None:
-        self.terminal.out(share_text(share, selected))
-
-    def goes_on(self, applied: list[str], begun: list[str]) -> None:
-        self.terminal.out(goes_on_text(applied, begun))
-
-    def began(self, unit: str, attempt: int) -> None:
-        self.running.append(unit)
-        self._update()
-        self.status.start()
-
-    def ended(self, done: Done) -> None:
-        self.ended_count += 1
-        if done.unit in self.running:
-            self.running.remove(done.unit)
-        self.status.stop()
-        if not done.reused:
-            self.terminal.out(line(done, self.terminal))
-            if self.show and done.result is not None and done.result.text:
-                self.terminal.out(done.result.text)
-            self.terminal.stdout.flush()
-        if self.running:
-            self._update()
-            self.status.start()
-
-    def stopping(self, units: list[str]) -> None:
-        self.status.stop()
-        self.terminal.out(stopping_text(units))
-        self.terminal.stdout.flush()
-        self.status.start()
-
-    def _update(self) -> None:
-        from rich.markup import escape
-
-        self.status.update(f"{self.ended_count} done; running {escape(visible(', '.join(self.running)))}")
-
-
-def share_text(share: Share, selected: int) -> str:
-    """Which part of a batch this is, and what is planned beside it."""
-    units = f"{len(share.units):,} of {selected:,} units"
-    if not share.beside:
-        return f"Shard {share.number} of {share.count}: {units}."
-    return (
-        f"Shard {share.number} of {share.count}: {units}. Planned here for their values alone, and reported by the "
-        f"shards that they belong to: {_few(sorted(share.beside))}."
-    )
-
-
-def goes_on_text(applied: list[str], begun: list[str]) -> str:
-    """What is said when a saved plan was applied in part before."""
-    lines = [f"Applied from this plan before: {_few(applied)}."] if applied else []
-    lines += [f"{unit}: was being applied when an earlier run was cut off or failed" for unit in begun]
-    return "\n".join(lines)
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-
-
-def stopping_text(units: list[str]) -> str:
-    """What is said after an interrupt."""
-    rest = f" {', '.join(units)}: coming to an end. Interrupt again to end at once." if units else ""
-    return f"Interrupted: no further unit begins.{rest}"
 
 
 def listener(arguments: Arguments, terminal: Terminal) -> Listener:
-    """Who tells how the batch goes on: nobody with -json, a live line on a terminal, else lines."""
+    """Who tells how the batch goes on: nobody with -json, a live table on a terminal, else lines."""
     if arguments["json"]:
         return Listener()
     show = bool(arguments.get("show"))
-    return (Live if is_terminal(terminal.stderr) and is_terminal(terminal.stdout) else Lines)(terminal, show)
+    if is_terminal(terminal.stderr) and is_terminal(terminal.stdout):
+        return _on_terminal(bool(arguments.get("no-color")), terminal, show)
+    return Lines(terminal, show)
 
 
-def line(done: Done, terminal: Terminal) -> str:
-    """One unit's end in one line."""
-    word = terminal.paint(done.outcome, *STYLES.get(done.outcome, ()))
-    because = f", because of {done.because}" if done.because else ""
-    result = done.result
-    if result is None or done.outcome in ("failed", "died", "stopped", "unchanged"):
-        return f"{done.unit}: {word}{because}"
-    add, change, remove, _, _ = result.counts
-    return f"{done.unit}: {word}{because}, +{add} ~{change} -{remove} ({result.seconds:.2f}s)"
+def _on_terminal(no_color: bool, terminal: Terminal, show: bool) -> Listener:
+    from planner.cli.batch_live import Live, is_live
+
+    return (Live if is_live(no_color) else Lines)(terminal, show)
 
 
 # ---------------------------------------------------------------- the end

@@ -98,7 +98,7 @@ def approval(command: str, terminal: Terminal) -> Any:
 
     def approve(title: str, wave: list[Done]) -> bool:
         from planner.cli.approval import ask
-        from planner.cli.batch_view import line
+        from planner.cli.batch_lines import line
 
         terminal.out(f"\n{terminal.paint(title[:1].upper() + title[1:], 'bold')}:")
         for done in wave:

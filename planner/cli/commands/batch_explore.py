@@ -23,7 +23,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.batch import planning as batch
     from planner.batch.reports.document import report_json, summary_line
     from planner.batch.reports.html import html
-    from planner.cli.batch_view import Lines, edge_grounds, texts
+    from planner.cli.batch_lines import Lines
+    from planner.cli.batch_view import edge_grounds, texts
     from planner.cli.page_file import write_page
     from planner.support.signals import install
 

@@ -1,0 +1,92 @@
+"""How a batch tells what happens while it runs: a line for everything."""
+
+from __future__ import annotations
+
+from planner.batch.model import Done, Share
+from planner.batch.schedule import Listener
+from planner.render.terminal import Terminal
+
+SHOWN = 10
+"""units that are named where more are meant"""
+STYLES = {
+    "changes": ("yellow",),
+    "incomplete": ("cyan",),
+    "unchanged": ("grey",),
+    "applied": ("green",),
+    "failed": ("red", "bold"),
+    "died": ("red", "bold"),
+    "declined": ("yellow",),
+    "skipped": ("grey",),
+    "stopped": ("yellow",),
+}
+
+
+class Lines(Listener):
+    """A line for each unit that begins to be run and each that ends."""
+
+    def __init__(self, terminal: Terminal, show: bool = False) -> None:
+        self.terminal, self.show = terminal, show
+
+    def say(self, text: str) -> None:
+        """A line, or several."""
+        self.terminal.out(text)
+        self.terminal.stdout.flush()
+
+    def shares(self, share: Share, selected: int) -> None:
+        self.say(share_text(share, selected))
+
+    def goes_on(self, applied: list[str], begun: list[str]) -> None:
+        self.say(goes_on_text(applied, begun))
+
+    def began(self, unit: str, attempt: int) -> None:
+        again = " (again: a process died)" if attempt > 1 else ""
+        self.say(f"{unit}: started{again}")
+
+    def ended(self, done: Done) -> None:
+        if done.reused:
+            return  # nothing was run; the table has it
+        shown = done.result.text if self.show and done.result is not None else ""
+        self.say("\n".join(filter(None, (line(done, self.terminal), shown))))
+
+    def stopping(self, units: list[str]) -> None:
+        self.say(stopping_text(units))
+
+
+def share_text(share: Share, selected: int) -> str:
+    """Which part of a batch this is, and what is planned beside it."""
+    units = f"{len(share.units):,} of {selected:,} units"
+    if not share.beside:
+        return f"Shard {share.number} of {share.count}: {units}."
+    return (
+        f"Shard {share.number} of {share.count}: {units}. Planned here for their values alone, and reported by the "
+        f"shards that they belong to: {few(sorted(share.beside))}."
+    )
+
+
+def goes_on_text(applied: list[str], begun: list[str]) -> str:
+    """What is said when a saved plan was applied in part before."""
+    lines = [f"Applied from this plan before: {few(applied)}."] if applied else []
+    lines += [f"{unit}: was being applied when an earlier run was cut off or failed" for unit in begun]
+    return "\n".join(lines)
+
+
+def few(names: list[str]) -> str:
+    """The first of some names, and how many more there are."""
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+def stopping_text(units: list[str]) -> str:
+    """What is said after an interrupt."""
+    rest = f" {', '.join(units)}: coming to an end. Interrupt again to end at once." if units else ""
+    return f"Interrupted: no further unit begins.{rest}"
+
+
+def line(done: Done, terminal: Terminal) -> str:
+    """One unit's end in one line."""
+    word = terminal.paint(done.outcome, *STYLES.get(done.outcome, ()))
+    because = f", because of {done.because}" if done.because else ""
+    result = done.result
+    if result is None or done.outcome in ("failed", "died", "stopped", "unchanged"):
+        return f"{done.unit}: {word}{because}"
+    add, change, remove, _, _ = result.counts
+    return f"{done.unit}: {word}{because}, +{add} ~{change} -{remove} ({result.seconds:.2f}s)"
