@@ -153,7 +153,7 @@ class _Loader:
         self.locate = locate
         self.files: dict[str, str] = {}
         self.contents: dict[str, _Read] = {}
-        self._root_files: dict[str, bytes] = {}
+        self._root_files: dict[tuple[str, str], bytes] = {}
         self._keeps: bool | None = None
         """whether what files say may stand in the cache; decided with the root module, which comes first"""
 
@@ -207,20 +207,21 @@ class _Loader:
             problems.error("unreadable_directory", "Failed to read module directory", detail)
             return [], []
         if self._keeps is None:
-            self._decide(full, (*files.normal, *files.override))
+            self._decide(directory, (*files.normal, *files.override))
         normal = [self._file(directory, name, False, problems) for name in files.normal]
         override = [self._file(directory, name, True, problems) for name in files.override]
         return [f for f in normal if f is not None], [f for f in override if f is not None]
 
-    def _decide(self, folder: str, names: tuple[str, ...]) -> None:
+    def _decide(self, directory: str, names: tuple[str, ...]) -> None:
+        folder = located(self.root_dir, directory, self.absolute)
         for name in names:
             with suppress(OSError):
-                self._root_files[name] = read_whole(os.path.join(folder, name))
+                self._root_files[directory, name] = read_whole(os.path.join(folder, name))
         self._keeps = not is_secret(self._root_files.values())
 
     def _data(self, directory: str, name: str) -> bytes:
         """Raises OSError."""
-        known = self._root_files.pop(name, None) if directory == "." else None
+        known = self._root_files.pop((directory, name), None)
         if known is not None:
             return known
         return read_whole(os.path.join(located(self.root_dir, directory, self.absolute), name))

@@ -452,6 +452,27 @@ mock_provider "null" {
             "Error: Failed to read mock files",
         ),
     ),
+    "a module of a run that calls the module under test": (
+        {
+            "main.tf": 'variable "v" {\n  default = "root"\n}\noutput "o" {\n  value = "root ${var.v}"\n}\n',
+            "tests/a.tftest.hcl": """
+run "x" {
+  module {
+    source = "./tests/setup"
+  }
+  assert {
+    condition     = output.o == "root setup" && module.up.o == "root setup"
+    error_message = "it is ${output.o}"
+  }
+}
+""",
+            "tests/setup/main.tf": 'module "up" {\n  source = "../../"\n  v      = "setup"\n}\n'
+            'output "o" {\n  value = module.up.o\n}\n',
+        },
+        (),
+        0,
+        ("Success! 1 passed, 0 failed.",),
+    ),
     "nothing at all": ({}, (), 0, ("Success! 0 passed, 0 failed.",)),
     "json": (
         {
