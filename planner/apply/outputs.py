@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
-    """Evaluate an output of one module instance; that of the root module becomes part of the state, or leaves it when
-    everything is destroyed."""
+    """Evaluate an output of one module instance, if planning did not know it already; that of the root module becomes
+    part of the state, or leaves it when everything is destroyed."""
     if walk.destroys and module.parent is None:
         walk.record.state.remove_output(name)
         return []
@@ -32,7 +32,7 @@ def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_addr
         problems += result.about("output_value", address, "output")
     if has_errors(problems):
         return problems
-    value = _planned(walk, name) if module.parent is None else None
+    value = _planned(walk, name) if module.parent is None else walk.plan.module_outputs.get(address)
     if value is None:
         value, found = evaluate_output(module, decl)
         problems += found

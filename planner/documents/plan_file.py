@@ -39,6 +39,8 @@ RECORDS: dict[str, type] = {c.__name__: c for c in (CheckResult, Importing, Outp
 ABSOLUTE = ".terraform/absolute"
 """the folder that the files of modules with absolute directories have in a plan file"""
 _STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
+_LEFT_OUT = ("module_outputs",)
+"""what applying a saved plan evaluates again"""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 _MODES = ("normal", "destroy", "refresh-only")
 
@@ -97,7 +99,7 @@ def _members(plan: Plan, sources: Mapping[str, bytes]) -> list[tuple[str, bytes]
     raw = {
         field.name: encode(getattr(plan, field.name), RECORDS)
         for field in attrs.fields(Plan)
-        if field.name not in _STATES
+        if field.name not in _STATES and field.name not in _LEFT_OUT
     }
     states = [("tfstate", write_state(plan.prior_state))]
     if plan.previous_state is not plan.prior_state:
@@ -175,7 +177,8 @@ def _read(archive: ZipFile, path: str) -> tuple[Plan | None, dict[str, bytes], l
     try:
         names = head["sources"]
         sources = {str(name): archive.read(f"config/{i}") for i, name in enumerate(names)}
-        fields: dict[str, Any] = {name: decode(raw, RECORDS) for name, raw in head["plan"].items()}
+        saved = head["plan"].items()
+        fields: dict[str, Any] = {name: decode(raw, RECORDS) for name, raw in saved if name not in _LEFT_OUT}
         for field, member in _STATES.items():
             if member in head["states"]:
                 state, diagnostics = read_state(archive.read(member), f"in {path}")

@@ -15,7 +15,8 @@ from planner.evaluation.schemas import Schemas
 from planner.evaluation.walking import ValueWalk, module_path
 from planner.model.graph import Graph, Node
 from planner.state.model import State
-from planner.values.value import mark
+from planner.values.value import Value, mark
+from planner.vocabulary.address import join
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 
@@ -35,11 +36,15 @@ def eval_walk(
 class EvalWalk(ValueWalk):
     """The work on the vertices of a graph that has values only."""
 
+    known: Mapping[str, Value] = {}
+    """outputs of called modules that need no evaluation, by address: what a plan that was applied knew of them"""
+
     def output(self, node: Node) -> list[Diagnostic]:
         problems: list[Diagnostic] = []
         for module in self.context.instances(module_path(node.module)):
             decl = module.config.outputs[node.object]
-            value, found = evaluate_output(module, decl)
+            known = self.known.get(join(module.text, f"output.{decl.name}"))
+            value, found = evaluate_output(module, decl) if known is None else (known, [])
             problems += found
             if not has_errors(found):
                 module.set_output(decl.name, mark(value, declared_marks(decl.sensitive, decl.ephemeral)))

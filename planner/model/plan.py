@@ -145,6 +145,8 @@ class Plan:
     providers: tuple[tuple[str, Value], ...] = ()
     """(address with key, value) of the provider configurations that the plan was made with; what is ephemeral in them
     counts as unknown"""
+    module_outputs: Mapping[str, Value] = field(factory=dict)
+    """outputs of called modules, by address, that are wholly known: applying keeps to them. No plan file has them"""
 
     @property
     def is_empty(self) -> bool:

@@ -48,6 +48,8 @@ def plan_output(walk: PlanWork, module: ModuleInstance, name: str, config_addres
         return problems
     if module.parent is not None:
         module.set_output(name, mark(value, output_marks(module, decl)))
+        if is_wholly_known(unmark_deep(value)[0]):
+            walk.record.module_outputs[address] = value
     else:
         _plan_root(walk.record, walk.state, decl, value)
     return problems

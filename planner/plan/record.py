@@ -40,6 +40,7 @@ class PlanRecord:
         self.previous = StateBuilder(moves.state)
         self.refreshed = StateBuilder(moves.state)
         self.outputs: dict[str, OutputChange] = {}
+        self.module_outputs: dict[str, Value] = {}
         self._lock = Lock()
         self._changes: dict[tuple[str, str], ResourceChange] = {}
         self._by_resource: dict[str, list[ResourceChange]] = {}

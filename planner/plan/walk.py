@@ -122,6 +122,7 @@ class PlanWalk(PlanWork):
             values={} if options.digester is None else value_digests(self.context, options.digester),
             files=files_read(),
             providers=self.providers.values(),
+            module_outputs=self.record.module_outputs,
         )
 
     def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:

@@ -473,6 +473,25 @@ run "x" {
         0,
         ("Success! 1 passed, 0 failed.",),
     ),
+    "outputs of modules that planning knew stay as they are": (
+        {
+            "main.tf": 'module "m" {\n  source = "./m"\n  input  = uuid() == "" ? "x" : null\n}\n'
+            'resource "terraform_data" "a" {\n  input = module.m.given\n}\n',
+            "m/main.tf": 'variable "input" {\n  type     = any\n  nullable = false\n  default  = { a = [] }\n}\n'
+            'output "given" {\n  value = var.input != { a = [] }\n}\n',
+            "a.tftest.hcl": """
+run "x" {
+  assert {
+    condition     = module.m.given && terraform_data.a.output
+    error_message = "wrong"
+  }
+}
+""",
+        },
+        (),
+        0,
+        ("Success! 1 passed, 0 failed.",),
+    ),
     "nothing at all": ({}, (), 0, ("Success! 0 passed, 0 failed.",)),
     "json": (
         {

@@ -415,7 +415,9 @@ def _context(subject: Subject, made: Plan, state: State, values: RunValues, is_w
     objects = StateObjects(state, loaded.schemas)
     context = EvaluationContext(loaded.config, "apply", loaded.schemas, objects, loaded.workspace, made.timestamp)
     if is_whole:
-        EvalWalk(build("eval", loaded, state), context, values.root).run_all()
+        walk = EvalWalk(build("eval", loaded, state), context, values.root)
+        walk.known = made.module_outputs
+        walk.run_all()
     else:
         context.root.variables.update((name, variable.value) for name, variable in values.root.items())
     return context
