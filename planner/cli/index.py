@@ -62,6 +62,11 @@ COMMANDS = {
     "rules stats": "Show what the rules derive here and what it costs",
     "rules test": "Run the cases of rule files",
     "show": "Show the state or a saved plan",
+    "stacks": "Components and deployments: stacks",
+    "stacks fmt": "Rewrite stack files in the standard layout",
+    "stacks init": "Install what a stack calls, and select providers",
+    "stacks providers-lock": "Record checksums of a stack's providers for several platforms",
+    "stacks validate": "Check a stack",
     "state": "Look into the state and edit it",
     "state journal": "Show what operations that were cut off left behind",
     "state list": "List the resource instances in the state",
@@ -86,7 +91,7 @@ COMMANDS = {
     "workspace show": "Show the selected workspace",
 }
 
-FAMILIES = ("batch", "metadata", "policy", "rules", "state", "workspace")
+FAMILIES = ("batch", "metadata", "policy", "rules", "stacks", "state", "workspace")
 """commands that only have commands below them"""
 
 ALIASES = {

@@ -42,30 +42,47 @@ def install_modules(
 
     `fetch` installs a module that is not local; without it such a module is kept when it is already installed as
     called, else refused."""
+
+    def load(recorder: Recorder, problems: Problems) -> None:
+        _, more = load_tree(root_dir, variables=variables, workspace=workspace, locate=recorder.locate)
+        problems.extend(more)
+        for path, call in others:
+            directory = recorder.locate(path, call, ".", problems)
+            if directory is not None:
+                locate = recorder.below(path)
+                _, more = load_tree(
+                    root_dir, variables=variables, workspace=workspace, locate=locate, directory=directory
+                )
+                problems.extend(more)
+
+    return install(root_dir, load, upgrade, data_dir, fetch)
+
+
+def install(
+    root_dir: str,
+    load: Callable[[Recorder, Problems], None],
+    upgrade: bool = False,
+    data_dir: str = DATA_DIRECTORY,
+    fetch: Fetch | None = None,
+) -> tuple[list[ModuleRecord], list[Diagnostic]]:
+    """The same for anything that calls modules: `load` reads it, and asks the recorder where modules are."""
     known, diagnostics = read_manifest(root_dir, data_dir)
     problems = Problems(diagnostics)
-    installer = _Installer({} if upgrade else known, root_dir, fetch)
+    recorder = Recorder({} if upgrade else known, root_dir, fetch)
     if upgrade and fetch is None:
-        installer.kept = known
-    _, more = load_tree(root_dir, variables=variables, workspace=workspace, locate=installer.locate)
-    problems.extend(more)
-    for path, call in others:
-        directory = installer.locate(path, call, ".", problems)
-        if directory is not None:
-            locate = installer.below(path)
-            _, more = load_tree(root_dir, variables=variables, workspace=workspace, locate=locate, directory=directory)
-            problems.extend(more)
+        recorder.kept = known
+    load(recorder, problems)
     # modules that were found are installed even if something is wrong in one of them: only then can it be told in full
-    if not problems.has_errors or len(installer.manifest) > 1:
+    if not problems.has_errors or len(recorder.manifest) > 1:
         try:
-            write_manifest(installer.manifest, root_dir, data_dir)
+            write_manifest(recorder.manifest, root_dir, data_dir)
         except OSError as bad:
             detail = f"{manifest_path(root_dir, data_dir)}: {bad.strerror}."
             problems.error("unwritable_manifest", "Failed to update the module manifest", detail)
-    return installer.installed, problems
+    return recorder.installed, problems
 
 
-class _Installer:
+class Recorder:
     """Locates called modules while the tree is loaded, and remembers them."""
 
     def __init__(self, known: Manifest, root_dir: str, fetch: Fetch | None) -> None:

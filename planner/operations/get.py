@@ -51,6 +51,25 @@ def get(
     return problems + found
 
 
+def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: Progress | None) -> list[Diagnostic]:
+    """Install the modules and stacks that a stack calls."""
+    from planner.config.module_installer import Recorder, install
+    from planner.config.stack_files.load import Places, load_stack
+    from planner.state.workspace import data_directory
+
+    def load(recorder: Recorder, problems: Problems) -> None:
+        _, found = load_stack(directory, places=Places(recorder.locate, recorder.below, False))
+        problems.extend(found)
+
+    say = hooks.log if hooks is not None else (lambda text: None)
+    data_dir = data_directory(os.environ)
+    with _Fetching(directory, data_dir, upgrade, say, progress) as fetch:
+        installed, problems = install(directory, load, upgrade, data_dir, fetch)
+    for record in installed:
+        say(f"- {record.key} in {record.directory}")
+    return problems
+
+
 def _calls(tests: TestFiles) -> list[tuple[ModulePath, ModuleCall]]:
     """The modules of runs as calls, with the paths that they are recorded under."""
     from planner.config.test_files.load import module_calls

@@ -255,10 +255,11 @@ def lock_providers(
     fs_mirror: str = "",
     net_mirror: str = "",
     progress: Progress | None = None,
+    others: Iterable[Config] = (),
 ) -> list[Diagnostic]:
     """Record checksums of the providers' packages for several platforms, from their registries or from a mirror."""
     try:
-        wanted = _chosen({a: w for a, w in requirements(config).items() if lockable(a)}, addresses)
+        wanted = _chosen({a: w for a, w in requirements(config, None, others).items() if lockable(a)}, addresses)
         before, problems = read_locks(directory)
         before, more = upgraded(before)
         net = connections()

@@ -119,13 +119,13 @@ def _unselected(config: Config, directory: str, addresses: set[str]) -> list[Dia
     return [*problems, *unselected(set(addresses), provider_constraints(config), locks, overridden)]
 
 
-def not_installed(configs: Iterable[Config], directory: str) -> list[Diagnostic]:
+def not_installed(configs: Iterable[Config], directory: str, init: str = "init") -> list[Diagnostic]:
     """An error for each provider that the lock file does not select: init was not run."""
     addresses = {address for config in configs for address in needed_providers(config).all} - {BUILTIN}
-    return _not_installed(addresses, directory) if addresses else []
+    return _not_installed(addresses, directory, init) if addresses else []
 
 
-def _not_installed(addresses: set[str], directory: str) -> list[Diagnostic]:
+def _not_installed(addresses: set[str], directory: str, init: str) -> list[Diagnostic]:
     from planner.clients.cli_config import load_cli_config
     from planner.provider.lock_file import lockable, read_locks
     from planner.provider.selections import unmanaged
@@ -142,7 +142,7 @@ def _not_installed(addresses: set[str], directory: str) -> list[Diagnostic]:
             "provider.not_installed",
             title,
             f"This configuration requires provider {address}, but that provider isn't available. You may be able to "
-            "install it automatically by running:\n  planner init",
+            f"install it automatically by running:\n  planner {init}",
         )
         for address in missing
     ]

@@ -16,11 +16,12 @@ ENDINGS = (".tf", ".tofu", ".tfvars", ".tftest.hcl", ".tofutest.hcl")
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; 2 when a file cannot be read, parsed or written; with -check 3 when one has another layout."""
-    files = layout.Layout(ENDINGS, "configuration in native syntax", "Not a configuration file", _read, _laid_out)
+    files = layout.Layout(ENDINGS, "configuration in native syntax", "Not a configuration file", read, laid_out)
     return layout.rewrite(files, arguments.words or ["."], arguments, terminal)
 
 
-def _read(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
+def read(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
+    """The text of a file, None when it cannot be parsed (reported)."""
     from planner.syntax.files import load_text
 
     _, source, found = load_text(data, name)
@@ -28,7 +29,8 @@ def _read(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
     return None if has_errors(found) else source.text
 
 
-def _laid_out(text: str) -> str:
+def laid_out(text: str) -> str:
+    """The text in the standard layout."""
     from planner.syntax.format import format_text
 
     return format_text(text)

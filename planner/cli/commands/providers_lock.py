@@ -12,13 +12,12 @@ from planner.vocabulary.diagnostic import has_errors
 USAGE = "[options] [PROVIDER...]"
 HELP = """Fetches the packages of the providers (all of the configuration, or those named) for each platform, from their
 registries whatever the settings say, and records their checksums in the dependency lock file."""
-FLAGS = (
+CHOICES = (
     Flag("fs-mirror", "string", "Take the packages from this mirror directory.", value="DIR"),
     Flag("net-mirror", "string", "Take the packages from this network mirror.", value="URL"),
     Flag("platform", "list", "A platform to lock for (this one). May be repeated.", value="OS_ARCH"),
-    *VARIABLES,
-    *JSON_LINES,
 )
+FLAGS = (*CHOICES, *VARIABLES, *JSON_LINES)
 usage_error = usage_error_lines
 
 
@@ -26,11 +25,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
     from planner.operations.provider_packages import lock_providers
 
-    if arguments["fs-mirror"] and arguments["net-mirror"]:
-        raise UsageError(
-            "Options exclude each other", "Packages come from -fs-mirror or from -net-mirror, not from both."
-        )
-    platforms = checked_platforms(arguments["platform"])
+    platforms = checked_choices(arguments)
     view = open_view(arguments, terminal)
     line = DownloadLine(terminal)
     diagnostics = lock_providers(
@@ -45,6 +40,14 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     line.clear()
     view.diagnostics(diagnostics)
     return int(has_errors(diagnostics))
+
+
+def checked_choices(arguments: Arguments) -> tuple[str, ...]:
+    """The platforms. Raises UsageError when options do not fit together."""
+    if arguments["fs-mirror"] and arguments["net-mirror"]:
+        detail = "Packages come from -fs-mirror or from -net-mirror, not from both."
+        raise UsageError("Options exclude each other", detail)
+    return checked_platforms(arguments["platform"])
 
 
 def checked_platforms(given: tuple[str, ...]) -> tuple[str, ...]:

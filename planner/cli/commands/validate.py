@@ -47,8 +47,8 @@ def document(diagnostics: list[Diagnostic]) -> str:
     return dumps(validate_json(diagnostics), indent=True).decode("utf-8")
 
 
-def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal) -> int:
-    """Print what was found and give the exit code."""
+def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal, what: str = "configuration") -> int:
+    """Print what was found about the configuration (or another `what`) and give the exit code."""
     from planner.render.diagnostics import show
 
     failed = has_errors(diagnostics)
@@ -56,12 +56,12 @@ def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal) -> 
         terminal.data(document(diagnostics))
         return int(failed)
     if not failed and not diagnostics:
-        terminal.out(f"{terminal.paint('Success!', 'bold', 'green')} The configuration is valid.\n")
+        terminal.out(f"{terminal.paint('Success!', 'bold', 'green')} The {what} is valid.\n")
         return 0
     show(diagnostics, terminal)
     if not failed:
         title = terminal.paint("Success!", "bold", "green")
-        terminal.out(f"\n{title} The configuration is valid, but see the warnings above.\n")
+        terminal.out(f"\n{title} The {what} is valid, but see the warnings above.\n")
     return int(failed)
 
 

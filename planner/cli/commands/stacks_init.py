@@ -1,0 +1,47 @@
+"""`stacks init`: install what a stack calls, and select its providers."""
+
+from __future__ import annotations
+
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import JSON_LINES
+from planner.cli.views import open_view, usage_error_lines
+from planner.render.download_line import DownloadLine
+from planner.render.init_lines import InitLines
+from planner.render.terminal import Terminal
+from planner.vocabulary.diagnostic import has_errors
+
+USAGE = "[options] [DIRECTORY]"
+HELP = """Prepares a stack: installs the modules of its components and the stacks that it calls, and selects the
+providers of all of them together. Running it again is harmless."""
+FLAGS = (
+    Flag("upgrade", "bool", "Select the newest versions that are allowed."),
+    Flag("plugin-dir", "list", "Look for providers in this directory only. May be repeated.", value="DIR"),
+    Flag("lockfile", "string", "How to treat the lock file: readonly.", value="MODE"),
+    *JSON_LINES,
+)
+usage_error = usage_error_lines
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors."""
+    from planner.operations.stacks.init import init_stack
+
+    if len(arguments.words) > 1:
+        raise UsageError("Too many words", "stacks init takes at most one directory.")
+    view = open_view(arguments, terminal)
+    line = DownloadLine(terminal)
+    diagnostics = init_stack(
+        arguments.words[0] if arguments.words else ".",
+        upgrade=arguments["upgrade"],
+        lockfile=arguments["lockfile"] or "",
+        plugin_dirs=arguments["plugin-dir"],
+        hooks=InitLines(view),
+        progress=line,
+    )
+    line.clear()
+    view.diagnostics(diagnostics)
+    if has_errors(diagnostics):
+        return 1
+    success = "The stack has been successfully initialized!"
+    view.say(f"\n{terminal.paint(success, 'bold', 'green')}", success)
+    return 0

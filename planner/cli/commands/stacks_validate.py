@@ -1,0 +1,29 @@
+"""`stacks validate`: check a stack, its deployments and the modules of its components."""
+
+from __future__ import annotations
+
+from planner.cli.commands.validate import document, failure, report, usage_error
+from planner.cli.flags import Arguments, UsageError
+from planner.cli.options import JSON_DOCUMENT
+from planner.cli.views import open_json_into
+from planner.render.terminal import Terminal
+
+USAGE = "[options] [DIRECTORY]"
+HELP = """Checks that a stack is well-formed and consistent in itself: its component and deployment files, and the
+modules of its components. What it calls must be installed first (stacks init)."""
+FLAGS = JSON_DOCUMENT
+__all__ = ["FLAGS", "HELP", "USAGE", "failure", "run", "usage_error"]
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when the stack is valid, else 1."""
+    from planner.operations.stacks.validate import validate_stack
+
+    if len(arguments.words) > 1:
+        raise UsageError("Too many words", "stacks validate takes at most one directory.")
+    stream = open_json_into(arguments, terminal)
+    found = validate_stack(arguments.words[0] if arguments.words else ".")
+    if stream is not None:
+        with stream:
+            print(document(found), file=stream)
+    return report(found, arguments["json"], terminal, "stack")

@@ -1,0 +1,1 @@
+"""Stacks: components and deployments on the engine of root modules."""
