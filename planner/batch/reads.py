@@ -19,10 +19,11 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
+from types import CodeType
 from typing import Any
 
 from planner.batch import FOLDER
-from planner.support.disk import read_whole
+from planner.support.disk import read_whole, remove_leftovers
 
 Entry = list[Any]
 RACY = 20_000_000
@@ -77,8 +78,8 @@ class Recorder:
             return  # a descriptor: what it stands for was opened before
         if event == "open" and _writes(arguments):
             return
-        if event == "os.listdir" and sys._getframe(1).f_code.co_filename == _IMPORTS:
-            return  # Python looks for a module of its own
+        if event == "os.listdir" and _is_tidying(sys._getframe(1).f_code):
+            return
         self.look(path, "folder" if event != "open" else "file")
 
     def look(self, path: str, kind: str = "file") -> None:
@@ -131,6 +132,12 @@ def _own_folders() -> re.Pattern[str]:
     import tempfile
 
     return re.compile(f"(?:{re.escape(tempfile.gettempdir())}|/tmp)/planner-[a-z0-9_]{{8}}(?:/|$)")
+
+
+def _is_tidying(code: CodeType) -> bool:
+    """Whether a folder is listed for nothing that counts: Python looks for a module of its own, or files that a killed
+    process has left beside a state are looked for."""
+    return code.co_filename == _IMPORTS or code is remove_leftovers.__code__
 
 
 def _writes(arguments: tuple[Any, ...]) -> bool:

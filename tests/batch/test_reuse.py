@@ -91,3 +91,15 @@ def test_a_saved_plan_looks_at_everything_now(tmp_path: Path) -> None:
     write(tmp_path, {"a/main.tf": BACKEND})
     ran = batch(tmp_path, "plan", "-out=saved", "-reuse=15m")
     assert ran.code == 1 and "leave -reuse out" in " ".join(ran.errors.split())
+
+
+def test_states_of_others_in_one_folder_do_not_count(tmp_path: Path) -> None:
+    """Locks and states that come and go beside a unit's own."""
+    for name in "ab":
+        main = f'terraform {{\n  backend "local" {{ path = "../states/{name}.tfstate" }}\n}}\n'
+        write(tmp_path, {f"{name}/main.tf": f'{main}resource "terraform_data" "x" {{}}\n'})
+    (tmp_path / "states").mkdir()
+    assert batch(tmp_path, "plan").code == 0
+    assert all(unit["reused"] for unit in batch(tmp_path, "plan", "-json").json["units"])
+    assert batch(tmp_path, "apply", "-auto-approve", "a").code == 0
+    assert {unit["unit"]: unit["reused"] for unit in batch(tmp_path, "plan", "-json").json["units"]}["b"]
