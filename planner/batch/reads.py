@@ -188,7 +188,7 @@ def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] 
         if kind == "file" and (changed, size) != after:
             return None
         kind = "outputs" if path in foreign_states else kind
-        content = digest(path, kind)
+        content = _content(path, kind, changed, size, now)
         if kind == "folder":
             if content != names:
                 return None
@@ -197,6 +197,22 @@ def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] 
             changed = 0  # never the time of anything: the content is compared
         listed.append([path, kind, changed, size, content])
     return listed
+
+
+_LARGE = 1 << 20
+_CONTENTS: dict[tuple[str, int, int], str] = {}
+"""digests of large files by path, time and size: programs of plugins, which many units look at"""
+
+
+def _content(path: str, kind: str, changed: int, size: int, now: int) -> str:
+    """What counts of a file or folder, in short; of a large file that the clock can tell from a changed one, once in a
+    process."""
+    if kind != "file" or size < _LARGE or changed > now - RACY:
+        return digest(path, kind)
+    key = path, changed, size
+    if key not in _CONTENTS:
+        _CONTENTS[key] = digest(path, kind)
+    return _CONTENTS[key]
 
 
 def settled(entry: Entry) -> Entry:

@@ -7,7 +7,8 @@ hashicorp/random, one `random_pet`; states in local files; units in rows of ten,
 row has a `dependency` in the row before. In turn `terragrunt run --all plan` drives OpenTofu and planner, and `planner
 batch plan` reads the same files: on the new fleet, once more, and when everything is applied. Terragrunt gets a plugin
 cache, no colours, no questions, and as many units at a time as there are processors, and twice that; the better time
-counts. Prints seconds and ratios.
+counts. All of them have run before on a fleet of two units, so that caches of programs and plugins are there. Prints
+seconds and ratios. `-driven-at-most` leaves Terragrunt with planner out where there are more units: that takes long.
 """
 
 from __future__ import annotations
@@ -110,15 +111,15 @@ class Bench:
         return seconds
 
 
-def measure(bench: Bench, units: int) -> None:
-    """All of it on one fleet."""
+def measure(bench: Bench, units: int, driven: bool) -> None:
+    """All of it on one fleet. `driven`: Terragrunt with planner, too."""
     at_once = os.cpu_count() or 1
     for stage in ("new, nothing installed", "new, once more", "applied, nothing to do"):
         found: dict[str, float] = {}
         if stage.startswith("applied"):
             bench.with_planner("apply", "-auto-approve")
         is_first = not stage.startswith("new, once")
-        for name, program in (("tofu", bench.tofu), ("planner", str(bench.planner))):
+        for name, program in (("tofu", bench.tofu), ("planner", str(bench.planner)))[: 1 + driven]:
             tries = []
             for parallel in (at_once, 2 * at_once):
                 if is_first:
@@ -141,20 +142,26 @@ def main() -> None:
     parser.add_argument("-tofu", required=True)
     parser.add_argument("-mirror", type=Path)
     parser.add_argument("-units", default="40,200")
+    parser.add_argument("-driven-at-most", type=int, default=40)
     arguments = parser.parse_args()
-    for units in map(int, arguments.units.split(",")):
-        place = Path(tempfile.mkdtemp(prefix="fleet", dir="/tmp"))
-        environment = {name: v for name, v in os.environ.items() if not re.match("TF_|TG_|PLANNER_", name)}
-        environment |= {"XDG_CACHE_HOME": str(place / "cache"), "TF_PLUGIN_CACHE_DIR": str(place / "plugins")}
-        environment |= {"TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE": "1", "TG_TELEMETRY_TRACE_EXPORTER": "none"}
-        environment |= {"TF_CLI_CONFIG_FILE": str(place / "settings.tfrc")}
-        mirror = arguments.mirror
-        text = f'provider_installation {{\n  filesystem_mirror {{\n    path = "{mirror}"\n  }}\n}}\n' if mirror else ""
-        (place / "settings.tfrc").write_text(text)
-        (place / "plugins").mkdir()
+    home, mirror = Path(tempfile.mkdtemp(prefix="fleet", dir="/tmp")), arguments.mirror
+    environment = {name: v for name, v in os.environ.items() if not re.match("TF_|TG_|PLANNER_", name)}
+    environment |= {"XDG_CACHE_HOME": str(home / "cache"), "TF_PLUGIN_CACHE_DIR": str(home / "plugins")}
+    environment |= {"TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE": "1"}
+    environment |= {"TF_CLI_CONFIG_FILE": str(home / "settings.tfrc")}
+    text = f'provider_installation {{\n  filesystem_mirror {{\n    path = "{mirror}"\n  }}\n}}\n' if mirror else ""
+    (home / "settings.tfrc").write_text(text)
+    (home / "plugins").mkdir()
+    for units in (2, *map(int, arguments.units.split(","))):
+        place = home / str(units)
         write(place, units, mirror is not None)
-        measure(Bench(place, environment, arguments.terragrunt, arguments.tofu), units)
-        shutil.rmtree(place)
+        bench = Bench(place, environment, arguments.terragrunt, arguments.tofu)
+        if units == 2:
+            bench.with_terragrunt(bench.tofu, 1)
+            bench.with_planner("plan", "-executor=processes")
+        else:
+            measure(bench, units, units <= arguments.driven_at_most)
+    shutil.rmtree(home)
 
 
 if __name__ == "__main__":
