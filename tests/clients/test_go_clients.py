@@ -43,7 +43,7 @@ def driver(tmp_path_factory):
 def told(result, kind):
     """The messages of one type, of the JSON lines the client hands on."""
     lines = [json.loads(line) for line in result.stdout.splitlines()]
-    return [line for line in lines if line["type"] == kind]
+    return [line for line in lines if line.get("type") == kind]
 
 
 @pytest.mark.parametrize(("name", "status"), [("two", "pass"), ("one", "fail")])
@@ -54,4 +54,5 @@ def test_terraform_exec_test(run, root, terraform, driver, name, status):
     (summary,) = told(result, "test_summary")
     assert summary["test_summary"]["status"] == status
     assert [line["test_run"]["status"] for line in told(result, "test_run")] == [status]
+    assert len(told(result, "version")) == 2  # of init -json, and of test -json
     assert not list(root.glob("*.tfstate*"))

@@ -13,6 +13,7 @@ func main() {
 	client, err := tfexec.NewTerraform(os.Args[2], os.Args[1])
 	leave(2, err)
 	leave(3, client.Init(context.Background()))
+	leave(4, client.InitJSON(context.Background(), os.Stdout))
 	leave(1, client.Test(context.Background(), os.Stdout))
 }
 
