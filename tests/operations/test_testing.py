@@ -558,6 +558,33 @@ def test_what_is_not_known_differs_from_nothing(here: Path, planner: Callable[..
     assert "Diff" not in ran.err + ran.out
 
 
+def unknown(condition: str, planner: Callable[..., Any]) -> tuple[list[str], int]:
+    """What is wrong with an assertion, but for names that mean nothing, by title; and how many of those there are."""
+    message = "${terraform_data.a.id} ${output.o}"
+    text = f'run "x" {{\n  assert {{\n    condition     = {condition}\n    error_message = "{message}"\n  }}\n}}\n'
+    Path("a.tftest.hcl").write_text(text)
+    events = [json.loads(line) for line in planner("test", "-json").out.splitlines()]
+    found = [e["diagnostic"] for e in events if e.get("type") == "diagnostic"]
+    titles = [d["summary"] for d in found if d["summary"] != "Unknown variable"]
+    return titles, sum(d["summary"] == "Unknown variable" for d in found)
+
+
+def test_references_that_make_no_sense_are_told_as_elsewhere(here: Path, planner: Callable[..., Any]) -> None:
+    """Where a reference makes no sense whatever its value, each name beside it counts as an error, too."""
+    write(here, {})
+    wanted = {
+        "terraform_data.a.nope == 1": (["Unsupported attribute"], 3),
+        "terraform_data.a[0].id == var.v": (["Unexpected resource instance key"], 4),
+        "module.nope.x == terraform_data.a.id": (["Reference to undeclared module"], 4),
+        "data.nope.x.id == 1": (["Reference to undeclared resource"], 3),
+        "self.id == 1": (['Invalid "self" reference'], 3),
+        "[for x in terraform_data.b : x.id == output.o] == []": (["Reference to undeclared resource"], 3),
+        "check.c == terraform_data.a.id": (['Reference to "check" in invalid context'], 1),
+        "local.nope == terraform_data.a.id": (["Reference to undeclared local value"], 0),
+    }
+    assert {condition: unknown(condition, planner) for condition in wanted} == wanted
+
+
 def test_causes_for_programs(here: Path, planner: Callable[..., Any]) -> None:
     write(here, {"a.tftest.hcl": FAILING})
     events = [json.loads(line) for line in planner("test", "-json").out.splitlines()]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
-from planner.config.model import CheckRule
+from planner.config.model import CheckRule, Expr
 from planner.config.references import BadReference, parse_reference
 from planner.evaluation.conditions import message_of, operands, seen
 from planner.evaluation.context import EvaluationContext
 from planner.evaluation.scope import ModuleScope
 from planner.language.evaluate import try_evaluate
 from planner.language.traverse import TraversalError
-from planner.syntax.nodes import GetAttr, Traversal, Variable
+from planner.syntax.nodes import For, GetAttr, Node, TemplateFor, Traversal, Variable
 from planner.syntax.references import variables
 from planner.values.convert import ConversionError, convert
 from planner.values.types import BOOL
@@ -20,6 +21,18 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Source, Span
 
+_STATIC = frozenset(
+    f"plan.{what}"
+    for what in (
+        "undeclared_resource",
+        "undeclared_module",
+        "missing_key",
+        "unexpected_key",
+        "unsupported_attribute",
+        "invalid_self",
+    )
+)
+"""references that make no sense, whatever values there are"""
 __all__ = ["AssertionScope", "TraversalError", "check", "mentions"]
 
 
@@ -67,11 +80,15 @@ def mentions(rules: tuple[CheckRule, ...]) -> Iterator[str]:
 
 def check(rule: CheckRule, scope: ModuleScope) -> tuple[str, list[Diagnostic]]:
     """Whether an assertion holds: pass, fail or error; and what there is to say."""
+    wrong = _checks(rule)
+    if wrong:
+        return "error", wrong
     message, problems = message_of(rule.error_message, scope)
     value, found = try_evaluate(rule.condition.node, scope, rule.condition.source)
     problems += [d for d in found if d not in problems]
     if has_errors(problems):
-        return "error", [*problems, *_without_root(problems)]
+        static = any(problem.code in _STATIC for problem in problems)
+        return "error", [*problems, *(_unheard(rule) if static else ())]
     value, _ = unmark_deep(value)
     span, about = rule.condition.span, seen(rule, scope)
     if value.__class__ is Null:
@@ -94,15 +111,46 @@ def check(rule: CheckRule, scope: ModuleScope) -> tuple[str, list[Diagnostic]]:
     return "fail", [*problems, error("test.assertion_failed", "Test assertion failed", message, span, **about)]
 
 
-def _without_root(problems: list[Diagnostic]) -> Iterator[Diagnostic]:
-    """OpenTofu says of a reference to a resource that is not declared that the name of its type means nothing, too, and
-    who counts the errors of a run counts that."""
-    for problem in problems:
-        if problem.code == "plan.undeclared_resource" and problem.subject is not None:
-            span = problem.subject
-            root = span.text.partition(".")[0]
-            if root in ("data", "ephemeral", "resource"):
-                continue
-            where = Span(span.source, span.start, span.start + len(root))
-            detail = f'There is no variable named "{root}".'
-            yield error("language.unknown_variable", "Unknown variable", detail, where)
+def _unheard(rule: CheckRule) -> Iterator[Diagnostic]:
+    """When a reference makes no sense whatever its value, OpenTofu says of every name that is mentioned beside it that
+    it means nothing, too, and who counts the errors of a run counts that."""
+    for expr in _expressions(rule):
+        for node in _evaluated(expr.node):
+            yield _unknown(node, expr.source)
+
+
+def _expressions(rule: CheckRule) -> list[Expr]:
+    return [rule.condition, *([] if rule.error_message is None else [rule.error_message])]
+
+
+def _unknown(node: Traversal | Variable, source: Source | None) -> Diagnostic:
+    name, end = (node.name, node.end) if isinstance(node, Variable) else (node.root, node.root_end)
+    where = Span(source or Source("", ""), node.start, end)
+    return error("language.unknown_variable", "Unknown variable", f'There is no variable named "{name}".', where)
+
+
+def _checks(rule: CheckRule) -> list[Diagnostic]:
+    """What there is to say of references to checks."""
+    found = []
+    for expr in _expressions(rule):
+        for node in variables(expr.node):
+            if (node.name if isinstance(node, Variable) else node.root) == "check":
+                detail = 'Only the argument expect_failures of a "run" block can name a check.'
+                title = 'Reference to "check" in invalid context'
+                span = Span(expr.source, node.start, node.end)
+                found += [error("test.check_reference", title, detail, span), _unknown(node, expr.source)]
+    return found
+
+
+def _evaluated(node: Any) -> Iterator[Traversal | Variable]:
+    """The references of an expression that are looked at when none of them can be had."""
+    if isinstance(node, Traversal | Variable):
+        yield node
+    elif isinstance(node, For | TemplateFor):
+        yield from _evaluated(node.collection)
+    else:
+        for name in getattr(node, "__slots__", ()):
+            part = getattr(node, name, None)
+            for inner in part if part.__class__ is tuple else (part,):
+                if isinstance(inner, Node):
+                    yield from _evaluated(inner)
