@@ -121,7 +121,7 @@ class Batch:
     def _ships(self) -> Ships | None:
         """How units get to machines that share no files with this one; None where that is not asked for."""
         text = self.options.executor
-        if not ((text.startswith("dask") and self.options.bundles) or text.startswith("command:")):
+        if not ((text.startswith("dask") and self.options.bundles) or text.startswith(("command:", "ray:"))):
             return None
         return self._bundled()
 

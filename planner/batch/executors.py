@@ -1,4 +1,4 @@
-"""Where units run: processes of this machine, a Dask cluster, or this process; all `concurrent.futures.Executor`s."""
+"""Where units run: this process, others of this machine, a cluster, or what a command starts; all are Executors."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Ships:
 
 
 def open_executor(text: str, workers: int, is_small: bool = False, ships: Ships | None = None) -> Workplace:
-    """The executor that `-executor` names: `processes`, `inline`, `dask://HOST:PORT` or `command:WORDS`; "" is
-    processes, but what `is_small` begins in this process. Raises Failure."""
+    """The executor that `-executor` names: `processes`, `inline`, `dask://HOST:PORT`, `ray://HOST:PORT` or
+    `command:WORDS`; "" is processes, but what `is_small` begins in this process. Raises Failure."""
     if text == "" and is_small:
         return Few(workers)
     if text in ("", "processes"):
@@ -44,9 +44,12 @@ def open_executor(text: str, workers: int, is_small: bool = False, ships: Ships 
     for scheme, protocol in (("dask://", "tcp"), ("dask+tls://", "tls")):
         if text.startswith(scheme):
             return _cluster(f"{protocol}://{text.removeprefix(scheme)}", workers, ships)
+    if text.startswith("ray://") and ships is not None:
+        return _ray(text.removeprefix("ray://"), ships)
     if text.startswith("command:") and ships is not None:
         return _command(text.removeprefix("command:"), workers, ships)
-    detail = f'"{text}" is none of: processes, inline, dask://HOST:PORT, dask+tls://HOST:PORT, command:WORDS.'
+    known = "processes, inline, dask://HOST:PORT, dask+tls://HOST:PORT, ray://HOST:PORT, command:WORDS"
+    detail = f'"{text}" is none of: {known}.'
     raise Failure(error("batch.executor", "Unknown executor", detail))
 
 
@@ -62,6 +65,12 @@ def _cluster(address: str, workers: int, ships: Ships | None) -> Workplace:
     if ships is None or not ships.store:
         return open_cluster(address)
     return _shipping(open_carrier(address), ships)
+
+
+def _ray(address: str, ships: Ships) -> Workplace:
+    from planner.batch.ray_cluster import open_ray
+
+    return _shipping(open_ray(address), ships)
 
 
 def _command(text: str, workers: int, ships: Ships) -> Workplace:

@@ -24,7 +24,7 @@ RUN = (
         "executor",
         "string",
         "Where units run: processes (without this option also for the first of a few), inline, dask://HOST:PORT,"
-        " dask+tls://HOST:PORT or command:WORDS.",
+        " dask+tls://HOST:PORT, ray://HOST:PORT or command:WORDS.",
         "",
         "WHERE",
     ),
