@@ -87,6 +87,15 @@ def test_what_a_change_reaches(watched: Watched) -> None:
     changed("tests/more.tftest.hcl", FILES["root.tftest.hcl"].replace('"one"', '"two"'))
     said = watched.round()
     assert "Changed: 1 of 4 test files to run." in said and "tests/more.tftest.hcl... pass" in said
+    changed("tests/more.tftest.hcl", "")
+    watched.round()
+    asking = 'run "z" {\n  command = plan\n  policy "p" {\n    verdict = "pass"\n  }\n}\n'
+    changed("own.plannertest.hcl", asking)
+    assert 'run "z"... fail' in watched.round()
+    Path(".planner/policies").mkdir(parents=True)
+    changed(".planner/policies/p.dl", 'deny("p", A, "no") :- planned(A, "input", 1).\n')
+    said = watched.round()
+    assert "p.dl changed: 1 of 4 test files to run." in said
     os.kill(watched.process.pid, signal.SIGINT)
     assert watched.process.wait(60) == 0
 

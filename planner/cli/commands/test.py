@@ -125,7 +125,7 @@ def _generate(options: TestOptions) -> str:
 def _watch(options: TestOptions, arguments: Arguments, terminal: Terminal) -> int:
     from planner.cli.test_watch import watch
 
-    return watch(options, lambda chosen: _run(options, arguments, terminal, chosen), terminal)
+    return watch(options, lambda chosen: _run(_options(arguments, terminal), arguments, terminal, chosen), terminal)
 
 
 def _carry_out(

@@ -17,6 +17,8 @@ from planner.programs.rule_programs import suite_program
 
 _MODULE = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json")
 
+_RULES = (".dl", ".toml")
+
 
 @frozen(eq=False)
 class Reads:
@@ -39,15 +41,23 @@ def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, Reads]
         for config in (run.config or suite.loaded.config for run in file.runs):
             directories |= {(posixpath.normpath(module.directory), "module") for module in config.root.walk()}
         directories |= {(posixpath.normpath(source), "mocks") for source in file.sources}
-        paths = {os.path.normpath(path) for path in (file.name, *shared, *read.get(file.name, ()))}
+        asked = [file.name, *shared, *read.get(file.name, ())]
+        if options.covers or any(run.policies or run.queries for run in file.runs):
+            own = (os.path.join(".planner", "rules"), os.path.join(".planner", "policies"))
+            rules = (*options.policies, *options.standing_policies, *own)
+            directories |= {(os.path.normpath(folder), "rules") for folder in rules}
+            asked += rules
+        paths = set(map(os.path.normpath, asked))
         found[file.name] = Reads(frozenset(paths), frozenset(directories))
     return found
 
 
 def kind_of(path: str) -> str:
-    """What a file is read as for its name: module, mocks or other."""
+    """What a file is read as for its name: module, mocks, rules or other."""
     if path.endswith(MOCKS):
         return "mocks"
+    if path.endswith(_RULES):
+        return "rules"
     return "module" if path.endswith(_MODULE) else "other"
 
 
