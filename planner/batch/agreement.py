@@ -6,16 +6,12 @@ from typing import Any
 
 from planner.documents.applied import was_applied
 from planner.documents.plan_file import read_plan
-from planner.model.plan import Plan, ResourceChange, change_name
+from planner.operations.agreement import Differences, compared, counted
 from planner.operations.plan import Made, Start
 from planner.operations.storing import Stored
-from planner.provider.conformity import value_problems
 from planner.state.model import State
-from planner.values.value import Value, unmark_deep
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import Failure
-
-Differences = tuple[tuple[str, str], ...]
 
 
 def differences(path: str, made: Made[Start]) -> Differences:
@@ -27,30 +23,6 @@ def differences(path: str, made: Made[Start]) -> Differences:
     return compared(approved, made.plan)
 
 
-def compared(approved: Plan, now: Plan) -> Differences:
-    """The same of two plans."""
-    # decided in Python: whether a plan made again says what was approved -- a comparison of plans, value by value
-    found: set[tuple[str, str]] = set()
-    known = {change_name(change): change for change in _counted(approved)}
-    for change in _counted(now):
-        name = change_name(change)
-        before = known.get(name)
-        if before is None or before.action != change.action or before.previous_address != change.previous_address:
-            found.add((name, "action"))
-        elif not _fits(before.after, change.after):
-            found.add((name, "value"))
-    outputs = {output.name: output for output in approved.outputs}
-    for output in now.outputs:
-        if output.action == "no-op":
-            continue
-        said = outputs.get(output.name)
-        if said is None or said.action == "no-op":
-            found.add((f"output.{output.name}", "action"))
-        elif not _fits(said.after, output.after):
-            found.add((f"output.{output.name}", "value"))
-    return tuple(sorted(found))
-
-
 def is_applied(path: str, stored: Stored[Any]) -> bool:
     """Whether a complete plan, in a file, was applied to the state that is stored: that has all that was announced, and
     of everything that was to change something can be seen to have changed. Raises Failure."""
@@ -59,7 +31,7 @@ def is_applied(path: str, stored: Stored[Any]) -> bool:
         raise Failure(problems)
     now = _objects(stored.state)
     earlier = (_objects(plan.previous_state), _objects(plan.prior_state))
-    changes = [(change.address, change.deposed) for change in _counted(plan)]
+    changes = [(change.address, change.deposed) for change in counted(plan)]
     has_moved = all(before.get(place) != now.get(place) for place in changes for before in earlier)
     return has_moved and was_applied(plan, stored.state)
 
@@ -72,12 +44,3 @@ def _objects(state: State) -> dict[tuple[str, str], Any]:
         for deposed, record in (("", instance.current), *instance.deposed.items())
         if record is not None
     }
-
-
-def _counted(plan: Plan) -> list[ResourceChange]:
-    """What is done to objects; reading data is nothing that anybody approves."""
-    return [c for c in plan.changes if c.mode != "data" and (c.action != "no-op" or c.importing is not None)]
-
-
-def _fits(approved: Value, now: Value) -> bool:
-    return not value_problems(unmark_deep(approved)[0], unmark_deep(now)[0])

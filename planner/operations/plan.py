@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
@@ -13,7 +14,7 @@ from planner.operations.limits import provider_limits
 from planner.operations.loading import Derived, Loaded, load_values, read_configuration
 from planner.operations.options import OperationOptions
 from planner.operations.providers_needed import override_warnings, selection_problems
-from planner.operations.storing import Stored, locked, open_backend, read_state
+from planner.operations.storing import Opened, Stored, locked, open_backend, read_state
 from planner.operations.validate import validate_loaded
 from planner.support.files_read import forget_files_read
 from planner.support.signals import STOP
@@ -101,8 +102,7 @@ def _plan(options: OperationOptions, hooks: Hooks, to_apply: bool, told: Told, r
     told += [*override_warnings(loaded.config), *loaded.config.root_warnings, *reading.problems]
     told.check(selection_problems(loaded.config, options.directory))
     opened = open_backend(loaded, told)
-    operation = "OperationTypeApply" if to_apply else "OperationTypePlan"
-    with locked(opened.store, options, operation, told, to_apply, hooks):
+    with _locked(opened, hooks, to_apply, told):
         stored = read_state(opened, told)
         told[:0] = remarks(stored.state)
         variables, problems = load_values(loaded)
@@ -112,6 +112,25 @@ def _plan(options: OperationOptions, hooks: Hooks, to_apply: bool, told: Told, r
             return _make_valid_plan(stored, variables, hooks, told)
         finally:
             loaded.schemas.close()
+
+
+def _locked(opened: Opened[OperationOptions], hooks: Hooks, to_apply: bool, told: Told) -> AbstractContextManager[None]:
+    operation = "OperationTypeApply" if to_apply else "OperationTypePlan"
+    return locked(opened.store, opened.options, operation, told, to_apply, hooks)
+
+
+def plan_opened(
+    opened: Opened[OperationOptions], variables: Variables, hooks: Hooks, to_apply: bool = False
+) -> Planned[Start]:
+    """The same of a configuration that is loaded, with the store and the values that somebody else gives it. Its
+    providers stay open for more."""
+    told = Told()
+    made = None
+    with told.until_an_error():
+        told.check(selection_problems(opened.config, opened.options.directory))
+        with _locked(opened, hooks, to_apply, told):
+            made = _make_valid_plan(read_state(opened, told), variables, hooks, told)
+    return Planned(made, tuple(told))
 
 
 def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Told) -> Made[Start]:

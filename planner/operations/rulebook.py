@@ -61,6 +61,12 @@ def _tests() -> Program:
     return suite_program()
 
 
+def _stacks() -> Program:
+    from planner.programs.rule_programs import stack_program
+
+    return stack_program()
+
+
 def _causes() -> Program:
     from planner.programs.rule_programs import cause_program
 
@@ -93,6 +99,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "relevance": _relevance,
     "verdicts": _verdicts,
     "testing": _tests,
+    "stacks": _stacks,
 }
 """What is evaluated together, by name. Programs share column types and files; what stands in a file of several is
 listed with the first."""

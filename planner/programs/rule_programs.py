@@ -49,3 +49,8 @@ def relevance_program() -> Program:
 def suite_program() -> Program:
     """What comes of the runs of test files."""
     return program("testing")
+
+
+def stack_program() -> Program:
+    """What is done about the instances of components of a deployment."""
+    return program("stacks")

@@ -64,6 +64,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "state": ("inputs/state",),
     "providers": ("graph/needed_providers",),
     "testing": ("test/*",),
+    "stacks": ("stacks/*",),
 }
 """program -> its files below rules, without `.dl`, besides the column types; `*`: all of a folder"""
 

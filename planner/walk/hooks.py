@@ -118,3 +118,22 @@ def _forward(name: str) -> object:
 for _name in [name for name in vars(Hooks) if not name.startswith("_")]:
     setattr(HookGroup, _name, _forward(_name))
 del _name
+
+
+class PrefixedHooks(Hooks):
+    """Passes on what walks of something larger do, with where they do it before every address."""
+
+    def __init__(self, hooks: Hooks, prefix: str) -> None:
+        self.hooks, self.prefix = hooks, prefix
+
+
+def _prefix(name: str) -> object:
+    def call(self: PrefixedHooks, address: str, *args: object, **named: object) -> None:
+        getattr(self.hooks, name)(f"{self.prefix}{address}", *args, **named)
+
+    return call
+
+
+for _name in ("refresh", "apply", "provision", "import", "ephemeral"):
+    for _method in [m for m in vars(Hooks) if m.startswith(f"{_name}_")]:
+        setattr(PrefixedHooks, _method, _prefix(_method))

@@ -18,6 +18,7 @@ from planner.programs.rule_programs import (
     limit_program,
     move_program,
     relevance_program,
+    stack_program,
     suite_program,
     verdict_program,
 )
@@ -30,7 +31,8 @@ HERE = Path(__file__).parent
 def programs() -> list[Program]:
     """The programs that the product runs."""
     product = [graph_program(), decision_program(), move_program(), cause_program(), batch_program(), limit_program()]
-    return [*product, relevance_program(), verdict_program(), suite_program(), rulebook.program("policy")]
+    product += [relevance_program(), verdict_program(), suite_program(), stack_program()]
+    return [*product, rulebook.program("policy")]
 
 
 def program_of(path: Path) -> Program:
@@ -60,8 +62,20 @@ def test_cases(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "index",
-    range(10),
-    ids=["graph", "decisions", "moves", "causes", "batch", "limits", "relevance", "verdicts", "testing", "policies"],
+    range(11),
+    ids=[
+        "graph",
+        "decisions",
+        "moves",
+        "causes",
+        "batch",
+        "limits",
+        "relevance",
+        "verdicts",
+        "testing",
+        "stacks",
+        "policies",
+    ],
 )
 def test_every_rule_has_a_case_that_fails_without_it(index: int) -> None:
     tested = programs()[index]

@@ -24,7 +24,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    from planner.operations.stacks.init import init_stack
+    from planner.stacks.init import init_stack
 
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "stacks init takes at most one directory.")

@@ -19,7 +19,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    from planner.operations.stacks.init import lock_stack_providers
+    from planner.stacks.init import lock_stack_providers
 
     platforms = checked_choices(arguments)
     view = open_view(arguments, terminal)

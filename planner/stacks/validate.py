@@ -9,8 +9,8 @@ from planner.config.stack_files.model import ComponentDecl, RemovedComponent, St
 from planner.operations.loading import Loaded, new_schemas
 from planner.operations.options import Options
 from planner.operations.providers_needed import not_installed
-from planner.operations.stacks.loading import component_configs, configured, read_stack
 from planner.operations.validate import validate_loaded
+from planner.stacks.loading import component_configs, configured, read_stack
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.told import Told
 

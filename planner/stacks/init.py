@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.operations.get import get_stack
 from planner.operations.providers_needed import needed_providers
-from planner.operations.stacks.loading import check_directory, component_configs, read_stack, requirements
+from planner.stacks.loading import check_directory, component_configs, read_stack, requirements
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.provider_address import BUILTIN
 from planner.vocabulary.told import Told

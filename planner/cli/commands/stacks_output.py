@@ -1,0 +1,44 @@
+"""`stacks output`: the outputs of deployments."""
+
+from __future__ import annotations
+
+from planner.cli.commands.stacks_plan import AROUND, check_words, surroundings
+from planner.cli.flags import Arguments, Flag
+from planner.cli.options import JSON, SHOW_SENSITIVE
+from planner.render.terminal import Terminal
+
+USAGE = "[options]"
+HELP = "Shows the outputs that deployments had when they were applied last."
+FLAGS = (
+    Flag("deployment", "list", "Only these deployments; patterns are allowed. May be repeated.", value="NAME"),
+    *AROUND,
+    SHOW_SENSITIVE,
+    JSON,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0. Raises Failure."""
+    from planner.render.stacks import outputs_text
+    from planner.stacks.session import open_stack, recorded
+    from planner.support.exact_json import dumps
+    from planner.values.json_codec import simple_json
+    from planner.values.value import SENSITIVE, unmark_deep
+    from planner.vocabulary.told import Told
+
+    check_words(arguments)
+    session = open_stack(".", surroundings(arguments), Told())
+    found = {d.name: recorded(session.backend, d.name) or {} for d in session.chosen(arguments["deployment"])}
+    if arguments["json"]:
+        whole = {
+            name: {
+                key: {"sensitive": SENSITIVE in unmark_deep(value)[1], "value": simple_json(unmark_deep(value)[0])}
+                for key, value in sorted(outputs.items())
+            }
+            for name, outputs in found.items()
+        }
+        terminal.data(dumps(whole, indent=True).decode())
+        return 0
+    for name, outputs in found.items():
+        terminal.out(f"{name}:\n{outputs_text(outputs, arguments['show-sensitive'])}" if outputs else f"{name}: none")
+    return 0

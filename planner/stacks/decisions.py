@@ -1,0 +1,91 @@
+"""What the rules of rules/stacks say about the instances of a deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from attrs import frozen
+
+from planner.datalog.engine.evaluate import Database, evaluate
+from planner.datalog.engine.fact_base import FactBuilder
+from planner.programs.rule_programs import stack_program
+from planner.stacks.flow import Asked
+from planner.stacks.names import Name
+
+PutOff = tuple[tuple[str, str], ...]
+"""(because, what): why nothing is done yet"""
+
+
+def facts_of(asked: Asked) -> list[tuple[str, ...]]:
+    """What is so about an instance that was asked for, as facts."""
+    name = str(asked.name)
+    facts: list[tuple[str, ...]] = [("component", name)]
+    if asked.name.is_wild:
+        facts.append(("stands_for_all", name, declaration(asked.name)))
+    facts += [("made_from", name, str(other)) for other in asked.awaited]
+    facts += [("unknown_configuration", name, str(p.name)) for p in asked.providers if p.is_unknown]
+    return facts
+
+
+def declaration(name: Name) -> str:
+    """The component of an instance, without any key."""
+    return str(Name(name.kind, name.name, tuple((stack, None) for stack, _ in name.path)))
+
+
+def put_off(asked: Asked, mode: str, before: Mapping[str, PutOff]) -> PutOff:
+    """Why nothing is done about an instance yet. `before`: the same of those that it is made from."""
+    facts = [*facts_of(asked), ("deployment_mode", mode)]
+    for other in asked.awaited:
+        facts += [_given(str(other), because, what) for because, what in before.get(str(other), ())]
+    rows = _derived(facts, "put_off")["put_off"]
+    return tuple(sorted((because, what) for name, because, what in rows if name == str(asked.name)))
+
+
+def _given(name: str, because: str, what: str) -> tuple[str, ...]:
+    """A fact from which the same follows for another instance, whose own facts are not looked at any more."""
+    return ("stands_for_all", name, name) if because != "provider" else ("unknown_configuration", name, what)
+
+
+@frozen(eq=False)
+class Decided:
+    """What is done about each instance, and what comes before what."""
+
+    does: Mapping[str, str]
+    follows: frozenset[tuple[str, str]]
+    unclaimed: tuple[str, ...]
+    declared_and_removed: tuple[str, ...]
+    incomplete: tuple[str, ...]
+
+
+def decide(facts: Iterable[tuple[str, ...]]) -> Decided:
+    """What follows from all that is known."""
+    found = _derived(facts, "does", "follows", "unclaimed", "declared_and_removed", "incomplete")
+    return Decided(
+        {str(name): str(what) for name, what in found.sorted("does")},
+        frozenset((str(a), str(b)) for a, b in found["follows"]),
+        tuple(str(row[0]) for row in found.sorted("unclaimed")),
+        tuple(str(row[0]) for row in found.sorted("declared_and_removed")),
+        tuple(str(row[0]) for row in found.sorted("incomplete")),
+    )
+
+
+def _derived(facts: Iterable[tuple[str, ...]], *wanted: str) -> Database:
+    builder = FactBuilder()
+    for name, *columns in facts:
+        builder.add(name, *columns)
+    return evaluate(stack_program(), builder.build(), wanted)
+
+
+def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[str]:
+    """The names so that each comes after those that it follows; else sorted."""
+    left = sorted(names)
+    waits: dict[str, set[str]] = {name: set() for name in left}
+    for name, other in follows:
+        if name in waits and other in waits:
+            waits[name].add(other)
+    done: list[str] = []
+    while left:
+        ready = next((name for name in left if waits[name] <= set(done)), left[0])
+        left.remove(ready)
+        done.append(ready)
+    return done

@@ -1,0 +1,101 @@
+"""A stack with its deployments, opened for planning and applying."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from attrs import evolve, frozen
+
+from planner.config.stack_files.model import Deployment, StackConfig
+from planner.operations.options import OperationOptions
+from planner.operations.providers_needed import not_installed
+from planner.stacks.deploy import Runner
+from planner.stacks.deployments import DeploymentFlow, Surroundings
+from planner.stacks.loading import component_configs, read_stack
+from planner.stacks.states import States, default_backend
+from planner.values.value import SENSITIVE, Value, mark
+from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.told import Told
+
+if TYPE_CHECKING:
+    from planner.state.backend import Backend
+    from planner.walk.hooks import Hooks
+
+
+@frozen(eq=False)
+class Session:
+    """An opened stack."""
+
+    directory: str
+    stack: StackConfig
+    backend: Backend
+    flow: DeploymentFlow
+
+    def chosen(self, names: Iterable[str]) -> list[Deployment]:
+        """The deployments that are named (patterns are allowed), all of them when none is. Raises Failure."""
+        known = self.stack.deployments.deployments
+        if not known:
+            detail = f"There is no deployment block in the files *.tfdeploy.hcl of {os.path.abspath(self.directory)}."
+            raise Failure(error("stack.no_deployment", "Nothing to deploy", detail))
+        wanted: set[str] = set()
+        for name in names:
+            found = set(fnmatch.filter(known, name))
+            if not found:
+                hint = did_you_mean(name, known) or f" There is {', '.join(sorted(known))}."
+                detail = f'There is no deployment "{name}".{hint}'
+                raise Failure(error("stack.deployment", "No such deployment", detail))
+            wanted |= found
+        return [known[name] for name in sorted(wanted or known)]
+
+    def runner(self, deployment: Deployment, options: OperationOptions, hooks: Hooks) -> Runner:
+        """The work on one deployment. Raises Failure when its inputs cannot be had."""
+        if self.flow.is_destroyed(deployment):
+            options = evolve(options, mode="destroy")
+        inputs = self.flow.inputs(deployment)
+        states = States(self.backend, deployment.name)
+        return Runner(self.stack, deployment.name, inputs, states, options, hooks)
+
+
+def open_stack(directory: str, around: Surroundings, told: Told) -> Session:
+    """The stack in a directory, installed and right by itself. Raises Failure."""
+    stack, problems = read_stack(directory)
+    told.check(problems)
+    told.check(not_installed(component_configs(stack.root), directory, "stacks init"))
+    backend = default_backend()
+
+    def outputs(deployment: str) -> Mapping[str, Value] | None:
+        return recorded(backend, deployment)
+
+    def published(folder: str) -> Mapping[str, Value] | None:
+        return published_by(folder)
+
+    return Session(directory, stack, backend, DeploymentFlow(stack, around, published, outputs))
+
+
+def recorded(backend: Backend, deployment: str) -> Mapping[str, Value] | None:
+    """The outputs that a deployment has; None before it was applied. Raises Failure."""
+    state = States(backend, deployment).read()
+    if state is None or not state.lineage:
+        return None
+    secret = frozenset((SENSITIVE,))
+    return {name: mark(o.value, secret) if o.sensitive else o.value for name, o in state.outputs.items()}
+
+
+def published_by(folder: str) -> Mapping[str, Value] | None:
+    """What the stack in a directory has published last; None when it never did. Raises Failure."""
+    if not os.path.isdir(folder):
+        detail = f"The upstream {folder} is not here. Say with -upstream=ADDRESS=DIRECTORY where its stack is."
+        raise Failure(error("stack.upstream", "Upstream is not known", detail))
+    here = os.getcwd()
+    try:
+        os.chdir(folder)
+        told = Told()
+        session = open_stack(".", Surroundings(), told)
+        found = session.stack.deployments.published
+        return {name: session.flow.evaluate(output.value) for name, output in found.items()}
+    finally:
+        os.chdir(here)

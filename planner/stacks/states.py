@@ -1,0 +1,200 @@
+"""Where the states of deployments are: a workspace for each instance of a component, and one for the deployment, whose
+state has its outputs, so that whatever reads states reads these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, frozen
+
+from planner.stacks.names import Name, Path, Wild
+from planner.state.backend import open_backend
+from planner.state.model import OutputState, State
+from planner.support.exact_json import dumps, loads
+from planner.values.types import DYNAMIC
+from planner.values.value import Value, type_of, unmark_deep
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+
+if TYPE_CHECKING:
+    from planner.state.backend import Backend, Store
+
+FOLDER = "stack-states"
+"""where states are kept if nothing else is said, below the stack"""
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+_NOTES = "stack"
+
+
+def default_backend() -> Backend:
+    """Files beside the stack."""
+    backend, problems = open_backend("local", {"workspace_dir": FOLDER})
+    if backend is None:
+        raise Failure(problems)
+    return backend
+
+
+@frozen(eq=False)
+class Notes:
+    """What is kept beside the state of a deployment: from which instances each one was made, for the order in which
+    they are destroyed; and what the deployment has published."""
+
+    made_from: Mapping[str, tuple[str, ...]]
+
+
+class States:
+    """The states of one deployment."""
+
+    def __init__(self, backend: Backend, deployment: str) -> None:
+        self.backend, self.deployment = backend, deployment
+        self._stores: dict[str, Store] = {}
+
+    def workspace(self, name: Name | None = None) -> str:
+        """What the state of an instance (or of the deployment) is called."""
+        return self.deployment if name is None else f"{self.deployment}.{encoded(name)}"
+
+    def store(self, name: Name | None = None) -> Store:
+        """Its store, the same one each time, since it has the lock. Raises Failure."""
+        workspace = self.workspace(name)
+        if workspace not in self._stores:
+            try:
+                self._stores[workspace] = self.backend.store(workspace)
+            except OSError as problem:
+                raise _failed(workspace, problem) from None
+        return self._stores[workspace]
+
+    def create(self, name: Name | None = None) -> None:
+        """Make the place for a state, which is then recorded. Raises Failure."""
+        workspace = self.workspace(name)
+        try:
+            if workspace not in self.backend.workspaces():
+                self.backend.create_workspace(workspace)
+        except OSError as problem:
+            raise _failed(workspace, problem) from None
+
+    def recorded(self) -> list[Name]:
+        """The instances that there are states of, sorted. Raises Failure."""
+        try:
+            workspaces = self.backend.workspaces()
+        except OSError as problem:
+            raise _failed(self.deployment, problem) from None
+        begin = f"{self.deployment}."
+        found = [decoded(w.removeprefix(begin)) for w in workspaces if w.startswith(begin)]
+        return sorted((name for name in found if name is not None), key=str)
+
+    def read(self, name: Name | None = None) -> State | None:
+        """A state; None where there is none. Raises Failure."""
+        workspace = self.workspace(name)
+        try:
+            if workspace not in self.backend.workspaces():
+                return None
+        except OSError as problem:
+            raise _failed(workspace, problem) from None
+        state, problems = self.store(name).read()
+        if has_errors(problems):
+            raise Failure(problems)
+        return state
+
+    def forget(self, name: Name) -> list[Diagnostic]:
+        """Remove the state of an instance that is no more."""
+        workspace = self.workspace(name)
+        self._stores.pop(workspace, None)
+        try:
+            self.backend.delete_workspace(workspace)
+        except OSError as problem:
+            return list(_failed(workspace, problem).diagnostics)
+        return []
+
+    def unlock(self) -> list[Diagnostic]:
+        """Give back every lock that is still held."""
+        problems: list[Diagnostic] = []
+        for store in self._stores.values():
+            if store.is_locked:
+                problems += store.unlock()
+        return problems
+
+    # ------------------------------------------------------------ the deployment
+
+    def write_outputs(self, outputs: Mapping[str, tuple[Value, bool]]) -> list[Diagnostic]:
+        """Record the outputs of the deployment, each with whether it is sensitive."""
+        self.create()
+        store = self.store()
+        state, problems = store.read()
+        if has_errors(problems):
+            return problems
+        recorded = {
+            name: OutputState(unmark_deep(value)[0], type_of(unmark_deep(value)[0]) or DYNAMIC, sensitive)
+            for name, (value, sensitive) in sorted(outputs.items())
+        }
+        _, problems = store.write(evolve(state or State(), outputs=recorded))
+        return problems
+
+    def notes(self) -> Notes:
+        """What was noted; nothing where it is lost."""
+        data = self.store().beside(_NOTES)
+        try:
+            raw: Any = loads(data) if data else {}
+            found = raw["made_from"] if isinstance(raw, dict) else {}
+            return Notes({str(k): tuple(map(str, v)) for k, v in found.items()})
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return Notes({})
+
+    def note(self, notes: Notes) -> None:
+        self.create()
+        made_from = {name: list(others) for name, others in sorted(notes.made_from.items())}
+        self.store().put_beside(_NOTES, dumps({"made_from": made_from}))
+
+
+def _failed(workspace: str, problem: OSError) -> Failure:
+    detail = f"The state {workspace} cannot be reached: {problem.strerror or problem}."
+    return Failure(error("stack.state", "State cannot be used", detail))
+
+
+# ---------------------------------------------------------------- names of workspaces
+
+
+def encoded(name: Name) -> str:
+    """An instance as part of the name of a workspace: `web~eu-west-1`, in a child stack `net~a.web`. What is neither a
+    letter nor a digit, dash or underscore in a key is two digits for each of its bytes, after a `~`."""
+    return ".".join(_segment(part, key) for part, key in (*name.path, (name.name, name.key)))
+
+
+def _segment(name: str, key: Any) -> str:
+    assert not isinstance(key, Wild), "what stands for all has no state"
+    return name if key is None else f"{name}~{''.join(map(_character, str(key)))}"
+
+
+def _character(character: str) -> str:
+    return character if character in _PLAIN else "".join(f"~{byte:02x}" for byte in character.encode())
+
+
+def decoded(text: str) -> Name | None:
+    """The instance that a workspace is for; None when it is none of ours."""
+    parts: list[tuple[str, str | None]] = []
+    for segment in text.split("."):
+        name, mark, rest = segment.partition("~")
+        key = _key(rest) if mark else None
+        if not name or (mark and key is None):
+            return None
+        parts.append((name, key))
+    *above, (last, key) = parts
+    path: Path = tuple(above)
+    return Name("component", last, path, key)
+
+
+def _key(text: str) -> str | None:
+    data = bytearray()
+    at = 0
+    while at < len(text):
+        if text[at] == "~":
+            try:
+                data.append(int(text[at + 1 : at + 3], 16))
+            except ValueError:
+                return None
+            at += 3
+        else:
+            data += text[at].encode()
+            at += 1
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,305 @@
+"""Deployments planned, applied, changed and destroyed from the command line, with real states and plugins."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import Ran
+
+Planner = Callable[..., Ran]
+
+MODULE = """
+variable "name" { type = string }
+resource "terraform_data" "x" { input = var.name }
+output "id" { value = terraform_data.x.id }
+output "name" { value = terraform_data.x.output }
+"""
+TWO = """
+variable "name" { type = string }
+variable "regions" { type = set(string) }
+component "net" {
+  source = "./m"
+  inputs = { name = var.name }
+}
+component "web" {
+  for_each = var.regions
+  source   = "./m"
+  inputs   = { name = "${each.key}-${component.net.name}" }
+}
+output "names" {
+  type  = map(string)
+  value = { for k, c in component.web : k => c.name }
+}
+"""
+LATER = """
+variable "name" { type = string }
+component "first" {
+  source = "./m"
+  inputs = { name = var.name }
+}
+component "many" {
+  for_each = toset([component.first.id])
+  source   = "./m"
+  inputs   = { name = "many" }
+}
+stack "inner" {
+  for_each = component.many
+  source   = "./s"
+  inputs   = { name = each.value.name }
+}
+component "last" {
+  source     = "./m"
+  inputs     = { name = "last" }
+  depends_on = [stack.inner]
+}
+output "count" {
+  type  = number
+  value = length(stack.inner)
+}
+"""
+INNER = """
+variable "name" { type = string }
+component "c" {
+  source = "../m"
+  inputs = { name = "inner ${var.name}" }
+}
+output "id" {
+  type  = string
+  value = component.c.id
+}
+"""
+
+
+class Stack:
+    def __init__(self, folder: Path, planner: Planner) -> None:
+        self.folder, self.planner = folder, planner
+
+    def write(self, component: str, deploy: str) -> None:
+        (self.folder / "x.tfcomponent.hcl").write_text(component)
+        (self.folder / "x.tfdeploy.hcl").write_text(deploy)
+
+    def run(self, *words: str, code: int = 0) -> str:
+        ran = self.planner("stacks", *words)
+        assert ran.code == code, ran.out + ran.err
+        assert "Traceback" not in ran.err and "Internal error" not in ran.err
+        return ran.out + ran.err
+
+    def plan(self, *words: str, code: int = 0) -> dict[str, dict[str, str]]:
+        """What is done about each component of each deployment."""
+        ran = self.planner("stacks", "plan", "-json", *words)
+        assert ran.code == code, ran.out + ran.err
+        return {
+            d["deployment"]: {c["address"]: c["action"] for c in d["components"]}
+            for d in json.loads(ran.out)["deployments"]
+        }
+
+    def states(self) -> dict[str, list[str]]:
+        found = {}
+        for path in (self.folder / "stack-states").glob("*/terraform.tfstate"):
+            state = json.loads(path.read_text())
+            objects = [i["attributes"]["input"] for r in state["resources"] for i in r["instances"]]
+            found[path.parent.name] = [value["value"] for value in objects if value is not None]
+        return found
+
+    def outputs(self) -> Any:
+        return {
+            name: {key: output["value"] for key, output in outputs.items()}
+            for name, outputs in json.loads(self.run("output", "-json")).items()
+        }
+
+
+@pytest.fixture
+def stack(tmp_path: Path, planner: Planner, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    for name, text in {"m/main.tf": MODULE, "s/x.tfcomponent.hcl": INNER}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return Stack(tmp_path, planner)
+
+
+def test_the_life_of_two_deployments(stack: Stack) -> None:
+    deploy = 'deployment "a" { inputs = { name = "a", regions = ["eu", "us"] } }\n'
+    stack.write(TWO, deploy + 'deployment "b" { inputs = { name = "b", regions = ["eu"] } }\n')
+    stack.run("init")
+    planned = {"component.net": "plan", 'component.web["eu"]': "plan", 'component.web["us"]': "plan"}
+    assert stack.plan() == {"a": planned, "b": {k: v for k, v in planned.items() if "us" not in k}}
+    assert not (stack.folder / "stack-states").exists()
+    text = stack.run("apply", "-auto-approve")
+    assert "a: 3 added, 0 changed, 0 destroyed." in text and "b: 2 added" in text
+    assert stack.states() == {
+        "a": [],
+        "a.net": ["a"],
+        "a.web~eu": ["eu-a"],
+        "a.web~us": ["us-a"],
+        "b": [],
+        "b.net": ["b"],
+        "b.web~eu": ["eu-b"],
+    }
+    assert stack.outputs() == {"a": {"names": {"eu": "eu-a", "us": "us-a"}}, "b": {"names": {"eu": "eu-b"}}}
+    assert stack.run("plan", "-detailed-exitcode").count("no changes.") == 2
+    stack.write(TWO, deploy.replace('"a",', '"A",'))
+    text = stack.run("apply", "-auto-approve", "-deployment=a")
+    assert "a: 0 added, 3 changed, 0 destroyed." in text
+    assert stack.states()["a.web~us"] == ["us-A"] and stack.states()["b.net"] == ["b"]
+    assert "a: 0 added, 0 changed, 3 destroyed." in stack.run("destroy", "-auto-approve")
+    assert set(stack.states()) == {"a", "b", "b.net", "b.web~eu"}
+    assert stack.outputs() == {"a": {}}
+
+
+def test_what_is_made_from_something_is_destroyed_first(stack: Stack) -> None:
+    stack.write(TWO, 'deployment "a" { inputs = { name = "a", regions = ["eu"] } }\n')
+    stack.run("init")
+    stack.run("apply", "-auto-approve")
+    lines = [line for line in stack.run("destroy", "-auto-approve").splitlines() if "Destruction complete" in line]
+    assert [line.split(":")[0] for line in lines] == ['component.web["eu"]', "component.net"]
+
+
+def test_what_cannot_be_planned_yet_is_deferred_until_nothing_is(stack: Stack) -> None:
+    stack.write(LATER, 'deployment "a" { inputs = { name = "a" } }\n')
+    stack.run("init")
+    assert stack.plan() == {
+        "a": {
+            "component.first": "plan",
+            "component.many[*]": "defer",
+            "stack.inner[*].component.c": "defer",
+            "component.last": "defer",
+        }
+    }
+    text = stack.run("plan")
+    assert "component.many[*] is deferred: how many instances there are is not known yet." in text
+    assert "component.last is deferred: stack.inner[*].component.c is deferred." in text
+    assert "a: 4 added" in stack.run("apply", "-auto-approve")
+    assert stack.outputs() == {"a": {"count": 1}}
+    assert len(stack.states()) == 5
+    assert "no changes." in stack.run("plan", "-detailed-exitcode")
+    assert "a: 0 added, 0 changed, 4 destroyed." in stack.run("destroy", "-auto-approve")
+    assert set(stack.states()) == {"a"}
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_what_is_gone_from_the_configuration_needs_a_removed_block(stack: Stack, forgets: bool) -> None:
+    deploy = 'deployment "a" { inputs = { name = "a", regions = ["eu", "us"] } }\n'
+    stack.write(TWO, deploy)
+    stack.run("init")
+    stack.run("apply", "-auto-approve")
+    deploy = deploy.replace('"eu", ', "")
+    stack.write(TWO, deploy)
+    text = " ".join(stack.run("plan", code=1).split())
+    assert 'component.web["eu"] has a state in the deployment a' in text
+    assert 'removed { from = component.web["eu"]' in text
+    removed = 'removed {\n  from = component.web["eu"]\n  source = "./m"\n  inputs = { name = component.net.name }\n'
+    removed += "  lifecycle { destroy = false }\n}\n" if forgets else "}\n"
+    stack.write(TWO + removed, deploy)
+    stack.run("init")
+    assert stack.plan()["a"]['component.web["eu"]'] == ("forget" if forgets else "destroy")
+    text = stack.run("apply", "-auto-approve")
+    assert ("Destruction complete" in text) is not forgets
+    assert set(stack.states()) == {"a", "a.net", "a.web~us"}
+    assert "no changes." in stack.run("plan")
+
+
+def test_a_removed_block_about_what_is_asked_for(stack: Stack) -> None:
+    removed = 'removed {\n  from = component.web["eu"]\n  source = "./m"\n}\n'
+    stack.write(TWO, 'deployment "a" { inputs = { name = "a", regions = ["eu"] } }\n')
+    stack.run("init")
+    stack.run("apply", "-auto-approve")
+    stack.write(TWO + removed, 'deployment "a" { inputs = { name = "a", regions = ["eu"] } }\n')
+    stack.run("init")
+    assert "Removed component still exists" in stack.run("plan", code=1)
+
+
+def test_a_deployment_that_is_to_be_destroyed(stack: Stack) -> None:
+    deploy = 'deployment "a" { inputs = { name = "a", regions = ["eu"] } }\n'
+    stack.write(TWO, deploy)
+    stack.run("init")
+    stack.run("apply", "-auto-approve")
+    stack.write(TWO, deploy.replace("{ inputs", "{\n  destroy = true\n  inputs").replace("} }", "}\n}"))
+    assert stack.plan() == {"a": {'component.web["eu"]': "destroy", "component.net": "destroy"}}
+    stack.run("apply", "-auto-approve")
+    assert set(stack.states()) == {"a"}
+
+
+def test_a_circle_shows_the_way_round(stack: Stack) -> None:
+    component = """
+locals { x = component.b.name }
+component "a" {
+  source = "./m"
+  inputs = { name = local.x }
+}
+component "b" {
+  source = "./m"
+  inputs = { name = component.a.name }
+}
+"""
+    stack.write(component, 'deployment "d" { inputs = {} }\n')
+    stack.run("init")
+    text = stack.run("plan", code=1)
+    assert text.count("waits for itself") == 1
+    assert "component.a asks for local.x (x.tfcomponent.hcl:5" in text
+    assert "local.x asks for component.b (" in text and "component.b asks for component.a" in text
+
+
+def test_inputs_of_deployments(stack: Stack) -> None:
+    (stack.folder / "token").write_text("secret-token\n")
+    (stack.folder / "sets").mkdir()
+    (stack.folder / "sets" / "v-1.tfvars").write_text('region = "eu"\n')
+    deploy = """
+identity_token "t" { audience = ["x"] }
+store "varset" "v" {
+  id       = "v-1"
+  category = "terraform"
+}
+locals { regions = [store.varset.v.stable.region] }
+deployment "a" { inputs = { name = "a", regions = local.regions, token = identity_token.t.jwt } }
+"""
+    variable = 'variable "token" {\n  type      = string\n  ephemeral = true\n}\n'
+    stack.write(TWO + variable, deploy)
+    stack.run("init")
+    assert "No such variable set" in stack.run("plan", code=1)
+    text = stack.run("apply", "-auto-approve", "-varset-dir=sets", "-identity-token=t=token")
+    assert "secret-token" not in text
+    assert 'component.web["eu"]' in text
+    assert "has not the form NAME=VALUE" in stack.run("plan", "-identity-token=t", code=1)
+    assert "There is a." in stack.run("plan", "-deployment=b", "-varset-dir=sets", code=1)
+
+
+def test_one_stack_reads_what_another_publishes(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> None:
+    above = tmp_path_factory.mktemp("above")
+    (above / "m").mkdir()
+    (above / "m" / "main.tf").write_text(MODULE)
+    upstream = Stack(above, stack.planner)
+    one = 'component "c" {\n  source = "./m"\n  inputs = { name = "up" }\n}\n'
+    one += 'output "n" {\n  type  = string\n  value = component.c.name\n}\n'
+    upstream.write(one, 'deployment "u" { inputs = {} }\npublish_output "n" { value = deployment.u.n }\n')
+    deploy = 'upstream_input "up" {\n  type   = "stack"\n  source = "app.example.com/o/p/s"\n}\n'
+    deploy += 'deployment "a" { inputs = { name = upstream_input.up.n, regions = [] } }\n'
+    stack.write(TWO, deploy)
+    stack.run("init")
+    assert "-upstream=ADDRESS=DIRECTORY" in stack.run("plan", code=1)
+    where = f"-upstream=app.example.com/o/p/s={above}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(above)
+        upstream.run("init")
+        upstream.run("apply", "-auto-approve")
+    stack.run("apply", "-auto-approve", where)
+    assert stack.states()["a.net"] == ["up"]
+
+
+def test_nothing_is_lost_when_a_component_fails(stack: Stack) -> None:
+    bad = MODULE + 'resource "terraform_data" "y" {\n  provisioner "local-exec" { command = "exit 3" }\n}\n'
+    (stack.folder / "bad").mkdir()
+    (stack.folder / "bad" / "main.tf").write_text(bad)
+    bad_web = "./bad".join(TWO.rsplit("./m", 1))
+    stack.write(bad_web, 'deployment "a" { inputs = { name = "a", regions = ["eu"] } }\n')
+    stack.run("init")
+    text = stack.run("apply", "-auto-approve", code=1)
+    assert text.count("local-exec provisioner error") == 1
+    failed = json.loads((stack.folder / "stack-states/a.web~eu/terraform.tfstate").read_text())
+    assert stack.states()["a.net"] == ["a"] and len(failed["resources"]) == 2
+    (stack.folder / "bad" / "main.tf").write_text(bad.replace("exit 3", "true"))
+    stack.run("apply", "-auto-approve")
+    assert stack.outputs() == {"a": {"names": {"eu": "eu-a"}}}
