@@ -16,6 +16,7 @@ from planner.values.value import SENSITIVE, Value, is_wholly_known, type_of, unm
 if TYPE_CHECKING:
     from planner.render.plan import SchemaOf
     from planner.render.view import View
+    from planner.stacks.approval import Approval
     from planner.stacks.deploy import DeploymentPlan, Step
 
 _WORDS = {"plan": "", "destroy": " will be destroyed", "forget": " will be forgotten", "defer": " is deferred"}
@@ -36,6 +37,17 @@ def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: S
     if quiet:
         terminal.out(f"\nNo changes: {', '.join(quiet)}.")
     terminal.out(f"\n{terminal.paint(summary(plan), 'bold')}")
+
+
+def tell_approval(found: Approval, terminal: Terminal) -> None:
+    """Who approves a plan, or which checks do not hold."""
+    rules = [rule for rule in found.by if rule != "empty_plan"]
+    if rules:
+        terminal.out(f"\nApproved by {', '.join(rules)}.")
+    for refusal in found.refusals:
+        reason = f": {refusal.reason}" if refusal.reason else ""
+        word = "does not hold" if refusal.outcome == "fails" else "cannot be decided"
+        terminal.out(f"\nNot approved by {refusal.rule}: the check at {refusal.place} {word}{reason}")
 
 
 def counts(step: Step) -> Counts:

@@ -137,6 +137,8 @@ class _Scope(Scope):
         span = Span(source or Source("", ""), node.start, node.end)
         if root == "context" and self.given is not None:
             return dict(self.given), 0
+        if root == "deployment" and self.given is not None and steps and isinstance(steps[0], nodes.GetAttr):
+            return {"deployment_name": steps[0].name}, 1  # comparable with context.plan.deployment
         names = [step.name for step in steps if isinstance(step, nodes.GetAttr)]
         count = 2 if root == "store" else 1
         if root not in ("local", "identity_token", "store", "upstream_input", "deployment") or len(names) < count:

@@ -303,3 +303,43 @@ def test_nothing_is_lost_when_a_component_fails(stack: Stack) -> None:
     (stack.folder / "bad" / "main.tf").write_text(bad.replace("exit 3", "true"))
     stack.run("apply", "-auto-approve")
     assert stack.outputs() == {"a": {"names": {"eu": "eu-a"}}}
+
+
+RULES = """
+deployment "a" {
+  inputs           = { name = "%s", regions = ["eu"] }
+  deployment_group = deployment_group.g
+}
+deployment_group "g" { auto_approve_checks = [deployment_auto_approve.calm, deployment_auto_approve.here] }
+deployment_auto_approve "calm" {
+  check {
+    condition = context.plan.changes.change == 0
+    reason    = "It changes ${context.plan.changes.change} objects of ${context.plan.changes.total}."
+  }
+  check { condition = context.plan.component_changes["component.net"].remove == 0 && context.success }
+}
+deployment_auto_approve "here" {
+  check { condition = context.plan.deployment == deployment.a && context.plan.mode == "normal" %s}
+}
+"""
+
+
+def test_what_checks_of_a_group_approve_is_not_asked_about(stack: Stack) -> None:
+    stack.write(TWO, RULES % ("a", ""))
+    stack.run("init")
+    text = stack.run("apply", "-input=false")
+    assert "Approved by calm, here." in text and "a: 2 added" in text
+    stack.write(TWO, RULES % ("b", ""))
+    text = " ".join(stack.run("apply", "-input=false", code=1).split())
+    assert "Not approved by calm: the check at x.tfdeploy.hcl:8" in text
+    assert "does not hold: It changes 2 objects of 2." in text
+    assert "asking is switched off" in text
+    assert stack.states()["a.net"] == ["a"]
+    stack.run("apply", "-auto-approve")
+
+
+def test_what_cannot_be_decided_is_not_approved(stack: Stack) -> None:
+    stack.write(TWO, RULES % ("a", "&& context.plan.what == 1 "))
+    stack.run("init")
+    text = " ".join(stack.run("apply", "-input=false", code=1).split())
+    assert "Not approved by here" in text and "cannot be decided: Unsupported attribute" in text

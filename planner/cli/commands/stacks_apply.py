@@ -65,12 +65,13 @@ def _deploy(
 ) -> int:
     """Round after round. 1 when the answer was no, or something failed."""
     from planner.render.schema_lookup import SchemaLookup
-    from planner.render.stacks import outputs_text, show_plan
+    from planner.render.stacks import outputs_text, show_plan, tell_approval
+    from planner.stacks.approval import approval
     from planner.stacks.rounds import no_progress
 
     before: frozenset[str] | None = None
     done = [0, 0, 0]
-    for _ in range(MOST_ROUNDS):
+    for replans in range(MOST_ROUNDS):
         runner = session.runner(deployment, options, view.hooks)
         try:
             plan = runner.plan(to_apply=True)
@@ -82,7 +83,10 @@ def _deploy(
             if waiting and waiting == before and not plan.can_apply:
                 told += no_progress(plan)
                 return 1
-            if plan.can_apply and not arguments["auto-approve"] and not _approved(plan.deployment, arguments, terminal):
+            found = approval(session.flow, deployment, plan, replans)
+            tell_approval(found, terminal)
+            is_approved = bool(found.by) or arguments["auto-approve"]
+            if plan.can_apply and not is_approved and not _approved(plan.deployment, arguments, terminal):
                 view.log("\nApply cancelled.")
                 return 1
             problems, outputs = runner.apply(plan)
