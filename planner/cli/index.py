@@ -70,6 +70,7 @@ COMMANDS = {
     "stacks plan": "Show what applying deployments would do",
     "stacks providers-lock": "Record checksums of a stack's providers for several platforms",
     "stacks validate": "Check a stack",
+    "stacks why": "Explain why a component is deferred, and what it is made from",
     "stacks": "Components and deployments: stacks",
     "state": "Look into the state and edit it",
     "state journal": "Show what operations that were cut off left behind",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from planner.config.stack_files.model import ApprovalCheck, ApprovalRule, Deployment
-from planner.datalog.engine.evaluate import evaluate
+from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.programs.actions import does
 from planner.programs.rule_programs import stack_program
@@ -37,7 +37,9 @@ class Approval:
     """What the rules say. `by`: the rules that approve; `refusals`: why somebody is asked."""
 
     by: tuple[str, ...]
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[Refusal, ...]
+    database: Database
+    """all of it, for those who ask why"""
 
 
 def approval(flow: DeploymentFlow, deployment: Deployment, plan: DeploymentPlan, replans: int) -> Approval:
@@ -51,16 +53,18 @@ def approval(flow: DeploymentFlow, deployment: Deployment, plan: DeploymentPlan,
     facts.add("deployment_plan", deployment.name, "changes" if plan.can_apply or plan.is_partial else "empty")
     refusals: dict[tuple[str, str, str], str] = {}
     for rule in rules:
-        facts.add("approval_rule", deployment.name, rule.name)
+        facts.add("approval_rule", deployment.name, rule.name, source=rule.span)
         for check in rule.checks:
             outcome, reason = _checked(flow, rule, check, context)
-            facts.add("approval_check", deployment.name, rule.name, check.span.place, outcome)
+            row = (deployment.name, rule.name, check.span.place, outcome)
+            facts.add("approval_check", *row, source=check.condition.span)
             refusals[rule.name, check.span.place, outcome] = reason
     found = evaluate(stack_program(), facts.build(), ["approved", "objection"])
     said = [(str(rule), str(place), str(outcome)) for _, rule, place, outcome in found.sorted("objection")]
     return Approval(
         tuple(str(row[1]) for row in found.sorted("approved")),
         tuple(Refusal(*row, refusals[row]) for row in said),
+        found,
     )
 
 

@@ -9,9 +9,13 @@ from attrs import frozen
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.programs.rule_programs import stack_program
-from planner.stacks.flow import Asked
-from planner.stacks.names import Name
+from planner.stacks.flow import Asked, Flow
+from planner.stacks.names import Name, Wild
 
+_DECIDED = (
+    *("does", "follows", "unclaimed", "declared_and_removed", "incomplete"),
+    *("waits_until", "put_off", "made_from"),
+)
 PutOff = tuple[tuple[str, str], ...]
 """(because, what): why nothing is done yet"""
 
@@ -22,9 +26,17 @@ def facts_of(asked: Asked) -> list[tuple[str, ...]]:
     facts: list[tuple[str, ...]] = [("component", name)]
     if asked.name.is_wild:
         facts.append(("stands_for_all", name, declaration(asked.name)))
-    facts += [("made_from", name, str(other)) for other in asked.awaited]
+        facts += [("expands_with", name, str(each)) for each in expansions(asked.name)]
+    facts += [("asks_for", name, str(other)) for other in asked.awaited]
     facts += [("unknown_configuration", name, str(p.name)) for p in asked.providers if p.is_unknown]
     return facts
+
+
+def expansions(name: Name) -> list[Name]:
+    """What has to be known to know how many instances it stands for."""
+    parts = [(f"stack.{stack}", name.path[:depth], key) for depth, (stack, key) in enumerate(name.path)]
+    parts.append((f"component.{name.name}", name.path, name.key))
+    return [Name("each", called, path) for called, path, key in parts if isinstance(key, Wild)]
 
 
 def declaration(name: Name) -> str:
@@ -36,6 +48,7 @@ def put_off(asked: Asked, mode: str, before: Mapping[str, PutOff]) -> PutOff:
     """Why nothing is done about an instance yet. `before`: the same of those that it is made from."""
     facts = [*facts_of(asked), ("deployment_mode", mode)]
     for other in asked.awaited:
+        facts.append(("component", str(other)))
         facts += [_given(str(other), because, what) for because, what in before.get(str(other), ())]
     rows = _derived(facts, "put_off")["put_off"]
     return tuple(sorted((because, what) for name, because, what in rows if name == str(asked.name)))
@@ -55,18 +68,29 @@ class Decided:
     unclaimed: tuple[str, ...]
     declared_and_removed: tuple[str, ...]
     incomplete: tuple[str, ...]
+    waits_until: frozenset[tuple[str, str]]
+    database: Database
+    """all of it, for those who ask why"""
 
 
-def decide(facts: Iterable[tuple[str, ...]]) -> Decided:
+def decide(facts: FactBuilder) -> Decided:
     """What follows from all that is known."""
-    found = _derived(facts, "does", "follows", "unclaimed", "declared_and_removed", "incomplete")
+    found = evaluate(stack_program(), facts.build(), _DECIDED)
     return Decided(
         {str(name): str(what) for name, what in found.sorted("does")},
         frozenset((str(a), str(b)) for a, b in found["follows"]),
         tuple(str(row[0]) for row in found.sorted("unclaimed")),
         tuple(str(row[0]) for row in found.sorted("declared_and_removed")),
         tuple(str(row[0]) for row in found.sorted("incomplete")),
+        frozenset((str(a), str(b)) for a, b in found["waits_until"]),
+        found,
     )
+
+
+def data_flow(facts: FactBuilder, flow: Flow) -> None:
+    """What asked for what while the flow was evaluated, with the places."""
+    for one, span in flow.promises.awaited:
+        facts.add("asks_for", str(one.by), str(one.awaited), source=span)
 
 
 def _derived(facts: Iterable[tuple[str, ...]], *wanted: str) -> Database:

@@ -10,13 +10,14 @@ from attrs import define, evolve, field, frozen
 
 from planner.config.model import Config
 from planner.config.stack_files.model import RemovedComponent, StackConfig
+from planner.datalog.engine.fact_base import FactBuilder
 from planner.operations.agreement import compared
 from planner.operations.apply import Counts, apply
 from planner.operations.loading import Loaded, grown, new_schemas
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made, Planned, Start, plan_opened
 from planner.operations.storing import Opened
-from planner.stacks.decisions import Decided, PutOff, decide, declaration, facts_of, in_order, put_off
+from planner.stacks.decisions import Decided, PutOff, data_flow, decide, declaration, facts_of, in_order, put_off
 from planner.stacks.flow import Asked, Flow, output_value, repeated
 from planner.stacks.loading import requirements
 from planner.stacks.names import Name
@@ -130,14 +131,14 @@ class Runner:
         try:
             recorded = self.states.recorded()
             if mode == "destroy":
-                decided, problems = self._plan_removals(recorded, [])
+                decided, problems = self._plan_removals(recorded, None)
             else:
                 flow = Flow(self.stack, self.inputs, _Planning(self))
                 instances, found = flow.instances()
                 problems += found
                 problems += flow.promises.ask_all(instances, workers(self.options))
                 if not has_errors(problems):
-                    decided, more = self._plan_removals(recorded, instances)
+                    decided, more = self._plan_removals(recorded, flow)
                     problems += more
                 if not has_errors(problems):
                     outputs = self._outputs(flow)
@@ -181,23 +182,33 @@ class Runner:
 
     # ------------------------------------------------------------ what is removed
 
-    def _plan_removals(self, recorded: list[Name], declared: list[Name]) -> tuple[Decided, list[Diagnostic]]:
+    def _plan_removals(self, recorded: list[Name], planned_by: Flow | None) -> tuple[Decided, list[Diagnostic]]:
         """Plan the end of what is recorded and not asked for (of everything, to destroy it)."""
         flow = Flow(self.stack, self.inputs, Recorded(self.states))
         mode = self.options.mode
         blocks: dict[str, tuple[RemovedComponent, Name, Value]] = {}
-        facts: list[tuple[str, ...]] = [("deployment_mode", mode)]
+        facts = FactBuilder()
+        facts.add("deployment_mode", mode)
+        if planned_by is not None:
+            data_flow(facts, planned_by)
         for asked in self.asked.values():
-            facts += facts_of(asked)
-        facts += [("recorded", str(name), declaration(name)) for name in recorded]
+            for predicate, *columns in facts_of(asked):
+                facts.add(predicate, *columns)
+        for step in self.steps.values():
+            if step.has_changes:
+                facts.add("is_going_to_change", str(step.name))
+        for name in recorded:
+            facts.add("recorded", str(name), declaration(name))
         for path in flow.paths() if mode != "destroy" or self.stack.root.removed else [()]:
             for block in flow.module(path).removed:
                 for name, each in removed_instances(flow, block, path, recorded):
                     blocks[str(name)] = (block, name, each)
-                    facts.append(("removal_block", str(name), "destroy" if block.destroy else "forget"))
+                    how = "destroy" if block.destroy else "forget"
+                    facts.add("removal_block", str(name), how, source=block.from_span)
         notes = self.states.notes() if recorded else Notes({})
         for name in recorded:
-            facts += [("made_from", str(name), other) for other in notes.made_from.get(str(name), ())]
+            for other in notes.made_from.get(str(name), ()):
+                facts.add("made_before", str(name), other)
         decided = decide(facts)
         problems = [*self._unclaimed(decided), *self._contradicting(decided, blocks)]
         for name in recorded:

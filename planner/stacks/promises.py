@@ -134,10 +134,10 @@ class Promises(Generic[K]):
     # ------------------------------------------------------------ what happened
 
     @property
-    def awaited(self) -> list[Await[K]]:
-        """Who asked for whom, sorted."""
+    def awaited(self) -> list[tuple[Await[K], Span | None]]:
+        """Who asked for whom, sorted, and where."""
         with self._changed:
-            return sorted(self._awaited, key=lambda a: (str(a.by), str(a.awaited), a.place))
+            return sorted(self._awaited.items(), key=lambda a: (str(a[0].by), str(a[0].awaited), a[0].place))
 
     def nearest(self, key: K, wanted: Callable[[K], bool]) -> set[K]:
         """The first promises of a kind on all ways from a promise to what it was made from."""

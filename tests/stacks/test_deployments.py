@@ -343,3 +343,30 @@ def test_what_cannot_be_decided_is_not_approved(stack: Stack) -> None:
     stack.run("init")
     text = " ".join(stack.run("apply", "-input=false", code=1).split())
     assert "Not approved by here" in text and "cannot be decided: Unsupported attribute" in text
+
+
+def test_why(stack: Stack) -> None:
+    stack.write(LATER, 'deployment "a" { inputs = { name = "a" } }\n')
+    stack.run("init")
+    text = stack.run("why", "deferred", "component.last")
+    assert "stack.inner[*].component.c, from which component.last is made, is deferred" in text
+    assert "for_each of component.many asks for component.first: x.tfcomponent.hcl:8" in text
+    assert "x.tfcomponent.hcl:8: for_each = toset([component.first.id])" in text
+    text = stack.run("why", "component.last", "stack.inner[*].component.c")
+    assert "what component.last is given leads to stack.inner[*].component.c" in text
+    assert "x.tfcomponent.hcl:20: depends_on = [stack.inner]" in text
+    assert "is not deferred" in stack.run("why", "deferred", "component.first", code=1)
+    assert 'Did you mean "component.first"' in stack.run("why", "deferred", "component.firs", code=1)
+    assert "is not made from" in stack.run("why", "component.first", "component.last", code=1)
+    assert "No group of the deployment has checks" in stack.run("why", "approved", code=1)
+    proofs = json.loads(stack.run("why", "-json", "deferred", "component.last"))["proofs"]
+    assert [proof["goal"][0] for proof in proofs] == ["put_off", "waits_until"]
+
+
+def test_why_approved(stack: Stack) -> None:
+    stack.write(TWO, RULES % ("a", ""))
+    stack.run("init")
+    assert "all checks of calm hold" in stack.run("why", "approved")
+    stack.write(TWO, RULES % ("a", "&& context.plan.changes.add == 0 "))
+    text = " ".join(stack.run("why", "approved").split())
+    assert "x.tfdeploy.hcl:15,3-8 of here fails" in text
