@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.apply.operation import Operation, Report, carry_out, recorded_object
 from planner.apply.provision import provision_created, provisions_creation
 from planner.evaluation.bodies import extend, path_name
@@ -21,6 +19,7 @@ from planner.provider.conformity import object_problems
 from planner.values.paths import unknown_paths
 from planner.values.value import Null, Value, is_wholly_known, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.apply.work import ApplyWork

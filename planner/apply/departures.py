@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.apply.operation import Operation, Report, carry_out, recorded_object
 from planner.apply.provision import provision_departing
 from planner.evaluation.instance import Instance
@@ -16,6 +14,7 @@ from planner.provider.interface import PlanRequest
 from planner.values.types import DYNAMIC
 from planner.values.value import Null, Value, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.apply.work import ApplyWork

@@ -5,8 +5,6 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from planner.evaluation.instance import Instance
 from planner.evaluation.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
 from planner.evaluation.provider_diagnostics import in_body
@@ -21,6 +19,7 @@ from planner.values.paths import apply_marks, marked_paths, unknown_paths
 from planner.values.settled import unknown_as_null
 from planner.values.value import Null, Value, is_wholly_known, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
     from planner.apply.work import ApplyWork

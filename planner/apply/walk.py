@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from attrs import field, frozen
-
 from planner.apply.changes import apply_data, apply_managed
 from planner.apply.departures import destroy_current, destroy_deposed, forget_deposed, forget_instance
 from planner.apply.ephemeral import apply_ephemeral
@@ -39,6 +37,7 @@ from planner.support.collector import collector_paused
 from planner.vocabulary.address import AddressError, ResourceAddress, join, parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.provider_address import parse_provider_configuration
+from planner.vocabulary.records import field, frozen
 from planner.walk.hooks import Hooks
 from planner.walk.work import WorkResult
 

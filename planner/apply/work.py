@@ -6,8 +6,6 @@ from collections.abc import Collection, Mapping
 from threading import Event
 from typing import Protocol
 
-from attrs import frozen
-
 from planner.apply.record import ApplyRecord
 from planner.config.model import Config, ResourceDecl
 from planner.config.variables import RootVariable
@@ -26,6 +24,7 @@ from planner.state.value_record import Digester
 from planner.values.value import Value
 from planner.vocabulary.address import ResourceAddress
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import frozen
 from planner.vocabulary.walks import walk_of
 from planner.walk.hooks import Hooks
 

@@ -7,8 +7,6 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from attrs import field, frozen
-
 from planner.batch.facts import file_facts, fleet_facts
 from planner.batch.model import Fleet, Place, Request, Share, Survey, Unit
 from planner.batch.selectors import Selection, select
@@ -17,6 +15,7 @@ from planner.programs.fleet import batch_program
 from planner.programs.table import Files
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.records import field, frozen
 
 WANT = (
     "edge",

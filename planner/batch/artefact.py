@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
-from attrs import asdict, evolve, field, frozen
+from attrs import asdict
 
 from planner import __version__
 from planner.batch.asked import NOTHING, OfUnit
@@ -36,6 +36,7 @@ from planner.state.lock import myself
 from planner.support.disk import replace_file
 from planner.support.fast_json import orjson
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import evolve, field, frozen
 
 NAME = "manifest.json"
 REPORT = "report.json"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attrs import evolve
-
 from planner.batch.analyse import Analysis
 from planner.batch.batch import Batch, BatchOptions, own_rules
 from planner.batch.facts import fleet_source
@@ -24,6 +22,7 @@ from planner.programs.fleet import batch_program
 from planner.programs.table import Files
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.records import evolve
 
 CONTENTS = "batch/contents.dl"
 OUTCOMES = ("earlier", "result", "changed_output", "unknown_output", "awaits", "status")

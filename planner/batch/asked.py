@@ -6,11 +6,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 
-from attrs import frozen
-
 from planner.vocabulary.address import AddressError, parse_resource_instance, parse_target
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.records import frozen
 
 Pairs = tuple[tuple[str, str], ...]
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from planner.batch.analyse import Analysis, analyse, environment, from_plain, survey_request, to_plain
 from planner.batch.asked import NOTHING_ASKED, Asked, OfUnit, of_units, targeted
 from planner.batch.cache import Cache, survey_of
@@ -19,6 +17,7 @@ from planner.batch.workplace import Workplace, is_death
 from planner.policy.standing import organisation
 from planner.programs.table import Files
 from planner.vocabulary.diagnostic import Failure, error, has_errors
+from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
     from planner.batch.bundles.pack import Bundle

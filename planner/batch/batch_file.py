@@ -29,8 +29,6 @@ import os
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 
-from attrs import evolve, field, frozen
-
 from planner.batch.file_generated import write_files
 from planner.batch.file_mentions import Mention, mentions
 from planner.batch.file_parts import GROUP, REMOVED, UNIT, UNITS, Parts, gathered
@@ -45,6 +43,7 @@ from planner.syntax.nodes import Literal
 from planner.values.expression_text import expression_text
 from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.records import evolve, field, frozen
 from planner.vocabulary.span import Span
 
 ACTIONS = ("destroy", "forget")

@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from attrs import evolve
-
 from planner.batch.described import described
 from planner.batch.model import Request, Result
 from planner.batch.recipe import Hook, Recipe, Role
 from planner.support.fast_json import orjson
 from planner.support.signals import STOP
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import evolve
 
 Outputs = Callable[[str], Any]
 Run = Callable[[Request], Result]

@@ -7,12 +7,11 @@ import shutil
 import time
 from collections.abc import Iterator
 
-from attrs import frozen
-
 from planner.batch import FOLDER
 from planner.batch.hold import take
 from planner.batch.record import Record, is_run
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import frozen
 
 MOST = 200
 """records that are kept when nobody removes any: the oldest go when a run begins"""

@@ -10,13 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from attrs import evolve
-
 from planner.batch.batch import BatchOptions
 from planner.batch.decide import decide
 from planner.batch.model import Done
 from planner.batch.run import Report, Run, begin, finish
 from planner.batch.schedule import Listener, earlier
+from planner.vocabulary.records import evolve
 
 Approve = Callable[[str, list[Done]], bool]
 """asks whether the plans of a wave ("wave 1 of 3") shall be applied"""

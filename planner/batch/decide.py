@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from attrs import frozen
-
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.programs.fleet import batch_program
+from planner.vocabulary.records import frozen
 
 _WANT = (
     "skipped",

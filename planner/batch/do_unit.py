@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from planner.batch.described import described
 from planner.batch.model import Request, Result
 from planner.batch.plan_unit import Check, failed, log, of_plan, plan_unit, planned_with
@@ -14,6 +12,7 @@ from planner.batch.reads import RECORDER
 from planner.batch.setting_up import OWN_RULES, options_of, surrounded, with_recipe
 from planner.policy.standing import OWN, SETTINGS
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.operations.apply import Applied

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from attrs import evolve, field, frozen
-
 from planner.batch import artefact
 from planner.batch.analyse import survey_request
 from planner.batch.artefact import Manifest, Saved
@@ -19,6 +17,7 @@ from planner.batch.clean import runs
 from planner.batch.model import Request, Result
 from planner.batch.record import Record
 from planner.vocabulary.diagnostic import Failure
+from planner.vocabulary.records import evolve, field, frozen
 
 
 @frozen(eq=False)

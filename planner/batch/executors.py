@@ -6,11 +6,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
-
 from planner.batch.model import Request
 from planner.batch.workplace import Workplace, busy
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import field, frozen
 
 if TYPE_CHECKING:
     from planner.batch.bundles.pack import Bundle

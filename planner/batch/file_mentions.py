@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import frozen
-
 from planner.batch.file_scope import FleetScope
 from planner.config.model import Expr
 from planner.language.evaluate import try_evaluate
 from planner.syntax.nodes import Index, Node, Relative, Step, Traversal
 from planner.syntax.references import variables
 from planner.values.value import unmark
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 

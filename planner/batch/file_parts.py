@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from glob import glob
 
-from attrs import field, frozen
-
 from planner.batch.file_recipe import ARGUMENTS, BLOCKS
 from planner.config.model import Expr
 from planner.config.reading import Problems, expr_of, read
 from planner.syntax.body import Block, BlockSchema, BodySchema
 from planner.syntax.files import load_file
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Span
 
 FILE = BodySchema(

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import re
 
-from attrs import define, field, frozen
-
 from planner.batch.file_scope import FleetScope
 from planner.batch.recipe import NOTHING, Hook, Recipe, Retry
 from planner.config.model import Expr
 from planner.config.reading import Problems, expr_of, read
 from planner.syntax.body import Attribute, Block, BlockSchema, BodySchema, Content
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.records import define, field, frozen
 from planner.vocabulary.span import Span
 
 ARGUMENTS = {"environment": False, "auth": False, "time_limit": False}

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from attrs import frozen
-
 from planner.batch.analyse import Analysis
 from planner.batch.model import Place
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.explain.makers import Maker, makers
 from planner.programs.fleet import batch_program
+from planner.vocabulary.records import frozen
 
 Edge = tuple[str, str]
 

@@ -9,13 +9,12 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
-from attrs import evolve
-
 from planner.batch.model import Done, Request, Result
 from planner.support.disk import read_whole
 from planner.support.fast_json import orjson
 from planner.support.store import seal
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import evolve
 
 _NAME = "planned outputs"
 _ONCE = os.urandom(16)

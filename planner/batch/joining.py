@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from attrs import evolve, frozen
-
 from planner.batch import artefact
 from planner.batch.artefact import Manifest, Saved
 from planner.batch.decide import Earlier, decide
@@ -25,6 +23,7 @@ from planner.datalog.engine.fact_base import FactBuilder
 from planner.programs.fleet import batch_program
 from planner.support.disk import replace_file
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.records import evolve, frozen
 
 SHOWN = 20
 """shards that are named when more are missing"""

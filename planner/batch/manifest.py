@@ -15,8 +15,6 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attrs import frozen
-
 from planner.batch import FOLDER
 from planner.batch.facts import has_objects
 from planner.batch.model import Fleet
@@ -24,6 +22,7 @@ from planner.batch.record import make_folder
 from planner.state.pointer import read_pointer
 from planner.support.disk import read_whole
 from planner.support.fast_json import orjson
+from planner.vocabulary.records import frozen
 
 FORMAT = "1.0"
 NAME = os.path.join(FOLDER, "manifest.json")

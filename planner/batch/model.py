@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import attrs
-from attrs import field, frozen
 
 from planner.batch.recipe import Recipe
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Span
 
 OUTCOMES = ("applied", "changes", "incomplete", "unchanged", "declined", "skipped", "stopped", "died", "failed")

@@ -10,13 +10,12 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import frozen
-
 from planner.batch import artefact
 from planner.batch.artefact import MOST_SHARDS, Manifest
 from planner.batch.model import OUTCOMES
 from planner.support.fast_json import orjson
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import frozen
 
 
 @frozen(eq=False)

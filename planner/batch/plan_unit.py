@@ -6,13 +6,12 @@ import io
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from planner.batch.described import described
 from planner.batch.model import Request, Result
 from planner.batch.setting_up import is_new, set_up
 from planner.support.disk import replace_file
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.model.plan import Plan, ResourceChange

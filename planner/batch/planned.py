@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attrs import evolve, field, frozen
-
 from planner.batch.model import Request, Result
 from planner.documents.encoding import decode, encode
 from planner.model.plan import Plan
@@ -21,6 +19,7 @@ from planner.values.operations import same_value
 from planner.values.paths import apply_marks, unknown_paths
 from planner.values.value import Null, Value, unmark_deep
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import evolve, field, frozen
 
 NEW = ""
 """stands among changed outputs for a state that is made for the first time"""

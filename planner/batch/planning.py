@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 
-from attrs import evolve
-
 from planner.batch.batch import BatchOptions
 from planner.batch.model import BAD
 from planner.batch.run import Report, Run, begin, finish
 from planner.batch.schedule import Listener
 from planner.vocabulary.diagnostic import Diagnostic, Failure
+from planner.vocabulary.records import evolve
 
 
 def plan(

@@ -7,8 +7,6 @@ import os
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from attrs import frozen
-
 from planner.batch.ask import failed_units, over_plans
 from planner.batch.batch import Batch, BatchOptions, own_rules
 from planner.batch.facts import fleet_source
@@ -30,6 +28,7 @@ from planner.programs.fleet import checked
 from planner.programs.table import Files, load
 from planner.support.disk import read_text
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.records import frozen
 
 KEYS = 2
 """a value in a fleet belongs to a unit and an address"""

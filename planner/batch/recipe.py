@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import field, frozen
+from planner.vocabulary.records import field, frozen
 
 
 @frozen

@@ -22,13 +22,12 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from attrs import evolve
-
 from planner.batch import FOLDER
 from planner.batch.model import Done, from_json, to_json
 from planner.support.disk import read_whole
 from planner.support.fast_json import orjson
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import evolve
 
 FORMAT = "1.0"
 

@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from attrs import evolve
-
 from planner.batch import artefact
 from planner.batch.batch import Batch, BatchOptions
 from planner.batch.converge import Approve, carry_on
@@ -19,6 +17,7 @@ from planner.batch.run import Report, Run, finish
 from planner.batch.saved import apply_saved
 from planner.batch.schedule import Listener
 from planner.vocabulary.diagnostic import Failure, error, has_errors
+from planner.vocabulary.records import evolve
 
 KEPT = {
     "plan": frozenset(("changes", "incomplete", "unchanged")),

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
-from attrs import evolve, field, frozen
 
 from planner.batch.analyse import Analysis
 from planner.batch.artefact import plan_path, prepare
@@ -23,6 +22,7 @@ from planner.batch.record import Record, safe_name
 from planner.batch.schedule import HARMLESS, Listener, Schedule, Work
 from planner.state.lock import myself
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import evolve, field, frozen
 
 
 @frozen(eq=False)

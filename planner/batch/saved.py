@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from attrs import asdict, evolve
+from attrs import asdict
 
 from planner.batch import artefact
 from planner.batch.analyse import Analysis
@@ -30,6 +30,7 @@ from planner.datalog.engine.fact_base import FactBuilder
 from planner.programs.fleet import batch_program
 from planner.state.lock import myself
 from planner.vocabulary.diagnostic import Failure, error, has_errors
+from planner.vocabulary.records import evolve
 
 Moved = tuple[str, str, str, str]
 """(unit, what, name, in words): something that is not as it was when the plan was made"""

@@ -11,13 +11,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from heapq import heappop, heappush
 from typing import Any
 
-from attrs import evolve
-
 from planner.batch.decide import Decision, Earlier, Kept, decide
 from planner.batch.executors import work as run_in
 from planner.batch.model import Done, Request, Result, Share
 from planner.batch.record import Record
 from planner.batch.workplace import Workplace, is_death
+from planner.vocabulary.records import evolve
 
 POLL = 0.2
 """seconds between looks at whether somebody wants to stop"""

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 
-from attrs import frozen
-
 from planner.batch.facts import file_facts
 from planner.batch.git import changed_files
 from planner.batch.last import last_outcomes
@@ -23,6 +21,7 @@ from planner.model.sources import CommandLine
 from planner.syntax.node_sets import Call, Combination, Name, NodeSet, parse_node_set
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.records import frozen
 
 _REACH = {"deps": "asks_dependencies", "rdeps": "asks_dependents"}
 _VERBS = dict.fromkeys(_REACH, 1)

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
-from attrs import evolve
-
 from planner import __version__
 from planner.batch.analyse import Analysis
 from planner.batch.artefact import files_of
@@ -20,6 +18,7 @@ from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.programs.fleet import batch_program
 from planner.support.fast_json import orjson
+from planner.vocabulary.records import evolve
 
 
 def share(analysis: Analysis, number: int, count: int) -> Share:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import time
 
-from attrs import evolve
-
 from planner.batch.described import described
 from planner.batch.do_unit import do
 from planner.batch.model import Request, Result, Survey
@@ -18,6 +16,7 @@ from planner.batch.workplace import Unmet
 from planner.config.secrecy import is_secret_directory
 from planner.support.files_read import service_reads
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import evolve
 
 
 def _nothing() -> None:

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.operations.options import OperationOptions

@@ -6,13 +6,12 @@ import io
 import os
 from collections.abc import Callable, Iterator
 
-from attrs import frozen
-
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
 from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.records import frozen
 
 FLAGS = (
     Flag("list", "bool", "Do not list the files whose layout differs.", True),

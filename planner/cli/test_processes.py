@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from attrs import frozen
-
 from planner.render.terminal import Terminal
 from planner.support.fork_queue import Flag, Forks
 from planner.vocabulary.diagnostic import error
+from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
     from planner.operations.testing.results import FileResult

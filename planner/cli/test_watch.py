@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from attrs import evolve, field, frozen
-
 from planner.cli.finish import finish
 from planner.operations.testing.suite import Suite, SuiteRunner, TestOptions
 from planner.operations.testing.watching import Reads, reached, reads
@@ -20,6 +18,7 @@ from planner.render.terminal import Terminal
 from planner.support.files_read import files_read
 from planner.support.watch import SECONDS, Watch
 from planner.vocabulary.diagnostic import Failure
+from planner.vocabulary.records import evolve, field, frozen
 
 Run = Callable[[Callable[[Suite], Suite]], "tuple[int, SuiteRunner | None]"]
 """carries out the files that are chosen of a suite"""

@@ -16,11 +16,10 @@ from email.utils import formatdate
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from attrs import frozen
-
 from planner.clients.buckets import Bucket
 from planner.clients.http import Answer, Http
 from planner.clients.problem import ServiceError
+from planner.vocabulary.records import frozen
 
 _MACHINE = "http://100.100.100.200/latest/meta-data/ram/security-credentials/"
 

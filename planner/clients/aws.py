@@ -15,10 +15,9 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from attrs import frozen
-
 from planner.clients.http import Answer, Http
 from planner.clients.problem import ServiceError
+from planner.vocabulary.records import frozen
 
 _UNSIGNED = frozenset(("user-agent", "authorization", "connection", "expect", "x-amzn-trace-id"))
 

@@ -16,12 +16,11 @@ from threading import Lock
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from attrs import field, frozen
-
 from planner.clients.aws import Credentials, CredentialSource, Service, element, endpoint_of
 from planner.clients.http import NONE, Http
 from planner.clients.problem import ServiceError
 from planner.clients.tokens import EARLY
+from planner.vocabulary.records import field, frozen
 
 _VERSION = "2011-06-15"
 

@@ -7,12 +7,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import frozen
-
 from planner.clients.aws import Service, element, endpoint_of
 from planner.clients.aws_credentials import Chain, Given, Role, WebRole
 from planner.clients.http import Http, Retries, Tls, proxies_of
 from planner.clients.problem import ServiceError
+from planner.vocabulary.records import frozen
 
 Wrong = Callable[[str, str], None]
 """Told a summary and a detail."""

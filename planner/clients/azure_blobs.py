@@ -12,10 +12,9 @@ from email.utils import formatdate
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from attrs import field, frozen
-
 from planner.clients.http import Answer, Http
 from planner.clients.problem import ServiceError
+from planner.vocabulary.records import field, frozen
 
 _VERSION = "2021-12-02"
 _SIGNED = (

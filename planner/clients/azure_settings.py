@@ -9,10 +9,9 @@ from base64 import b64decode
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from planner.clients.http import Http
 from planner.clients.problem import ServiceError
+from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey

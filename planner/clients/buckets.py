@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from attrs import frozen
-
 from planner.clients.http import Answer, Http
 from planner.clients.problem import ServiceError
+from planner.vocabulary.records import frozen
 
 Sign = Callable[[str, str, Mapping[str, str], Mapping[str, str]], Mapping[str, str]]
 """The headers that a request is sent with: of a method, a key ("" for the bucket), its query and headers."""

@@ -14,13 +14,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve, frozen
-
 from planner.clients.cli_files import setting_files
 from planner.clients.settings_syntax import SettingsError, read_settings
 from planner.support.disk import read_text
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.provider_address import DEFAULT_HOST, provider_source
+from planner.vocabulary.records import evolve, frozen
 
 
 @frozen

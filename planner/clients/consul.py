@@ -10,10 +10,9 @@ from threading import Event, Thread
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from attrs import frozen
-
 from planner.clients.http import Answer, Http, Retries
 from planner.clients.problem import ServiceError
+from planner.vocabulary.records import frozen
 
 _SESSION = {"LockDelay": "5000ms", "Name": "Consul API Lock", "TTL": "15s"}
 _RENEWAL = 7.5

@@ -12,11 +12,10 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import urlencode
 
-from attrs import frozen
-
 from planner.clients.http import NONE, Answer, Http
 from planner.clients.problem import ServiceError
 from planner.clients.tokens import Tokens
+from planner.vocabulary.records import frozen
 
 KINDS = frozenset(
     (

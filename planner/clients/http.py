@@ -18,9 +18,8 @@ from threading import Lock
 from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from attrs import Factory, define, field, frozen
-
 from planner.clients.problem import ServiceError
+from planner.vocabulary.records import define, field, frozen
 
 LARGEST_ANSWER = 1 << 30
 """bytes"""
@@ -98,7 +97,7 @@ class Http:
     timeout: float = 30.0
     retries: Retries = Retries()
     tls: Tls = Tls()
-    proxies: Mapping[str, str] = Factory(lambda: proxies_of(os.environ))
+    proxies: Mapping[str, str] = field(factory=lambda: proxies_of(os.environ))
     pause: Callable[[float], None] = field(default=time.sleep, repr=False)
     _idle: dict[tuple[str, str, int], list[http.client.HTTPConnection]] = field(factory=dict, init=False, repr=False)
     _lock: Lock = field(factory=Lock, init=False, repr=False)

@@ -11,10 +11,9 @@ from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attrs import evolve, frozen
-
 from planner.clients.problem import ServiceError
 from planner.support.disk import read_text, read_whole
+from planner.vocabulary.records import evolve, frozen
 
 POD = "/var/run/secrets/kubernetes.io/serviceaccount"
 _LARGEST = 1 << 24

@@ -12,12 +12,11 @@ from datetime import datetime
 from threading import Lock
 from typing import Any
 
-from attrs import evolve
-
 from planner.clients.http import Answer, Http, Retries, Tls, basic
 from planner.clients.kube_config import Access, Plugin
 from planner.clients.problem import ServiceError
 from planner.support.disk import read_text
+from planner.vocabulary.records import evolve
 
 _PLUGIN_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _PLUGIN_TIMEOUT = 120.0

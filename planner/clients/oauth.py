@@ -12,10 +12,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
-from attrs import frozen
-
 from planner.clients.http import Http
 from planner.clients.problem import ServiceError
+from planner.vocabulary.records import frozen
 
 _PAGE = (
     b"<html><head><title>Login</title></head><body><p>The login server has sent an authentication code. You can close "

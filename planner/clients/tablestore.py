@@ -14,11 +14,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from attrs import frozen
-
 from planner.clients.aliyun import Keys
 from planner.clients.http import Http
 from planner.clients.problem import ServiceError
+from planner.vocabulary.records import frozen
 
 ANY, EXISTS, ABSENT = 0, 1, 2
 """what is expected of a row"""

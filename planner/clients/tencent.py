@@ -14,11 +14,10 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from attrs import frozen
-
 from planner.clients.buckets import Bucket
 from planner.clients.http import Answer, Http
 from planner.clients.problem import ServiceError
+from planner.vocabulary.records import frozen
 
 _VALID = 3600
 """seconds that a signature holds"""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attrs import field, frozen
-
 from planner.config.model import Config, Expr
 from planner.config.reading import Problems, expr_of
 from planner.config.static import StaticScope
@@ -19,6 +17,7 @@ from planner.values.schema import AttributeSchema, BlockSchema
 from planner.values.value import EPHEMERAL, SENSITIVE, Unknown, Value, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.records import field, frozen
 
 
 @frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from stat import S_ISREG
 
-from attrs import frozen
+from planner.vocabulary.records import frozen
 
 _EXTENSIONS = (".tf.json", ".tofu.json", ".tf", ".tofu")
 

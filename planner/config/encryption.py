@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from attrs import evolve
-
 from planner.config.encryption_model import EncryptionDecl, NamedBlock, RemoteTarget, TargetDecl
 from planner.config.joined_body import OverriddenBody
 from planner.config.reading import Problems, constant_bool, constant_string, read, read_some
@@ -16,6 +14,7 @@ from planner.syntax.body import Block, BlockSchema, Body, BodySchema
 from planner.syntax.json_body import parse_json
 from planner.syntax.parse import parse_config
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import evolve
 from planner.vocabulary.span import Source, Span
 
 VARIABLE = "TF_ENCRYPTION"

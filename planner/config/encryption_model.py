@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from planner.syntax.body import Attribute, Body
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import evolve, field, frozen
-
 from planner.config.encryption_model import EncryptionDecl, NamedBlock, TargetDecl
 from planner.config.encryption_values import converted, keys_in, keys_value, plain, type_name
 from planner.config.model import Expr
@@ -36,6 +34,7 @@ from planner.syntax.references import variables
 from planner.values.convert import ConversionError
 from planner.values.value import Value, is_null, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.vocabulary.records import evolve, field, frozen
 from planner.vocabulary.span import Span
 
 UNENCRYPTED = "unencrypted"

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 
-from attrs import evolve
-
 from planner.config.directory import located, module_files
 from planner.config.file_content import FileContent, read_file
 from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, VariableDecl
@@ -26,6 +24,7 @@ from planner.config.variables import RawVariables, given_values
 from planner.support.disk import read_whole
 from planner.values.value import Value
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import evolve
 from planner.vocabulary.version_constraints import parse_constraints
 
 DEEPEST_RECURSION = 16

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
-from attrs import evolve, frozen
-
 from planner.config.joined_body import OverriddenBody
 from planner.config.model import (
     LocalDecl,
@@ -19,6 +17,7 @@ from planner.config.model import (
 )
 from planner.config.reading import Problems
 from planner.values.value import Value, is_null
+from planner.vocabulary.records import evolve, frozen
 
 T = TypeVar("T")
 

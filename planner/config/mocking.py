@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from attrs import field, frozen
-
 from planner.values.value import Value
 from planner.vocabulary.address import ResourceAddress
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Span
 
 Values: TypeAlias = Mapping[str, Value]

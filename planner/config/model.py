@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from attrs import field, frozen
-
 from planner.syntax.body import Attribute, Block, Body, BodySchema
 from planner.syntax.nodes import Expression, Traversal, Variable
 from planner.values.value import Value
 from planner.vocabulary.address import ResourceAddress
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:

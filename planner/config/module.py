@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from planner.config.file_content import FileContent
 from planner.config.merge import (
     Declared,
@@ -32,6 +30,7 @@ from planner.config.sources import SourceError, parse_module_source
 from planner.config.static import StaticScope
 from planner.syntax.references import variables
 from planner.values.value import EPHEMERAL, SENSITIVE, Value, is_null, unmark_deep
+from planner.vocabulary.records import evolve
 from planner.vocabulary.span import Span
 
 if TYPE_CHECKING:

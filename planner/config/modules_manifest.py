@@ -9,14 +9,13 @@ import os
 from contextlib import suppress
 from typing import Any
 
-from attrs import frozen
-
 from planner.config.model import ModuleCall, ModulePath
 from planner.config.reading import Problems
 from planner.config.sources import SourceError, parse_module_source
 from planner.support.disk import read_whole
 from planner.support.fast_json import orjson
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import frozen
 from planner.vocabulary.version_constraints import parse_constraints
 
 DATA_DIRECTORY = ".terraform"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from planner.config.conditions import check_rule, refers_to_variable
 from planner.config.lint import lint_discarded
 from planner.config.merge import Declared
@@ -29,6 +27,7 @@ from planner.values.convert import ConversionError
 from planner.values.types import DYNAMIC, ListType, MapType, Primitive
 from planner.values.value import NULL, UNKNOWN, Value, is_null
 from planner.vocabulary.address import valid_identifier
+from planner.vocabulary.records import evolve
 from planner.vocabulary.span import Span
 
 _VARIABLE = BodySchema(

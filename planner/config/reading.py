@@ -9,8 +9,6 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from attrs import evolve, frozen
-
 from planner.config.model import Expr, Reference
 from planner.syntax import nodes
 from planner.syntax.body import Attribute, Body, BodySchema, Content
@@ -19,6 +17,7 @@ from planner.values.types import PRIMITIVES
 from planner.values.value import UNKNOWN, Unknown, Value, is_null
 from planner.vocabulary.address import AddressError, Step, scan_traversal
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.span import Source, Span
 
 BAD_NAME = (

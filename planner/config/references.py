@@ -6,10 +6,9 @@ other root is the type of a managed resource.
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from planner.syntax import nodes
 from planner.vocabulary.address import InstanceKey
+from planner.vocabulary.records import frozen
 
 _SIMPLE = {"count", "each", "local", "path", "terraform", "tofu", "var"}
 _RESERVED = {"template", "lazy", "arg"}

@@ -11,7 +11,7 @@ import posixpath
 import re
 from functools import lru_cache
 
-from attrs import frozen
+from planner.vocabulary.records import frozen
 
 DEFAULT_HOST = "registry.opentofu.org"
 BUILTIN = "terraform.io/builtin/terraform"

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from planner.config.model import Expr, LocalDecl, VariableDecl
 from planner.config.reading import Piece, Problems
 from planner.config.references import BadReference, Ref, parse_reference
@@ -22,6 +20,7 @@ from planner.values.types import STRING
 from planner.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Unknown, Value, is_null, mark, unmark_deep
 from planner.vocabulary.diagnostic import has_errors
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 if TYPE_CHECKING:

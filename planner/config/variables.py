@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from attrs import evolve, frozen
-
 from planner.config.model import VariableDecl
 from planner.config.reading import Piece, Problems, constant, piece
 from planner.config.secrecy import is_secret_directory
@@ -21,6 +19,7 @@ from planner.support.disk import read_given, read_whole
 from planner.syntax.body import BlockSchema, Body, BodySchema
 from planner.values.value import EPHEMERAL, Unknown, Value, is_null, is_wholly_known, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.span import Source, Span
 
 Origin = Literal["environment", "automatic file", "named file", "command line", "input", "default", "plan"]

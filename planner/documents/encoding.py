@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import attrs
-
 from planner.support.later import Later
 from planner.values.numbers import PRECISION, context
 from planner.values.types import Type, type_from_json, type_to_json
 from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Refinement, Set, Unknown, mark
 from planner.vocabulary.address_set import AddressSet
+from planner.vocabulary.records import fields
 
 _WORDS = ("inf", "-inf", "-0")
 
@@ -54,8 +53,8 @@ def encode(value: Any, records: dict[str, type]) -> Any:
         return {"p": {k: encode(v, records) for k, v in value.items.items()}, "e": type_to_json(value.element)}
     record = records.get(cls.__name__)
     if record is not None and record is cls:
-        fields = {f.name: encode(getattr(value, f.name), records) for f in attrs.fields(record)}
-        return {"c": record.__name__, "f": fields}
+        raw = {f.name: encode(getattr(value, f.name), records) for f in fields(record)}
+        return {"c": record.__name__, "f": raw}
     return _encode_number(value)
 
 
@@ -162,12 +161,12 @@ def _scaled(mantissa: str, exponent: int, precision: int) -> Any:
 
 def _decode_record(raw: dict[str, Any], records: dict[str, type]) -> Any:
     cls = records[raw["c"]]
-    fields = {name: decode(value, records) for name, value in raw["f"].items()}
-    for field in attrs.fields(cls):
+    given = {name: decode(value, records) for name, value in raw["f"].items()}
+    for field in fields(cls):
         expected = _PLAIN.get(str(field.type))
-        if expected is not None and field.name in fields and fields[field.name].__class__ not in expected:
+        if expected is not None and field.name in given and given[field.name].__class__ not in expected:
             raise ValueError(f"{field.name} is no {field.type}")
-    return cls(**fields)
+    return cls(**given)
 
 
 _PLAIN: dict[str, tuple[type, ...]] = {

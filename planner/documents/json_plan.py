@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from attrs import evolve
-
 from planner.config.model import Config
 from planner.documents.json_config import config_json
 from planner.documents.json_state import SchemaOf, module_tree, resource_head, resource_schema, state_json
@@ -21,6 +19,7 @@ from planner.values.types import DYNAMIC, type_to_json
 from planner.values.value import Null, Unknown, Value, is_wholly_known, type_of, unmark, unmark_deep
 from planner.vocabulary.address import parse_resource_instance
 from planner.vocabulary.provider_address import parse_provider_configuration
+from planner.vocabulary.records import evolve
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
 FORMAT_VERSION = "1.2"

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import field, frozen
-
 from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath
 from planner.syntax.body import Body
+from planner.vocabulary.records import field, frozen
 
 
 @frozen(eq=False)

@@ -14,8 +14,6 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from planner import __version__
 from planner.documents.encoding import decode, encode
 from planner.model.plan import CheckResult, Importing, OutputChange, Plan, PolicyRecord, ResourceChange
@@ -27,6 +25,7 @@ from planner.support.collector import collector_paused
 from planner.support.disk import read_given, remove_leftovers, replace_file
 from planner.support.exact_json import JsonError, dumps, loads
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.records import fields
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
@@ -98,7 +97,7 @@ def _members(plan: Plan, sources: Mapping[str, bytes]) -> list[tuple[str, bytes]
     names = sorted(sources)
     raw = {
         field.name: encode(getattr(plan, field.name), RECORDS)
-        for field in attrs.fields(Plan)
+        for field in fields(Plan)
         if field.name not in _STATES and field.name not in _LEFT_OUT
     }
     states = [("tfstate", write_state(plan.prior_state))]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from attrs import frozen
-
 from planner.editor.book import Book, Relation, functions, signature
 from planner.editor.cursor import Cursor, cursor_at
 from planner.policy.shapes import READERS, Shapes, paths
 from planner.syntax.rule_parse import parse_rules, tables, tokens_of
 from planner.syntax.rule_syntax import CaseSyntax, Declaration, RuleSyntax
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 _TYPE = re.compile(r'\bchange\(\s*([A-Z_]\w*)\s*,\s*"([^"]*)"')

@@ -10,8 +10,6 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from attrs import frozen
-
 from planner.datalog.front.builtins import FUNCTIONS, RELATIONS, TESTS, Builtin
 from planner.editor.schemas import shapes_near
 from planner.operations import rule_files, rule_tests, rulebook
@@ -21,6 +19,7 @@ from planner.support.assets import rules_path
 from planner.syntax.rule_parse import parse_rules
 from planner.syntax.rule_syntax import Declaration, RuleFile
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 Texts = Mapping[str, str]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from planner.syntax.rule_parse import tokens_of
+from planner.vocabulary.records import frozen
 
 
 @frozen

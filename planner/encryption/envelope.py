@@ -12,10 +12,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import frozen
-
 from planner.encryption.base64 import Base64Error, decode, encode
 from planner.support.exact_json import JsonError, dumps, loads
+from planner.vocabulary.records import frozen
 
 VERSION = "v0"
 

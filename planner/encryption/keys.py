@@ -15,9 +15,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol
 
-from attrs import frozen
-
 from planner.support.exact_json import JsonError, loads
+from planner.vocabulary.records import frozen
 
 Metadata = Mapping[str, Any]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from attrs import frozen
+from planner.vocabulary.records import frozen
 
 SECONDS = 60.0
 """that a program may take"""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import field, frozen
-
 from planner.values.types import STRING, Type
+from planner.vocabulary.records import field, frozen
 
 
 @frozen

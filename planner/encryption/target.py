@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from attrs import frozen
-
 from planner.encryption.envelope import VERSION, NotAnEnvelopeError, read_envelope, write_envelope
 from planner.encryption.keys import ProviderError
 from planner.encryption.method import DecryptionError, EncryptionError, Method, NoKeyError
+from planner.vocabulary.records import frozen
 
 
 class TargetError(Exception):

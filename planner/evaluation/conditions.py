@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
 from typing import Any, Literal, TypeAlias
 
-from attrs import evolve, frozen
-
 from planner.config.model import CheckRule, Config, Expr
 from planner.language.evaluate import try_evaluate
 from planner.language.operands import operand_values
@@ -19,6 +17,7 @@ from planner.values.types import BOOL, STRING
 from planner.values.value import EPHEMERAL, SENSITIVE, Null, Unknown, Value, unmark, unmark_deep
 from planner.vocabulary.address import join
 from planner.vocabulary.diagnostic import Checked, Diagnostic, Severity, error, has_errors, warning
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.span import Span
 
 Status: TypeAlias = Literal["pass", "fail", "error", "unknown"]

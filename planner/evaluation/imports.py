@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from threading import Lock
 
-from attrs import frozen
-
 from planner.config.model import Config, Expr, ImportDecl
 from planner.evaluation.context import EvaluationContext
 from planner.evaluation.repetition import NO_REPETITION, Repetition, for_each_items
@@ -30,6 +28,7 @@ from planner.values.value import (
 from planner.vocabulary.address import AddressError, ResourceAddress, address_of
 from planner.vocabulary.address import Step as AddressStep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
-
 from planner.config.model import ResourceDecl
 from planner.evaluation.provider_diagnostics import in_body
 from planner.evaluation.schema_marks import marked_by_schema, without_write_only
@@ -25,6 +23,7 @@ from planner.values.types import ListType, MapType, ObjectType, SetType, Type
 from planner.values.value import SENSITIVE, Null, Value, unmark, unmark_deep
 from planner.vocabulary.address import format_resource
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import evolve, frozen
 from planner.walk.hooks import ObjectId
 
 if TYPE_CHECKING:

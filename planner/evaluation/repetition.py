@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Literal, Protocol, TypeAlias
 
-from attrs import field, frozen
-
 from planner.config.model import Expr
 from planner.language.evaluate import try_evaluate
 from planner.language.operands import operand_values
@@ -32,6 +30,7 @@ from planner.values.value import (
 )
 from planner.vocabulary.address import InstanceKey
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.shell import option
 
 Argument: TypeAlias = Literal["none", "count", "for_each", "enabled"]

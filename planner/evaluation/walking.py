@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, TypeAlias
 
-from attrs import field, frozen
-
 from planner.config.model import ModulePath
 from planner.config.variables import RootVariable
 from planner.evaluation.context import EvaluationContext
@@ -15,6 +13,7 @@ from planner.evaluation.variables import evaluate_argument, evaluate_local
 from planner.model.graph import Graph, Node
 from planner.vocabulary.address import parse_module
 from planner.vocabulary.diagnostic import Diagnostic, Failure
+from planner.vocabulary.records import field, frozen
 from planner.walk.machine import Machine
 from planner.walk.sequential import walk_sequentially
 from planner.walk.work import NOTHING, StopSignal, WorkResult

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import frozen
-
 from planner.config.model import Expr, ResourceDecl
 from planner.config.references import Ref, parse_reference
 from planner.config.variables import RootVariable
@@ -21,6 +19,7 @@ from planner.values.paths import parts
 from planner.values.short_text import short_text
 from planner.values.value import Value, unmark
 from planner.vocabulary.address import join
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 _DEEPEST, _MOST = 10, 40

@@ -12,10 +12,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from attrs import evolve, frozen
-
 from planner.datalog.engine.fact_base import FactBase
 from planner.model.sources import source_json
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.span import Span
 
 _NOTED = ("default", "environment", "input", "plan")

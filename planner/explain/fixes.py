@@ -10,8 +10,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from attrs import frozen
-
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.explain.search import Proof, Prover
@@ -26,6 +24,7 @@ from planner.model.sources import CommandLine, source_json
 from planner.policy.model import Finding
 from planner.policy.plain import Culprit, PlainProofs
 from planner.programs.rule_programs import cause_program
+from planner.vocabulary.records import frozen
 
 # ---------------------------------------------------------------- unknown values
 

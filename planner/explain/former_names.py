@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import field, frozen
-
 from planner.model.plan import ResourceChange
 from planner.vocabulary.address import parse_resource_instance
+from planner.vocabulary.records import field, frozen
 
 
 @frozen(eq=False)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from attrs import field, frozen
-
 from planner.evaluation.text_digests import expression_digests
 from planner.state.value_record import Digester, Status, ValueRecord, status
 from planner.support.disk import read_whole
 from planner.syntax.nodes import Expression
 from planner.values.value import Value
+from planner.vocabulary.records import field, frozen
 
 
 @frozen(eq=False)

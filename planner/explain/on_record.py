@@ -3,8 +3,6 @@ were last applied, under the names that they had then."""
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from planner.evaluation.value_digests import repetition_value
 from planner.explain.former_names import FormerNames
 from planner.explain.known_values import KnownValues
@@ -13,6 +11,7 @@ from planner.explain.repetition import Repeated
 from planner.state.value_record import Status
 from planner.syntax.nodes import Expression
 from planner.values.value import Value
+from planner.vocabulary.records import frozen
 
 _WITHOUT_VALUES = ("each", "each_call", "resources", "call", "provider")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import field, frozen
-
 from planner.evaluation.context import EvaluationContext, ModuleInstance
 from planner.evaluation.repetition import expand
 from planner.explain.places import Place, repeatable, repetition
@@ -14,6 +12,7 @@ from planner.state.model import State
 from planner.values.value import Null
 from planner.vocabulary.address import InstanceKey, format_resource, parse_module
 from planner.vocabulary.diagnostic import Failure
+from planner.vocabulary.records import field, frozen
 
 
 @frozen(eq=False)

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from attrs import frozen
-
 from planner.config.model import Config
 from planner.config.variables import RootVariable
 from planner.datalog.engine.evaluate import evaluate
@@ -33,6 +31,7 @@ from planner.values.value import Null, Value, is_wholly_known
 from planner.vocabulary.address import parse_resource_instance
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.near_address import instead
+from planner.vocabulary.records import frozen
 
 
 @frozen

@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attrs import evolve, field, frozen
-
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.vocabulary.records import evolve, field, frozen
 
 if TYPE_CHECKING:
     from planner.datalog.engine.evaluate import Database

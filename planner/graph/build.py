@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from attrs import evolve
-
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.engine.program import Program
@@ -18,6 +16,7 @@ from planner.model.graph import Graph
 from planner.programs.table import Files, load
 from planner.support.disk import read_text
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.records import evolve
 
 _SMALL = 5000
 """facts; so few are dealt with in less time than it takes to find out which rules they leave aside"""

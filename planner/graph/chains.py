@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from attrs import field, frozen
-
 from planner.datalog.explain.render import reason_text
 from planner.datalog.explain.search import Proof, Prover
 from planner.graph.cycles import REFERENCES, own_rule
 from planner.model.graph import Graph
 from planner.model.sources import source_json
+from planner.vocabulary.records import field, frozen
 
 FORCED = "forced_create_before_destroy"
 SAFE = "replaces_safely"

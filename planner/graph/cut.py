@@ -11,9 +11,8 @@ from collections import deque
 from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
-from attrs import field, frozen
-
 from planner.model.graph import Graph
+from planner.vocabulary.records import field, frozen
 
 MOST_STEPS = 20_000
 """steps of the exact search before it gives up"""

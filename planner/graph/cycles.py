@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import frozen
-
 from planner.datalog.explain.proof import is_written
 from planner.datalog.explain.render import reason_text
 from planner.datalog.explain.search import Proof, Prover
@@ -14,6 +12,7 @@ from planner.graph.cut import Cut, Owned, owned_edges, shortest_cycle, smallest_
 from planner.model.graph import Graph
 from planner.model.sources import source_json
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.records import frozen
 
 REFERENCES = ("reference", "validation_reference", "import_reference", "destroy_reference")
 """predicates whose facts are what people wrote"""

@@ -7,8 +7,6 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from attrs import field, frozen
-
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.engine.program import Program
@@ -22,6 +20,7 @@ from planner.graph.hitting import Sets, proofs_for, smallest_sets
 from planner.model.graph import Graph
 from planner.model.sources import CommandLine, StateEntry, source_json
 from planner.programs.table import Files
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Span
 
 REMOVABLE = (

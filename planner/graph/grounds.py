@@ -6,12 +6,11 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import Any, TypeAlias
 
-from attrs import field, frozen
-
 from planner.datalog.explain.makers import Maker, makers
 from planner.graph.cycles import ORDER
 from planner.model.graph import Graph
 from planner.model.sources import source_json
+from planner.vocabulary.records import field, frozen
 
 LAYERS = ("reference", "order", "provider", "module", "destroy")
 """the kinds of edges, as rules/shared/order.dl tells them apart"""

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Hashable
 from typing import Generic, TypeVar
 
-from attrs import frozen
+from planner.vocabulary.records import frozen
 
 MOST_SETS = 10
 MOST_PROOFS = 200

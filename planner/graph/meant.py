@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import evolve
-
 from planner.datalog.ask.question import Query
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Predicate
@@ -24,6 +22,7 @@ from planner.syntax.rule_syntax import (
     Variable,
 )
 from planner.vocabulary.diagnostic import Diagnostic, warning
+from planner.vocabulary.records import evolve
 from planner.vocabulary.span import Span
 
 VERTEX = "node"

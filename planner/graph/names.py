@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from attrs import frozen
-
 from planner.vocabulary.address import AddressError, parse_address
 from planner.vocabulary.near_address import instead
+from planner.vocabulary.records import frozen
 
 SPOKEN = ("spoken", "may_mean_vertex")
 """the relations that names are read from"""

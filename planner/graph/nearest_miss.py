@@ -10,14 +10,13 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from attrs import field, frozen
-
 from planner.datalog.explain.render import reason_text
 from planner.datalog.explain.search import Proof, Prover
 from planner.graph.cycles import ORDER, REFERENCES, place
 from planner.graph.verbs import Waiting, shortest_path
 from planner.model.graph import Graph
 from planner.model.sources import source_json
+from planner.vocabulary.records import field, frozen
 
 _FEW = 6
 """mentions that are listed"""

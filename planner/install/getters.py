@@ -18,13 +18,12 @@ from pathlib import Path
 from shlex import quote
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from attrs import field, frozen
-
 from planner.config.sources import split_subdirectory, without_secrets
 from planner.install.web import Web, basic, host_of, resolve, shown, status_text, with_user_of
 from planner.support.archive import check_links, unpack
 from planner.support.problem import InstallError
 from planner.support.put_files import copied
+from planner.vocabulary.records import field, frozen
 
 KINDS = {
     "zip": "zip",

@@ -7,8 +7,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from attrs import evolve, field, frozen
-
 from planner.install.package import authenticate
 from planner.install.placing import Placer
 from planner.install.sources import Source, file_name
@@ -17,6 +15,7 @@ from planner.provider.package_hashes import content_hash
 from planner.provider.version_sets import Wanted
 from planner.support.problem import InstallError
 from planner.support.put_files import beside
+from planner.vocabulary.records import evolve, field, frozen
 from planner.vocabulary.version_constraints import Version
 
 

@@ -7,8 +7,6 @@ import posixpath
 from collections.abc import Callable
 from pathlib import Path
 
-from attrs import field, frozen
-
 from planner.config.model import ModuleCall, ModulePath
 from planner.config.modules_manifest import ModuleRecord, module_key
 from planner.config.reading import Problems
@@ -21,6 +19,7 @@ from planner.provider.version_sets import Wanted
 from planner.support.archive import unpack
 from planner.support.problem import InstallError
 from planner.support.put_files import beside, copied, remove
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.version_constraints import Version, parse_constraints
 
 

@@ -6,11 +6,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from attrs import evolve, field, frozen
-
 from planner.provider.package_hashes import archive_hash, known, matching
 from planner.support.problem import InstallError
 from planner.vocabulary.provider_address import DEFAULT_HOST
+from planner.vocabulary.records import evolve, field, frozen
 from planner.vocabulary.version_constraints import Version
 
 

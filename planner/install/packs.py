@@ -8,14 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
-
 from planner.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
 from planner.install.getters import Fetcher, below
 from planner.install.web import Web, resolve, shown
 from planner.support.archive import check_links
 from planner.support.problem import InstallError
 from planner.support.put_files import copied
+from planner.vocabulary.records import frozen
 from planner.vocabulary.version_constraints import Version, parse_constraints
 
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")

@@ -7,8 +7,6 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from attrs import field, frozen
-
 from planner.install.package import Package, Proof, authenticate
 from planner.install.sources import with_retries
 from planner.install.web import Web
@@ -16,6 +14,7 @@ from planner.provider.package_hashes import EMPTY, content_hash, known, matching
 from planner.support.archive import unpack
 from planner.support.problem import InstallError
 from planner.support.put_files import beside, copied, locked, remove
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.version_constraints import Version
 
 Progress = Callable[[str, int, int], None]

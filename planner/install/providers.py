@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from attrs import evolve, field, frozen
-
 from planner.install.package import Proof, must_be_signed
 from planner.install.placing import Placer, link
 from planner.install.sources import Source
@@ -19,6 +17,7 @@ from planner.provider.version_sets import Wanted
 from planner.support.problem import InstallError
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
 from planner.vocabulary.provider_address import BUILTIN, DEFAULT_HOST, is_builtin
+from planner.vocabulary.records import evolve, field, frozen
 from planner.vocabulary.version_constraints import Version
 
 WORKERS = 4

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from planner.support.problem import InstallError
+from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
     from pysequoia import Cert, Sig

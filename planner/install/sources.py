@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
-from attrs import evolve
-
 from planner.clients.cli_config import Method
 from planner.install.answers import list_in, object_in, texts_in
 from planner.install.hosts import PROVIDERS, Hosts
@@ -17,6 +15,7 @@ from planner.install.web import Answer, Web, resolve, status_text
 from planner.provider.locate import packages_in
 from planner.provider.version_sets import readable
 from planner.support.problem import InstallError
+from planner.vocabulary.records import evolve
 from planner.vocabulary.version_constraints import Version
 
 

@@ -21,11 +21,10 @@ from email.message import Message
 from typing import IO, Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from attrs import field, frozen
-
 from planner.clients.http import trust_the_system
 from planner.config.sources import without_secrets
 from planner.support.problem import InstallError
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
 LONGEST_PAUSE = 30.0

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import field, frozen
-
 from planner.language.scope import ConstantScope
 from planner.syntax import nodes
 from planner.values.convert import ConversionError, convert
@@ -28,6 +26,7 @@ from planner.values.types import (
 from planner.values.unify import unify
 from planner.values.value import UNKNOWN, List, Map, Null, Set, Value, mark, type_of, unmark
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Source, Span
 
 SUMMARY = "Invalid type specification"

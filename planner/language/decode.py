@@ -7,8 +7,6 @@ After HCL (hcldec/spec.go) and OpenTofu (configschema/decoder_spec.go, lang/bloc
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from planner.language.dynamic import Instance, Problems, expand
 from planner.language.evaluate import evaluate_parts
 from planner.language.scope import Scope
@@ -48,6 +46,7 @@ from planner.values.value import (
     type_of,
 )
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import evolve
 from planner.vocabulary.span import Span
 
 

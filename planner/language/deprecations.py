@@ -6,11 +6,10 @@ of the expression take the place of the marks.
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from planner.values.paths import apply_marks, marked_paths
 from planner.values.value import Value, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, warning
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from attrs import frozen
-
 from planner.model.plan import CheckResult, Plan
 from planner.vocabulary.address import AddressError, parse_module, parse_resource_instance
+from planner.vocabulary.records import frozen
 
 _FILE_KINDS = {"output_value": "output", "input_variable": "var"}
 _JSON_KINDS = {"output": "output_value"}

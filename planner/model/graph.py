@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import Any
 
-from attrs import field, frozen
-
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import field, frozen
 
 
 @frozen

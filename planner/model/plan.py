@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from attrs import field, frozen
-
 from planner.state.model import InstanceKey, State, same_managed
 from planner.values.value import Value
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.walks import Mode
 
 Action: TypeAlias = str

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import frozen
-
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 

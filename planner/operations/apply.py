@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import evolve, field, frozen
-
 from planner.operations.graphs import apply_graph
 from planner.operations.limits import provider_limits
 from planner.operations.options import OperationOptions
@@ -14,6 +12,7 @@ from planner.operations.plan_files import saved
 from planner.operations.storing import locked
 from planner.support.signals import STOP
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.records import evolve, field, frozen
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:

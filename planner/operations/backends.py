@@ -10,10 +10,9 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
-
 from planner.state.pointer import BackendPointer, read_pointer, write_pointer
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.records import evolve, frozen
 
 if TYPE_CHECKING:
     from planner.config.backend import Overrides

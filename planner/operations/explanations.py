@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made
@@ -13,6 +11,7 @@ from planner.operations.plan_files import Unstored, open_plan, planned
 from planner.operations.storing import load_stored
 from planner.vocabulary.address import AddressError, ModuleAddress, parse_address
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.vocabulary.records import evolve
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from planner.graph.build import build_graph
 from planner.graph.grounds import RELATIONS
 from planner.operations import graphs
@@ -14,6 +12,7 @@ from planner.operations.causes import causes, changed_actions
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import Unstored, planned
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
     from planner.evaluation.schemas import Schemas

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from planner.graph.build import graph_with, user_files
 from planner.language.evaluate import try_evaluate
 from planner.operations.explanations import (
@@ -21,6 +19,7 @@ from planner.operations.plan_files import planned
 from planner.syntax.rule_syntax import Atom, Constant
 from planner.values.short_text import short_text
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.records import evolve
 from planner.vocabulary.span import Source
 
 if TYPE_CHECKING:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from planner.graph.build import ASKED, build_graph
 from planner.graph.problems import graph_problems
 from planner.model.graph import Graph
@@ -16,6 +14,7 @@ from planner.operations.storing import load_stored
 from planner.plan.moves import apply_moves
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import evolve
 from planner.vocabulary.told import Told
 from planner.vocabulary.walks import walk_of
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.operations import graphs
 from planner.operations.backends import current_backend
 from planner.operations.loading import Derived, Loaded, load, load_values
@@ -19,6 +17,7 @@ from planner.values.settled import unknown_as_null
 from planner.values.value import Null, type_of, unmark_deep
 from planner.vocabulary.address import AddressError, ResourceAddress, parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import evolve
 from planner.vocabulary.span import Source, Span
 from planner.vocabulary.told import Told
 from planner.walk.hooks import Hooks

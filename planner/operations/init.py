@@ -6,8 +6,6 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from planner.operations.backends import BackendInit, current_backend, init_backend
 from planner.operations.encryption import Encryption, encryption_of
 from planner.operations.get import get
@@ -20,6 +18,7 @@ from planner.provider.lock_file import NAME
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.vocabulary.provider_address import BUILTIN
+from planner.vocabulary.records import evolve
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:

@@ -11,8 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from planner.clients.cli_config import CliConfig, Method, load_cli_config
 from planner.config.sources import SourceError, parse_provider_source
 from planner.install.hosts import Hosts
@@ -39,6 +37,7 @@ from planner.support.problem import InstallError
 from planner.support.put_files import locked
 from planner.support.signals import STOP
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
     from planner.config.model import Config

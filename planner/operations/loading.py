@@ -6,12 +6,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from attrs import define, field, frozen
-
 from planner.operations.encryption import UNENCRYPTED, Encryption, encryption_of
 from planner.operations.options import Options
 from planner.operations.providers_needed import provider_constraints
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.vocabulary.records import define, field, fields, frozen
 
 if TYPE_CHECKING:
     from planner.config.model import Config
@@ -90,7 +89,7 @@ def grown(kind: type[Grown], step: Begun[Any], **more: Any) -> Grown:
 
 
 def _fields(kind: type[Begun[Any]]) -> list[str]:
-    return [attribute.name for attribute in kind.__attrs_attrs__]
+    return [one.name for one in fields(kind)]
 
 
 def begin(options: A) -> tuple[Begun[A], list[Diagnostic]]:

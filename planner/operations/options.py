@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
-
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.walks import Mode
 
 if TYPE_CHECKING:

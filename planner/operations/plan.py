@@ -7,8 +7,6 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from attrs import evolve, frozen
-
 from planner.operations.graphs import apply_graph, build
 from planner.operations.limits import provider_limits
 from planner.operations.loading import Derived, Loaded, load_values, read_configuration
@@ -19,6 +17,7 @@ from planner.operations.validate import validate_loaded
 from planner.support.files_read import forget_files_read
 from planner.support.signals import STOP
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.told import Told
 from planner.vocabulary.walks import Mode, Walk
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.operations.encryption import encryption_of_directory
 from planner.operations.loading import Loaded, begin, grown, new_schemas
 from planner.operations.options import OperationOptions
@@ -15,6 +13,7 @@ from planner.operations.providers_needed import override_warnings
 from planner.operations.storing import read_state, with_backend
 from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.records import evolve
 from planner.vocabulary.span import Source
 from planner.vocabulary.told import Told
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.documents.kind import is_document
 from planner.model.plan import PolicyRecord
 from planner.operations import graphs
@@ -17,6 +15,7 @@ from planner.operations.policy_documents import check_document, policies_of
 from planner.operations.policy_shapes import MISFITS, misfits_of
 from planner.support.collector import collector_paused
 from planner.vocabulary.diagnostic import Diagnostic, Failure
+from planner.vocabulary.records import evolve
 from planner.vocabulary.walks import walk_of
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from planner.operations.options import NAME_POLICIES, OperationOptions
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:

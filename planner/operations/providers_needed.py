@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from attrs import frozen
-
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.provider_address import BUILTIN
+from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
     from planner.config.model import Config

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
-
 from planner.graph.answers import ABOUT, DRAWN, Answers, picture_of_rows, search, verb_of
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
@@ -21,6 +19,7 @@ from planner.operations.questions import facts_of_plan, is_about_changes, known_
 from planner.operations.storing import load_stored
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import evolve, field, frozen
 from planner.vocabulary.told import Told
 from planner.vocabulary.walks import walk_of
 

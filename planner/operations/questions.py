@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from planner.operations import graphs
 from planner.operations.explanations import facts_with_instances
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made, Planned
 from planner.operations.plan_files import Unstored, planned
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

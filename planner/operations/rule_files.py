@@ -8,8 +8,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from attrs import evolve, frozen
-
 from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.program import Program
 from planner.datalog.front.alternatives import expanded
@@ -20,6 +18,7 @@ from planner.support.disk import read_whole
 from planner.syntax.rule_parse import parse_rules
 from planner.syntax.rule_syntax import Declaration, Directive, RuleSyntax, TypeDeclaration, Want
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.span import Source, Span
 
 LOAD_SECONDS = 30.0

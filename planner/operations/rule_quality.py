@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from attrs import frozen
-
 from planner.datalog.engine.program import Program
 from planner.datalog.tools.cases import Case, run_case
 from planner.datalog.tools.coverage import RuleCoverage, coverage
@@ -14,6 +12,7 @@ from planner.operations.rule_files import choose, load
 from planner.operations.rule_tests import CaseFile, Group, cases_of, groups, in_three_values
 from planner.policy.packs import gather
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.vocabulary.records import frozen
 
 
 @frozen

@@ -7,8 +7,6 @@ import os
 from collections.abc import Sequence
 from functools import partial
 
-from attrs import evolve, field, frozen
-
 from planner.datalog.engine.program import Program
 from planner.datalog.front.model import Rule
 from planner.datalog.tools.cases import Case, load_cases
@@ -29,6 +27,7 @@ from planner.policy.cases import what_holds
 from planner.policy.packs import Packs, gather
 from planner.policy.program import load_policies
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import evolve, field, frozen
 from planner.vocabulary.span import Span
 
 CASE_SECONDS = 10.0

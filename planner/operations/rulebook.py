@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
-
 from planner.datalog.engine.program import Program
 from planner.datalog.front.model import Predicate, Rule
 from planner.datalog.front.reasons import first_sentence
 from planner.datalog.tools.describe import Description, PredicateGraph, describe, predicate_graph
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.records import evolve, frozen
 
 if TYPE_CHECKING:
     from planner.datalog.engine.evaluate import Database

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from attrs import frozen
-
 from planner.operations.encryption import Encryption, encryption_of, encryption_of_directory
 from planner.operations.loading import begin, load_variables, new_schemas, read_configuration
 from planner.operations.options import OperationOptions, StateOptions
@@ -15,6 +13,7 @@ from planner.operations.plan_files import Unstored, open_plan
 from planner.operations.storing import store_of
 from planner.support.disk import MOST_BYTES, read_given
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.records import frozen
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:

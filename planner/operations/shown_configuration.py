@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from attrs import evolve
-
 from planner.operations.loading import load
 from planner.operations.options import Options
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.records import evolve
 from planner.vocabulary.told import Told
 
 Document = tuple[dict[str, Any] | None, list[Diagnostic]]

@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable
 from typing import TypeAlias
 
-from attrs import evolve
-
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
 from planner.operations.storing import locked
@@ -22,6 +20,7 @@ from planner.vocabulary.address import (
     parse_resource_instance,
 )
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import evolve
 from planner.vocabulary.told import Told
 
 Entry: TypeAlias = tuple[ResourceAddress, ResourceState, InstanceState]

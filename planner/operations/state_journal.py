@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
 from planner.operations.storing import locked
 from planner.state.journal import journal_in
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.records import frozen
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from attrs import evolve
-
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
 from planner.operations.state_edit import Entry, edit, entries, parse, rebuilt, unknown
@@ -14,6 +12,7 @@ from planner.state.model import State
 from planner.support.signals import STOP
 from planner.vocabulary.address import Address, ModuleAddress, ResourceAddress
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.vocabulary.records import evolve
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:

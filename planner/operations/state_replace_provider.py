@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.operations.options import StateOptions
 from planner.operations.state_edit import edit
 from planner.vocabulary.address import sort_key
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.provider_address import parse_provider_configuration, provider_source
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.state.model import State

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from planner.operations.loading import A, Loaded, O, grown, load, load_values
 from planner.operations.options import StateOptions
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
     from planner.config.variables import RootVariable

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.operations.options import StateOptions
 from planner.operations.state_edit import edit, unknown
 from planner.vocabulary.address import AddressError, parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.state.model import State

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.state.value_record import (
     MOST_BYTES,
     NAME,
@@ -22,6 +20,7 @@ from planner.state.value_record import (
 from planner.support.disk import read_whole
 from planner.support.store import seal
 from planner.vocabulary.diagnostic import Failure
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.config.model import Config

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
-
 from planner.model.plan import OutputChange, ResourceChange, change_name
 from planner.operations.causes import causes
 from planner.operations.options import OperationOptions
@@ -15,6 +13,7 @@ from planner.operations.plan_files import planned
 from planner.values.identity import identical
 from planner.values.value import Value, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import evolve, field, frozen
 
 if TYPE_CHECKING:
     from planner.explain.because import Because

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
-from attrs import evolve
-
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.records import evolve
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:

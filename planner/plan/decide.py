@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeAlias, cast
 
-from attrs import frozen
-
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.model.plan import Action
 from planner.programs.rule_programs import decision_program
+from planner.vocabulary.records import frozen
 
 Facts: TypeAlias = dict[str, tuple[Any, ...]]
 """predicate -> for each fact what stands behind the instance, a text or (for several columns) a tuple of texts; an

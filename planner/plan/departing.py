@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.evaluation.instance import Instance
 from planner.evaluation.objects import RemoteObject
 from planner.evaluation.provider_diagnostics import in_body
@@ -20,6 +18,7 @@ from planner.provider.interface import PlanRequest
 from planner.values.types import DYNAMIC
 from planner.values.value import Null, Value, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.plan.work import PlanWork

@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.config.model import Config, ImportDecl, ResourceDecl
 from planner.model.plan import Plan
 from planner.values.value import Value
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.provider_address import parse_provider_configuration
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.evaluation.instance import Instance

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
-
 from planner.evaluation.bodies import ephemeral_problems, extend, path_name
 from planner.evaluation.ignore import ignore_changes
 from planner.evaluation.instance import Instance
@@ -34,6 +32,7 @@ from planner.values.operations import same_value
 from planner.values.paths import apply_marks, get, marked_paths
 from planner.values.value import Null, Unknown, Value, type_of, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import evolve, frozen
 
 if TYPE_CHECKING:
     from planner.plan.work import PlanWork

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from attrs import frozen
-
 from planner.config.model import ModulePath
 from planner.vocabulary.address import Address, ModuleAddress, ResourceAddress, format_module
+from planner.vocabulary.records import frozen
 
 ANY: Any = object()
 """the key that matches every key"""

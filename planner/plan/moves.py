@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from attrs import field, frozen
-
 from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, ResourceDecl
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
@@ -39,6 +37,7 @@ from planner.vocabulary.address import (
     sort_key,
 )
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Span
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from attrs import field, frozen
-
 from planner.evaluation.context import EvaluationContext
 from planner.evaluation.walking import WalkOptions
 from planner.state.value_record import Digester
 from planner.values.value import Value, is_wholly_known
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.walks import Mode, Walk, walk_of
 
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from attrs import evolve
-
 from planner.config.model import Config
 from planner.config.statements import check_removed
 from planner.config.variables import RootVariable
@@ -24,6 +22,7 @@ from planner.plan.options import PlanOptions
 from planner.plan.walk import plan_walk
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.records import evolve
 from planner.vocabulary.walks import Walk
 from planner.walk.hooks import Hooks
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any
 
-from attrs import frozen
-
 from planner.evaluation.instance import Instance
 from planner.model.plan import Action, OutputChange, ResourceChange
 from planner.plan.decide import Facts, derive, rows
@@ -18,6 +16,7 @@ from planner.values.identity import identical
 from planner.values.types import ObjectType
 from planner.values.value import Null, Value
 from planner.vocabulary.address import parse_resource_instance, sort_key
+from planner.vocabulary.records import frozen
 
 
 @frozen(eq=False)

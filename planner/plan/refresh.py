@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.evaluation.imports import ImportTarget
 from planner.evaluation.instance import Instance
 from planner.evaluation.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
@@ -22,6 +20,7 @@ from planner.values.value import Null, unmark_deep
 from planner.vocabulary.address import parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.provider_address import parse_provider_configuration
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.plan.work import PlanWork

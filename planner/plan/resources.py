@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from planner.config.model import ResourceDecl
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.evaluation.configuration_walk import relation
@@ -25,6 +23,7 @@ from planner.state.model import InstanceKey, ResourceState
 from planner.vocabulary.address import ResourceAddress, format_key, join, parse_module, parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.provider_address import parse_provider_configuration
+from planner.vocabulary.records import frozen
 from planner.vocabulary.shell import option
 from planner.walk.work import WorkResult
 

@@ -17,8 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count, product
 
-from attrs import evolve, frozen
-
 from planner.datalog.front.builtins import FUNCTIONS, KINDS, TESTS
 from planner.datalog.front.builtins import Builtin as Entry
 from planner.datalog.front.checks import bound_names
@@ -40,6 +38,7 @@ from planner.syntax.rule_syntax import (
     Test,
     Variable,
 )
+from planner.vocabulary.records import evolve, frozen
 
 MOST_VARIANTS = 64
 """of one flaw: with aggregates behind it that hold, or are flawed themselves"""

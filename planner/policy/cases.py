@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from attrs import evolve, frozen
-
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.datalog.front.values import Row
@@ -23,6 +21,7 @@ from planner.policy.modal import VERDICTS
 from planner.policy.program import Policies
 from planner.policy.relations import needs
 from planner.values.value import Unknown
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.span import Span
 
 UNSETTLED = "unsettled"

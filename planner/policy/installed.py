@@ -12,11 +12,10 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from planner.policy.manifest import MANIFEST
 from planner.support.disk import read_text, read_whole
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import frozen
 from planner.vocabulary.version_constraints import allowed
 
 if TYPE_CHECKING:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.program import Program
 from planner.datalog.explain.proof import proof_json
@@ -29,6 +27,7 @@ from planner.policy.values import MAYBE, THROUGH
 from planner.policy.waits import waits
 from planner.syntax.rule_syntax import Constant
 from planner.values.value import Unknown
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 if TYPE_CHECKING:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from attrs import frozen
-
 from planner.policy.manifest import MANIFEST, Manifest, PolicyInfo, read_manifest
 from planner.policy.packs import data_names
 from planner.programs.table import Files
 from planner.support.assets import rules_path
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.records import frozen
 
 BUILTIN = "builtin:"
 PREFIX = "planner."

@@ -20,10 +20,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
-from attrs import field, frozen
-
 from planner.policy.toml import File, Table, kind_of
 from planner.vocabulary.diagnostic import error
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Source, Span
 
 MANIFEST = "pack.toml"

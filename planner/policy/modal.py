@@ -34,8 +34,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import combinations, count, islice, product
 from typing import Any, TypeAlias
 
-from attrs import evolve, frozen
-
 from planner.datalog.engine.program import Program
 from planner.datalog.front.checks import bound_names
 from planner.datalog.front.literals import atoms, inner_variables, names, outer_names
@@ -72,6 +70,7 @@ from planner.syntax.rule_syntax import (
     Wildcard,
 )
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.records import evolve, frozen
 
 LOST = "(known after apply)"
 """stands in a column whose value is not known; text of a configuration that reads like this is taken for it, which errs

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-from attrs import field, frozen
-
 from planner.policy.manifest import PolicyInfo
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Span
 
 Kind: TypeAlias = Literal["deny", "broken", "undecided", "warn", "overridden", "waived", "info"]

@@ -7,8 +7,6 @@ the plan.
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Rule
 from planner.policy.facts.relations import KEYED
@@ -17,6 +15,7 @@ from planner.policy.program import Policies
 from planner.programs.table import load
 from planner.syntax.rule_syntax import Constant, Variable
 from planner.vocabulary.diagnostic import Failure
+from planner.vocabulary.records import frozen
 
 
 @frozen(eq=False)

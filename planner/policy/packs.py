@@ -10,8 +10,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
-
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.spaces import FileSpace, bare, qualified
@@ -19,6 +17,7 @@ from planner.policy.manifest import MANIFEST, DataFile, Given, Manifest, Paramet
 from planner.programs.table import Files
 from planner.syntax.rule_syntax import ColumnSyntax, Constant, Declaration, Directive, Name, RuleFile, Statement
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Span
 
 if TYPE_CHECKING:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from attrs import frozen
-
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.datalog.engine.terms import value_of
@@ -27,6 +25,7 @@ from planner.policy.model import Finding
 from planner.policy.program import Policies
 from planner.policy.secrets import MASK, Curtain
 from planner.syntax.rule_syntax import Atom, Constant, Literal, Wildcard
+from planner.vocabulary.records import frozen
 
 READ = ("planned", "configured", "size_of", "json_value", "prior")
 """what says a value at a path"""

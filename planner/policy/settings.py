@@ -21,8 +21,6 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from attrs import field, frozen
-
 from planner.policy.library import PREFIX, manifest_of
 from planner.policy.library import packs as packs_of_library
 from planner.policy.manifest import LEVELS, MANIFEST, PACK_NAME, Given, Manifest, given_rows
@@ -31,6 +29,7 @@ from planner.policy.toml import File, Table
 from planner.programs.table import Files
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Source, Span
 
 CONFIG = "policy.toml"

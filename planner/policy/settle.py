@@ -7,14 +7,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.policy.model import Finding, Kind
 from planner.programs.rule_programs import verdict_program
 from planner.syntax.rule_syntax import Constant
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.datalog.engine.evaluate import Database

@@ -11,13 +11,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from attrs import frozen
-
 from planner.datalog.front.builtins import FUNCTIONS, KINDS, TESTS
 from planner.datalog.front.functions import COMPARISONS, incomparable
 from planner.datalog.front.values import FALSE, TRUE, Truth, is_a_number, number
 from planner.values.types import BOOL, NUMBER, STRING, Primitive
 from planner.values.value import Unknown
+from planner.vocabulary.records import frozen
 
 Proposition: TypeAlias = tuple[Any, ...]
 """("there", ...), ("=", a, b), ("<", a, b), ("<=", a, b), ("test", name, arguments), ("is", value, type), ("defined",

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from attrs import frozen
-
 from planner.datalog.engine.tables import derived
 from planner.programs.table import files_of
+from planner.vocabulary.records import frozen
 
 NO_OP = "no-op"
 

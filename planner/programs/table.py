@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.program import Program
 from planner.support.assets import rules_path
 from planner.syntax.rule_syntax import RuleFile
 from planner.vocabulary.diagnostic import Diagnostic, Failure
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.datalog.front.spaces import Spaces

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attrs import frozen
-
 from planner.provider.schema_paths import Path, attribute, element_type, elements, entries
 from planner.values.convert import mismatch, path_text
 from planner.values.identity import identical, same_but_refinements
@@ -21,6 +19,7 @@ from planner.values.schema import AttributeSchema, BlockSchema, NestedAttributes
 from planner.values.sets import quote
 from planner.values.types import DYNAMIC, Primitive
 from planner.values.value import SENSITIVE, List, Null, Set, Unknown, Value, type_of, unmark, unmark_deep
+from planner.vocabulary.records import frozen
 
 
 @frozen

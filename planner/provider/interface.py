@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from attrs import evolve, field, frozen
-
 from planner.values.schema import BlockSchema
 from planner.values.value import Value
+from planner.vocabulary.records import evolve, field, frozen
 
 
 @frozen

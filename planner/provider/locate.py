@@ -19,13 +19,12 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 
-from attrs import field, frozen
-
 from planner.clients.cli_config import CliConfig, Mirror, load_cli_config
 from planner.clients.cli_files import home
 from planner.provider.lock_file import Lock, read_locks
 from planner.support.store import Shelf, folder_path
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.version_constraints import Version, parse_constraints
 
 _CHECKSUMS = Shelf("checksums", 8192)

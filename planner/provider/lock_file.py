@@ -11,12 +11,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve, frozen
-
 from planner.clients.settings_syntax import SettingsError, read_settings
 from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.provider_address import DEFAULT_HOST, is_builtin, provider_source
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.version_constraints import Version, normal_constraints, parse_constraints
 
 NAME = ".terraform.lock.hcl"

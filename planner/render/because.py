@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-from attrs import frozen
-
 from planner.explain.because import Because, Step
 from planner.model.sources import CommandLine, StateEntry
 from planner.programs.actions import does
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 MOST_STEPS = 5

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from attrs import evolve
-
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.streams import visible
 from planner.render.terminal import Paint, Terminal, wrap
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import evolve
 
 Note: TypeAlias = Callable[[str, list[Diagnostic]], str]
 """what the first of several diagnostics of one severity tells of the others"""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from attrs import evolve
-
 from planner.config.model import Config, ModuleConfig, ProviderDecl, ProviderRef
 from planner.config.stack_files.check import check_stack
 from planner.config.stack_files.discover import is_stack
@@ -21,6 +19,7 @@ from planner.config.stack_files.model import (
 from planner.state.workspace import data_directory
 from planner.syntax.native_body import NativeBody
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import evolve
 
 
 def read_stack(directory: str, places: Places | None = None) -> tuple[StackConfig, list[Diagnostic]]:

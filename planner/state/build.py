@@ -6,10 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from attrs import evolve
-
 from planner.state.model import InstanceKey, InstanceState, ObjectState, OutputState, ResourceState, State
 from planner.vocabulary.address import format_resource, key_order
+from planner.vocabulary.records import evolve
 
 
 class _Resource:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import evolve
-
 from planner.state.model import InstanceKey, ObjectState, OutputState, ResourceState, State
 from planner.state.reader import StateReader
 from planner.state.shape import MalformedError
@@ -19,6 +17,7 @@ from planner.support.exact_json import JsonError, dumps, loads
 from planner.values.types import type_to_json
 from planner.vocabulary.address import format_key, key_order
 from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.vocabulary.records import evolve
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
 # ---------------------------------------------------------------- reading

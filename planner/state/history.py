@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from planner.state.file import same_content
 from planner.state.model import State
+from planner.vocabulary.records import evolve
 
 
 def new_lineage() -> str:

@@ -20,8 +20,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
-
 from planner.state.build import StateBuilder
 from planner.state.file import state_document
 from planner.state.journal_lines import Lines, line_of, read_lines, text_of
@@ -32,6 +30,7 @@ from planner.state.shape import LARGEST, MalformedError
 from planner.support.disk import read_whole, sync_directory, write_all
 from planner.vocabulary.address import format_key, format_resource
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.vocabulary.records import evolve, field, frozen
 
 if TYPE_CHECKING:
     from planner.state.journal_seal import LineSeal

@@ -11,9 +11,8 @@ import re
 import zlib
 from typing import Any
 
-from attrs import field, frozen
-
 from planner.support.exact_json import JsonError, dumps, loads
+from planner.vocabulary.records import field, frozen
 
 _LINE = re.compile(rb"(?:([0-9a-f]{8}) )?([0-9a-f]{8}) (\{[^\x00-\x1f]*)")
 _BEGINNING = re.compile(rb"[0-9a-f]{0,8}|[0-9a-f]{8} (?:[0-9a-f]{0,8}|(?:[0-9a-f]{8} )?\{[^\x00-\x1f]*|[0-9a-f]{8} )")

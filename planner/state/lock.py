@@ -14,10 +14,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from attrs import frozen
-
 from planner.support.disk import check_kind, read_whole, remove_leftovers, replace_file
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.vocabulary.records import frozen
 from planner.vocabulary.version import COMPATIBLE_VERSION
 
 _MEMBERS = ("ID", "Operation", "Info", "Who", "Version", "Created", "Path")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from attrs import evolve, frozen
-
 from planner.state.backend import DEFAULT_WORKSPACE, Backend, Store
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import evolve, frozen
 
 Ask = Callable[[str, str], str]
 """The answer to a question with a remark. Raises Failure when nobody answers."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from attrs import field, fields, frozen
-
 from planner.values.types import Type
 from planner.values.value import Value
+from planner.vocabulary.records import field, fields, frozen
 
 InstanceKey: TypeAlias = int | str | None
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from attrs import field, frozen
-
 from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.records import field, frozen
 
 FILE = "terraform.tfstate"
 _FORMAT = 3

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attrs import evolve
-
 from planner.state.model import InstanceKey, InstanceState, ObjectState, OutputState, ResourceState, State
 from planner.state.shape import MalformedError, as_list, as_object, as_text, as_whole
 from planner.values.types import type_from_json
@@ -20,6 +18,7 @@ from planner.vocabulary.address import (
 )
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.provider_address import parse_provider_configuration
+from planner.vocabulary.records import evolve
 
 _STATUSES = ("pass", "fail", "error")
 _CHECK_KINDS = ("resource", "output", "check", "var")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from planner.state.file import same_content
 from planner.state.journal import Recorded, replayed, story
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.records import frozen
 
 
 @frozen

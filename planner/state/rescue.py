@@ -6,8 +6,6 @@ look there as OpenTofu makes them; and where no file takes it, it is printed.
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from planner.state.backend import Store
 from planner.state.file import write_state
 from planner.state.journal import Journal
@@ -15,6 +13,7 @@ from planner.state.model import State
 from planner.state.rescued import ERRORED
 from planner.support.disk import replace_file
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.vocabulary.records import evolve
 
 
 def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from attrs import frozen
+from planner.vocabulary.records import frozen
 
 
 @frozen

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import frozen
-
 from planner.state.model import ResourceState, State
 from planner.support.exact_json import has_wide_numbers, loads, reader
+from planner.vocabulary.records import frozen
 
 SMALLEST = 1 << 20
 """bytes; smaller states are encoded in no time"""

@@ -20,13 +20,13 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 import orjson
-from attrs import field, frozen
 
 from planner.state.model import State
 from planner.values.convert import path_text
 from planner.values.paths import parts
 from planner.values.value import EPHEMERAL, List, Map, Marked, Null, Set, Unknown, Value
 from planner.vocabulary.address import valid_identifier
+from planner.vocabulary.records import field, frozen
 
 VERSION = "1.0"
 NAME = "applied"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import Protocol
 
-from attrs import frozen
-
 from planner.state.file import read_state
 from planner.state.journal import read_journal
 from planner.state.model import State
@@ -14,6 +12,7 @@ from planner.state.rescued import ERRORED
 from planner.state.seal import PLAIN, Seal
 from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.records import frozen
 
 
 @frozen

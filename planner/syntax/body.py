@@ -8,10 +8,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import ClassVar, Protocol
 
-from attrs import field, frozen
-
 from planner.syntax.nodes import Expression, Node, node_class
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Source, Span
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from attrs import frozen
-
 from planner.syntax.nodes import (
     Call,
     Element,
@@ -24,6 +22,7 @@ from planner.syntax.nodes import (
     Variable,
 )
 from planner.syntax.references import PARTS
+from planner.vocabulary.records import frozen
 
 EVERY = "*"
 """stands in the place of a step: every element"""

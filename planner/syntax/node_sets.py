@@ -14,10 +14,9 @@ import re
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from attrs import frozen
-
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Source, Span
 
 VERBS = {"deps": 1, "rdeps": 1, "somepath": 2, "allpaths": 2, "blast": 1}

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import define
-
 from planner.syntax.rule_parse import tokens_of
+from planner.vocabulary.records import define
 
 WIDTH = 120
 INDENT = "    "

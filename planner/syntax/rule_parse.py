@@ -11,13 +11,12 @@ from bisect import bisect_left
 from functools import cache
 from typing import Any
 
-from attrs import evolve
-
 from planner.syntax.driver import run
 from planner.syntax.rule_productions import PRODUCTIONS
 from planner.syntax.rule_syntax import RuleFile, Statement, Written
 from planner.syntax.tables import END, Row, Tables, load_tables
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.records import evolve
 from planner.vocabulary.span import Source, Span
 
 

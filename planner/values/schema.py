@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import field, frozen
-
 from planner.values.convert import ConversionError, Path, convert
 from planner.values.sets import make_set
 from planner.values.types import (
@@ -22,6 +20,7 @@ from planner.values.types import (
     without_optional,
 )
 from planner.values.value import List, Map, Marked, Null, Set, Unknown, Value, mark, type_of
+from planner.vocabulary.records import field, frozen
 
 
 @frozen(eq=False)

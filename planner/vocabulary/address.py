@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
-from attrs import frozen
+from planner.vocabulary.records import frozen
 
 InstanceKey: TypeAlias = int | str | None
 

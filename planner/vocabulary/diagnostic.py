@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from attrs import evolve, field, frozen
-
+from planner.vocabulary.records import evolve, field, frozen
 from planner.vocabulary.span import Span
 
 Severity = Literal["error", "warning"]

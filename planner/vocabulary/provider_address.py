@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from attrs import frozen
-
 from planner.vocabulary.address import AddressError, InstanceKey, Step, format_key, scan_traversal
+from planner.vocabulary.records import frozen
 
 DEFAULT_HOST = "registry.opentofu.org"
 BUILTIN = "terraform.io/builtin/terraform"

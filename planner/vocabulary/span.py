@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
-from attrs import field, frozen
+from planner.vocabulary.records import field, frozen
 
 
 @frozen

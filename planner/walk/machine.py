@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
-from attrs import frozen
+from planner.vocabulary.records import frozen
 
 NodeState: TypeAlias = Literal["waiting", "ready", "expanded", "done", "failed", "skipped"]
 SkipReason: TypeAlias = Literal["dependency", "stopped", "cycle"]

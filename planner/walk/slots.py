@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
 
-from attrs import field, frozen
+from planner.vocabulary.records import field, frozen
 
 
 @frozen(eq=False)

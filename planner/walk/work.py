@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol, TypeAlias
 
-from attrs import field, frozen
-
 from planner.support.stop import StopSignal
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.records import field, frozen
 from planner.walk.machine import Event, Expanded, Failed, Finished, Machine, NodeState, Skip
 
 __all__ = [

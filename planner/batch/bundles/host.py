@@ -15,14 +15,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from attrs import evolve
-
 from planner.batch.bundles.parcel import Answer, BadParcel, Parcel, answered, received
 from planner.batch.bundles.stores import fetched, open_store
 from planner.batch.described import described
 from planner.batch.model import Request, Result
 from planner.batch.workplace import Unmet
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import evolve
 
 FOLDER = "PLANNER_BUNDLE_DIR"
 """the variable that says where parcels are unpacked (the folder for temporary files)"""

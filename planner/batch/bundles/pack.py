@@ -15,11 +15,10 @@ import os
 import tarfile
 from collections.abc import Iterable, Iterator
 
-from attrs import frozen
-
 from planner.batch import OF_UNIT
 from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import frozen
 
 LARGEST = 256 << 20
 """bytes of all files of a bundle"""

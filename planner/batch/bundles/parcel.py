@@ -13,10 +13,10 @@ import os
 from typing import Any
 
 import attrs
-from attrs import evolve, field, frozen
 
 import planner
 from planner.batch.model import Request, Result, from_json, to_json
+from planner.vocabulary.records import evolve, field, frozen
 
 ROOT = "planner-root:"
 """stands for the fleet's root in paths that travel"""

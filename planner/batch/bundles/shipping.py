@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, Future
 from typing import Any, Protocol
 
-from attrs import evolve
-
 from planner.batch.bundles.pack import Bundle, pack, stays_here
 from planner.batch.bundles.parcel import Answer, BadParcel, Parcel, heard, sent
 from planner.batch.bundles.stores import Store, open_store
@@ -23,6 +21,7 @@ from planner.batch.recipe import Recipe
 from planner.batch.workplace import Workplace
 from planner.support.disk import read_whole, replace_file
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import evolve
 
 ROUNDS = 8
 """so often a bundle is made again because something was missing in it"""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from attrs import field, frozen
-
 from planner.config.model import Expr
 from planner.config.reading import Problems, expr_of
 from planner.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema
 from planner.vocabulary.diagnostic import has_errors
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Span
 
 

@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
-from attrs import evolve
-
 from planner.batch.model import Fleet, Place, Unit
 from planner.batch.recipe import Recipe, Source
 from planner.batch.terragrunt import EXCLUDES, NAME, NAMES, STACK, is_unit, unit_file
@@ -18,6 +16,7 @@ from planner.batch.terragrunt.unit import Reading, has_configuration, make_worki
 from planner.batch.terragrunt.working import working_base
 from planner.support.disk import read_whole
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.vocabulary.records import evolve
 from planner.vocabulary.span import Span
 
 MOST = 100_000

@@ -6,8 +6,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from attrs import evolve
-
 from planner.batch.described import described
 from planner.batch.recipe import Recipe
 from planner.batch.terragrunt.session import Library, Session
@@ -17,6 +15,7 @@ from planner.config.reading import Problems
 from planner.values.types import DYNAMIC
 from planner.values.value import Unknown, Value
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import evolve
 
 Outputs = Callable[[str], Value]
 """the outputs of a unit by its name; raises Failure"""

@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import define, evolve, field, frozen
-
 from planner.batch.reads import RECORDER
 from planner.batch.recipe import Source
 from planner.batch.terragrunt.document import Document, Form, read_document
@@ -17,6 +15,7 @@ from planner.config.reading import Problems
 from planner.values.types import DYNAMIC
 from planner.values.value import Unknown, Value
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.records import define, evolve, field, frozen
 from planner.vocabulary.span import Span
 
 _BETWEEN = "\0"

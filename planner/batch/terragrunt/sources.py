@@ -6,8 +6,6 @@ import os
 from hashlib import blake2b
 from urllib.parse import parse_qsl
 
-from attrs import frozen
-
 from planner.batch.terragrunt import FOLDER
 from planner.batch.terragrunt.session import Library
 from planner.config.model import ModuleCall
@@ -16,6 +14,7 @@ from planner.config.sources import SourceError, parse_module_source, split_subdi
 from planner.syntax.body import Block
 from planner.syntax.native_body import NativeBody
 from planner.vocabulary.diagnostic import Failure, error, has_errors
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 

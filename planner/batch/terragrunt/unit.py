@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attrs import define, field
-
 from planner.batch.recipe import Hook, Retry, Role
 from planner.batch.terragrunt.document import AGAIN
 from planner.batch.terragrunt.frame import Frame
@@ -20,6 +18,7 @@ from planner.values.convert import ConversionError, convert
 from planner.values.types import STRING
 from planner.values.value import List, Map, Null, Set, Unknown, Value, is_null, is_wholly_known, unmark, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.vocabulary.records import define, field
 from planner.vocabulary.span import Span
 
 _NOT_RUN = ("read-config", "init-from-module", "terragrunt-read-config")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from planner.cli.approval import approved, asking
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import (
@@ -26,6 +24,7 @@ from planner.render.summary import Counts
 from planner.render.terminal import Terminal
 from planner.render.view import View
 from planner.vocabulary.diagnostic import has_errors
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.operations.options import OperationOptions

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from planner.cli.batch_options import REUSE, RUN, SELECT, WORDS, batch_options
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
+from planner.vocabulary.records import evolve
 
 USAGE = "[options] -out=FILE [WORDS...]"
 HELP = f"""Plans the units of a fleet as `batch plan` does, and writes one HTML page about them, to look at in a browser

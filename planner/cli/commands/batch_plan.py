@@ -72,11 +72,10 @@ def _warm_up(arguments: Arguments) -> None:
 
 
 def _plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
-    from attrs import evolve
-
     from planner.batch import planning as batch
     from planner.cli.batch_view import conclude, is_brief, listener
     from planner.support.signals import install
+    from planner.vocabulary.records import evolve
     from planner.vocabulary.shell import word
 
     if terminal.owns_process:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import evolve
-
 from planner.cli.batch_options import SELECT, batch_options
 from planner.cli.finish import json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON
 from planner.render.terminal import Terminal
+from planner.vocabulary.records import evolve
 
 USAGE = "[options] UNIT OTHER | [pending] UNIT"
 HELP = """Explains why UNIT waits for OTHER: the chain of units in between, and for each edge the rule, and the line of

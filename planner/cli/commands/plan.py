@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from planner.cli.approval import asking
 from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import (
@@ -22,6 +20,7 @@ from planner.cli.options import (
 from planner.cli.views import judge, may_tell_causes, open_view, show_summary, told_causes, usage_error_lines
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import has_errors
+from planner.vocabulary.records import evolve
 
 USAGE = "[options]"
 HELP = """Compares the configuration with the state and the real objects, and shows what apply would do. Nothing is

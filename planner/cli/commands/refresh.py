@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from planner.cli.approval import asking
 from planner.cli.flags import Arguments, UsageError, no_directory
 from planner.cli.options import (
@@ -19,6 +17,7 @@ from planner.cli.options import (
 )
 from planner.cli.views import open_view, usage_error_lines
 from planner.render.terminal import Terminal
+from planner.vocabulary.records import evolve
 
 USAGE = "[options]"
 HELP = """Reads all managed objects and records in the state what changed outside. Better: `planner apply -refresh-

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, WHY, load_options, operation_options
 from planner.render.terminal import Terminal
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.evaluation.schemas import Schemas

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from planner.cli.commands.state_list import instances, no_state
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, SHOW_SENSITIVE, VARIABLES, state_options
@@ -12,6 +10,7 @@ from planner.render.terminal import Terminal
 from planner.state.model import InstanceState, ResourceState, State
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import error
+from planner.vocabulary.records import evolve
 
 USAGE = "[options] ADDRESS"
 HELP = "Shows the attributes of one resource instance. `planner state list` lists the addresses."

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from attrs import evolve
-
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, POLICY, VARIABLES, policy_options
 from planner.cli.views import open_json_into, usage_error_lines
 from planner.render.terminal import Terminal, is_terminal
 from planner.vocabulary.diagnostic import error, has_errors
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.operations.testing.results import FileResult

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
 from planner.render.terminal import Terminal
+from planner.vocabulary.records import evolve
 
 USAGE = "[options]"
 HELP = """Makes two plans, one as things are and one with what the options ask, and shows where they differ and why:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from attrs import frozen
-
 from planner.config.model import Config, Expr, ProviderRef, Reference
 from planner.config.reading import Problems
 from planner.config.sources import BUILTIN, provider_display
@@ -15,6 +13,7 @@ from planner.syntax import nodes
 from planner.syntax.references import variables
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Source, Span
 
 Mention = nodes.Traversal | nodes.Variable

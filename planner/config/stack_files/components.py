@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from planner.config.model import Expr, ModuleCall, OutputDecl, ProviderRef, VariableDecl
 from planner.config.named_values import label_span, output_block, variable_block
 from planner.config.provider_blocks import check_provider_name, provider_reference, version_constraint
@@ -27,6 +25,7 @@ from planner.language.constraints import parse_type_constraint
 from planner.syntax import nodes
 from planner.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema
 from planner.vocabulary.address import valid_identifier
+from planner.vocabulary.records import evolve
 from planner.vocabulary.span import Span
 
 _COMPONENT = BodySchema(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from stat import S_ISREG
 
-from attrs import frozen
+from planner.vocabulary.records import frozen
 
 COMPONENTS = (".tfcomponent.hcl", ".tfcomponent.json", ".tfstack.hcl", ".tfstack.json")
 DEPLOYMENTS = (".tfdeploy.hcl", ".tfdeploy.json")

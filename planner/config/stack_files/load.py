@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import TypeVar
 
-from attrs import evolve, frozen
-
 from planner.config.directory import is_module, located
 from planner.config.load import InstalledModules, Locate, load_tree
 from planner.config.model import Config, LocalDecl, ModuleCall, ModulePath, OutputDecl, RequiredProvider, VariableDecl
@@ -38,6 +36,7 @@ from planner.support.disk import read_whole
 from planner.syntax.body import BlockSchema, Body, BodySchema
 from planner.syntax.files import load_text
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.span import Span
 
 T = TypeVar("T")

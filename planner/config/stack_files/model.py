@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from attrs import field, frozen
-
 from planner.config.model import (
     Config,
     Expr,
@@ -23,6 +21,7 @@ from planner.config.model import (
     VariableDecl,
 )
 from planner.syntax.body import Body
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Span
 
 StackPath = tuple[str, ...]

@@ -6,8 +6,6 @@ import os
 import posixpath
 from collections.abc import Iterable
 
-from attrs import evolve, frozen
-
 from planner.config.directory import is_module, located
 from planner.config.load import InstalledModules, load_tree
 from planner.config.model import Config, ModuleCall, ModulePath
@@ -22,6 +20,7 @@ from planner.support.disk import read_whole
 from planner.syntax.body import Body
 from planner.syntax.files import load_text
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.span import Span
 
 

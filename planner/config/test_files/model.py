@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from attrs import field, frozen
-
 from planner.config.mocking import Override
 from planner.config.model import CheckRule, Config, Expr, ProviderDecl, ProviderRef, Reference
 from planner.syntax.body import Block
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Span
 
 Command = Literal["apply", "plan"]

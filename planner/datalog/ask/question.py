@@ -14,8 +14,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from attrs import frozen
-
 from planner.datalog.engine.compiled import namespace
 from planner.datalog.engine.evaluate import Database
 from planner.datalog.engine.program import Program
@@ -34,6 +32,7 @@ from planner.syntax.rule_syntax import (
     Variable,
 )
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 _HEAD = "?"  # no predicate of a rule file can have this name

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
-from attrs import evolve
-
 from planner.datalog.engine.compiled import Compiled, namespace
 from planner.datalog.front.model import Predicate, Rule, Stratum
+from planner.vocabulary.records import evolve
 
 
 class Program:

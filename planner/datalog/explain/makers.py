@@ -12,8 +12,6 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Any
 
-from attrs import frozen
-
 from planner.datalog.engine.compiled import Function
 from planner.datalog.engine.evaluate import Database
 from planner.datalog.engine.program import Program
@@ -25,6 +23,7 @@ from planner.datalog.front.model import Rule
 from planner.datalog.front.order import join_order
 from planner.datalog.front.values import Row
 from planner.syntax.rule_syntax import Atom, Literal
+from planner.vocabulary.records import frozen
 
 _NAMED = re.compile(r"\{(\w+)\}")
 DEEPEST = 12

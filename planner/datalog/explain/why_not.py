@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from planner.datalog.engine.terms import Assignment, value_of
 from planner.datalog.explain.render import rendered
 from planner.datalog.explain.search import Prover, matched_head
@@ -12,6 +10,7 @@ from planner.datalog.front.model import Rule
 from planner.datalog.front.order import join_order
 from planner.datalog.front.values import Row, sort_key
 from planner.syntax.rule_syntax import Literal
+from planner.vocabulary.records import frozen
 
 MOST_STEPS = 20_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from attrs import frozen
+from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
     from planner.syntax.rule_syntax import Atom, Literal

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from attrs import evolve
-
 from planner.datalog.front.model import Predicate, Rule
 from planner.syntax.rule_syntax import Constant, Variable
+from planner.vocabulary.records import evolve
 
 _SENTENCE = re.compile(r"^\s*\w+\([^)]*\):\s*(.*?)(?:\.\s|\.$|$)", re.S)
 

@@ -22,8 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import frozen
-
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.datalog.engine.program import Program
@@ -46,6 +44,7 @@ from planner.syntax.rule_syntax import (
     Want,
 )
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 

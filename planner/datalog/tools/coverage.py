@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from attrs import define, frozen
-
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.program import Program
 from planner.datalog.engine.terms import Assignment
@@ -19,6 +17,7 @@ from planner.datalog.front.model import Rule
 from planner.datalog.front.order import join_order
 from planner.datalog.tools.cases import Case
 from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Literal
+from planner.vocabulary.records import define, frozen
 
 MOST_FOLLOWED = 100
 """of the ways in which the literals of one rule hold, in one case"""

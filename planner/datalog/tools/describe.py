@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from attrs import frozen
-
 from planner.datalog.engine.program import Program
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Predicate, Rule
 from planner.datalog.front.strata import dependencies
+from planner.vocabulary.records import frozen
 
 
 @frozen

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from attrs import frozen
-
 from planner.datalog.front.model import Rule
 from planner.syntax.rule_parse import tokens_of
 from planner.syntax.rule_syntax import Aggregate, Atom, Comparison, Constant, Literal, Negation, Term, Test, quote
+from planner.vocabulary.records import frozen
 
 _TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "=": "!=", "!=": "="}
 """comparisons at whose border a mistake is made"""

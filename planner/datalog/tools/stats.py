@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from planner.datalog.engine.evaluate import Database
 from planner.datalog.front.model import Rule
+from planner.vocabulary.records import frozen
 
 
 @frozen

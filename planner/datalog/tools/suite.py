@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from attrs import frozen
-
 from planner.datalog.ask.limit import run_limited
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBase
@@ -23,6 +21,7 @@ from planner.datalog.front.model import Rule
 from planner.datalog.front.values import Row
 from planner.datalog.tools.cases import Case, compare
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.records import frozen
 
 T = TypeVar("T")
 Derive: TypeAlias = Callable[[Program, Case], Database]

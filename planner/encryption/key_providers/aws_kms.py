@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from attrs import frozen
-
 from planner.clients.aws import Service
 from planner.clients.aws_settings import aws_of
 from planner.clients.problem import ServiceError
@@ -13,6 +11,7 @@ from planner.encryption.base64 import Base64Error, decode, encode
 from planner.encryption.keys import Key, Keys, Metadata, ProviderError, bytes_of
 from planner.encryption.settings import Given, Setting, Settings
 from planner.values.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, Type
+from planner.vocabulary.records import frozen
 
 _LIST = ListType(STRING)
 _ROLE: dict[str, Type] = {

@@ -9,8 +9,6 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any
 from urllib.parse import urlsplit
 
-from attrs import frozen
-
 from planner.clients.azure import AzureTokens
 from planner.clients.azure_settings import account_of
 from planner.clients.http import Http
@@ -19,6 +17,7 @@ from planner.encryption.base64 import encode
 from planner.encryption.keys import Key, Keys, Metadata, ProviderError, bytes_of, text_of
 from planner.encryption.settings import Given, Setting, Settings
 from planner.values.types import BOOL, NUMBER
+from planner.vocabulary.records import frozen
 
 _TEXTS = (
     "client_id",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import frozen
-
 from planner.encryption.base64 import Base64Error, decode
 from planner.encryption.go_json import go_json
 from planner.encryption.keys import Key, Keys, Metadata, MetadataError, ProviderError
 from planner.encryption.programs import AnswerError, ExitError, Kind, ProtocolError, ask, only, stderr_of
 from planner.encryption.settings import Given, Setting, Settings
 from planner.values.types import STRING, ListType
+from planner.vocabulary.records import frozen
 
 SETTINGS = Settings({"command": Setting(ListType(STRING), required=True)})
 _KIND = Kind("OpenTofu-External-Key-Provider", "key provider", "binary")

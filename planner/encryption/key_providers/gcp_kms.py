@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 
-from attrs import frozen
-
 from planner.clients.google import GoogleAccount, GoogleTokens, check
 from planner.clients.http import Http
 from planner.clients.problem import ServiceError
@@ -14,6 +12,7 @@ from planner.encryption.base64 import Base64Error, decode, encode
 from planner.encryption.keys import Key, Keys, Metadata, ProviderError, bytes_of
 from planner.encryption.settings import Given, Setting, Settings
 from planner.values.types import NUMBER, STRING, ListType
+from planner.vocabulary.records import frozen
 
 SETTINGS = Settings(
     {

@@ -8,14 +8,13 @@ import posixpath
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from attrs import frozen
-
 from planner.clients.http import Http, Retries, Tls, proxies_of
 from planner.clients.problem import ServiceError
 from planner.encryption.base64 import Base64Error, decode, encode
 from planner.encryption.keys import Key, Keys, Metadata, ProviderError, bytes_of
 from planner.encryption.settings import Given, Setting, Settings
 from planner.values.types import NUMBER
+from planner.vocabulary.records import frozen
 
 SETTINGS = Settings(
     {

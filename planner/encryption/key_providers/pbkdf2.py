@@ -6,8 +6,6 @@ import os
 from functools import lru_cache
 from hashlib import pbkdf2_hmac
 
-from attrs import frozen
-
 from planner.encryption.base64 import encode
 from planner.encryption.keys import (
     Key,
@@ -21,6 +19,7 @@ from planner.encryption.keys import (
 )
 from planner.encryption.settings import Given, Setting, Settings
 from planner.values.types import NUMBER
+from planner.vocabulary.records import frozen
 
 SETTINGS = Settings(
     {

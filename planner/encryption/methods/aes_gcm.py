@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 
-from attrs import frozen
-
 from planner.encryption.keys import Key, Keys
 from planner.encryption.method import DecryptionError, EncryptionError, InvalidMethodError, NoKeyError
 from planner.encryption.settings import Given, Setting, Settings
 from planner.values.types import NUMBER, ListType
+from planner.vocabulary.records import frozen
 
 SETTINGS = Settings({"keys": Setting(required=True, keys=True), "aad": Setting(ListType(NUMBER))})
 _LENGTHS = (16, 24, 32)

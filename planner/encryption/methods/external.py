@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from planner.encryption.base64 import Base64Error, decode, encode
 from planner.encryption.keys import Key, Keys
 from planner.encryption.method import DecryptionError, EncryptionError, InvalidMethodError, NoKeyError
@@ -11,6 +9,7 @@ from planner.encryption.programs import AnswerError, ExitError, Kind, ProtocolEr
 from planner.encryption.settings import Given, Setting, Settings
 from planner.support.exact_json import dumps
 from planner.values.types import STRING, ListType
+from planner.vocabulary.records import frozen
 
 _COMMAND = Setting(ListType(STRING), required=True)
 SETTINGS = Settings({"keys": Setting(keys=True), "encrypt_command": _COMMAND, "decrypt_command": _COMMAND})

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeAlias
 
-from attrs import frozen
-
 from planner.config.model import CheckRule, Expr, ModuleConfig, ResourceDecl
 from planner.evaluation.context import ModuleInstance
 from planner.evaluation.repetition import NO_REPETITION, Repetition
@@ -20,6 +18,7 @@ from planner.syntax.body import Block, Body
 from planner.syntax.native_body import NativeBody
 from planner.values.value import Null, Unknown, Value, unmark_deep
 from planner.vocabulary.diagnostic import Failure, has_errors
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Source
 
 MOST = 1000

@@ -7,13 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from attrs import frozen
-
 from planner.config.model import Config, Expr
 from planner.evaluation.context import EvaluationContext
 from planner.model.plan import Plan
 from planner.operations.testing.conditionals import conditionals, truth, truths
 from planner.vocabulary.address import join
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 Key: TypeAlias = tuple[str, str, int]

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from attrs import evolve, frozen
-
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.programs.rule_programs import suite_program
 from planner.vocabulary.diagnostic import Checked, Diagnostic
+from planner.vocabulary.records import evolve, frozen
 
 _PROBLEM = "problem"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import evolve, frozen
-
 from planner.config.model import Reference
 from planner.config.reading import steps_of
 from planner.config.references import BadReference, Ref, parse_reference
@@ -14,6 +12,7 @@ from planner.operations.testing.decisions import counts_as
 from planner.syntax.nodes import Traversal
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.span import Span
 
 _ALLOWED = (

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, product
 from typing import Any
 
-from attrs import evolve, frozen
-
 from planner.config.mocking import Mocking
 from planner.config.model import Config, Expr, ModuleConfig, ProviderDecl, Reference
 from planner.config.reading import Problems, references
@@ -31,6 +29,7 @@ from planner.values.convert import ConversionError
 from planner.values.value import Value, is_null, is_wholly_known, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.provider_address import BUILTIN
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.span import Source, Span
 
 NAME = "generated.tftest.hcl"

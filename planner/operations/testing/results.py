@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from attrs import define, field, frozen
-
 from planner.config.test_files.model import TestFile, TestRun
 from planner.model.plan import Plan
 from planner.operations.loading import Loaded
@@ -14,6 +12,7 @@ from planner.operations.options import Options
 from planner.state.model import State
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import define, field, frozen
 
 Status: TypeAlias = str
 """pending, skip, pass, fail, error"""

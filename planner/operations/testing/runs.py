@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, field
-
 from planner.config.model import Config, Expr
 from planner.config.test_files.model import TestFile, TestRun, state_name
 from planner.config.variables import RawVariables
@@ -32,6 +30,7 @@ from planner.operations.testing.walks import Asked, Subject, UnderWay, apply, de
 from planner.state.model import State
 from planner.values.value import SENSITIVE, UNKNOWN, Null, Value, mark
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.vocabulary.records import define, evolve, field
 
 if TYPE_CHECKING:
     from planner.explain.assertions import Cause

@@ -6,8 +6,6 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
-
 from planner.operations.loading import Loaded, begin, new_schemas
 from planner.operations.options import Options
 from planner.operations.providers_needed import needed_providers
@@ -15,6 +13,7 @@ from planner.support.files_read import files_read, forget_files_read
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.provider_address import BUILTIN
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:

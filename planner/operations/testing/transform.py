@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from attrs import evolve
-
 from planner.config.for_each import for_each_items
 from planner.config.mocking import Override
 from planner.config.model import Config, Expr, ModuleConfig, OutputDecl, ProviderDecl, ProviderRef, ResourceDecl
@@ -18,6 +16,7 @@ from planner.operations.testing.bodies import filled
 from planner.syntax.nodes import Literal
 from planner.values.value import Null, Value
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import evolve
 
 
 def transformed(config: Config, file: TestFile, run: TestRun, scope: Scope) -> tuple[Config, list[Diagnostic]]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping
 
-from attrs import define, field, frozen
-
 from planner.config.model import Expr, VariableDecl
 from planner.config.reading import Problems
 from planner.config.static import marked
@@ -21,6 +19,7 @@ from planner.syntax.references import variables
 from planner.values.convert import ConversionError
 from planner.values.value import EPHEMERAL, Unknown, Value, is_null, is_wholly_known, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.records import define, field, frozen
 from planner.vocabulary.span import Span
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from attrs import define, field, frozen
-
 from planner.apply.walk import apply_walk
 from planner.apply.work import ApplyOptions
 from planner.config.model import Config
@@ -23,6 +21,7 @@ from planner.plan.planning import make_plan
 from planner.state.model import State
 from planner.support.stop import StopSignal
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.vocabulary.records import define, field, frozen
 from planner.vocabulary.walks import Mode, Walk
 from planner.walk.hooks import Hooks
 

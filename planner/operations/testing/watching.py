@@ -6,14 +6,13 @@ import os
 import posixpath
 from collections.abc import Collection, Iterable, Mapping
 
-from attrs import frozen
-
 from planner.config.test_files.discover import MOCKS
 from planner.config.test_files.model import TestFile
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.operations.testing.suite import Suite
 from planner.programs.rule_programs import suite_program
+from planner.vocabulary.records import frozen
 
 _MODULE = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json")
 

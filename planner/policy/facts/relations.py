@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attrs import field, frozen
-
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.front.values import Row
 from planner.model.plan import ResourceChange
 from planner.policy.interest import OUTPUT, Interest, kind_of
 from planner.policy.paths_read import EVERYTHING, Looked
 from planner.values.value import Unknown
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Span
 
 if TYPE_CHECKING:

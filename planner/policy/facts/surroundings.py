@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
-from attrs import frozen
-
 from planner.datalog.engine.fact_base import FactBase
 from planner.datalog.front.paths import member
 from planner.datalog.front.values import FALSE, TRUE, Row, number
@@ -16,6 +14,7 @@ from planner.model.plan import Plan
 from planner.policy.values import ValueRows
 from planner.values.value import Unknown, Value
 from planner.vocabulary.provider_address import parse_provider_configuration
+from planner.vocabulary.records import frozen
 
 RECORDED = ("run", "now", "variable_origin", "module_version", "locked_provider")
 """the relations that a plan's record keeps, so that judging it again comes to the same"""

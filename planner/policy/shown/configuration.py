@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from attrs import frozen
-
 from planner.config.sources import SourceError, parse_module_source
 from planner.datalog.front.values import Row
 from planner.facts.from_state import module_path
 from planner.policy.shown.document import Document, Misshapen, objects, table, text
 from planner.policy.shown.rows import ShownRows
 from planner.vocabulary.address import join
+from planner.vocabulary.records import frozen
 
 EXPRESSION = frozenset(("constant_value", "references"))
 """the members of an expression"""

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from attrs import frozen
-
 from planner.policy.shown.excerpt import Excerpt, excerpt
 from planner.support.exact_json import JsonError, loads
 from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import frozen
 
 Kind: TypeAlias = Literal["plan", "state", "state file"]
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from attrs import evolve, frozen
-
 from planner.policy.apart import can_be_judged_apart, kinds_that_matter
 from planner.policy.judge import Judging, Said
 from planner.policy.model import ALL_STEPS, Finding
@@ -21,6 +19,7 @@ from planner.policy.shown.facts import OF_THE_REST, piece_facts
 from planner.support.exact_json import JsonError
 from planner.support.forks import shared_out
 from planner.vocabulary.diagnostic import Failure
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.span import Span
 
 LEAST_SHARE = 2 << 20

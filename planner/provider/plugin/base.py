@@ -13,8 +13,6 @@ from functools import cached_property, partial
 from threading import RLock, Thread
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from planner.provider.interface import AttributeDiagnostic, ProviderSchema, ResourceSchema
 from planner.provider.plugin import schema_cache
 from planner.provider.plugin.answers import diagnostics, failure, kept_write_only
@@ -27,6 +25,7 @@ from planner.values.schema import BlockSchema, implied_type
 from planner.values.types import Type
 from planner.values.value import Null, Value, is_wholly_known
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.provider.plugin.client import Client

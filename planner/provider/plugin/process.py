@@ -19,9 +19,8 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import IO
 
-from attrs import frozen
-
 from planner.provider.plugin.messages import VERSIONS
+from planner.vocabulary.records import frozen
 
 COOKIE = ("TF_PLUGIN_MAGIC_COOKIE", "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2")
 CORE_VERSION = "1"

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from attrs import frozen
-
 from planner.provider.plugin.messages import VERSIONS
 from planner.provider.plugin.process import Handshake
 from planner.vocabulary.address import AddressError
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.provider_address import provider_source
+from planner.vocabulary.records import frozen
 
 VARIABLE = "TF_REATTACH_PROVIDERS"
 

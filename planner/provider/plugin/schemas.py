@@ -7,12 +7,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from attrs import evolve
-
 from planner.provider.interface import ResourceSchema
 from planner.provider.schema_rules import schema_problems
 from planner.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock
 from planner.values.types import DYNAMIC, Type, type_from_json
+from planner.vocabulary.records import evolve
 
 _NESTINGS = {1: "single", 2: "list", 3: "set", 4: "map", 5: "group"}
 _KINDS = ("plain", "markdown")

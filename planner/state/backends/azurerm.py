@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from attrs import evolve
-
 from planner.clients.azure_blobs import AzureError, Container, access_key
 from planner.clients.azure_settings import AzureAccount, Cloud, account_of, cloud_of, method_of
 from planner.clients.http import Answer, Http
@@ -29,6 +27,7 @@ from planner.state.seal import Seal
 from planner.state.settings import Reading, flag, number, text
 from planner.values.schema import BlockSchema
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.vocabulary.records import evolve
 
 SCHEMA = BlockSchema(
     {

@@ -16,8 +16,6 @@ from hashlib import md5
 from threading import RLock
 from typing import Any
 
-from attrs import evolve
-
 from planner.clients.consul import Cluster, Session, value_of, version_of
 from planner.clients.http import Http, Retries, Tls, basic
 from planner.clients.problem import ServiceError
@@ -31,6 +29,7 @@ from planner.state.settings import Reading, flag, text
 from planner.support.disk import read_text
 from planner.values.schema import BlockSchema
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import evolve
 
 SCHEMA = BlockSchema(
     {

@@ -11,8 +11,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import evolve, frozen
-
 from planner.clients.buckets import Bucket, put_checked
 from planner.clients.http import Http
 from planner.clients.problem import ServiceError
@@ -25,6 +23,7 @@ from planner.state.seal import Seal
 from planner.state.settings import Reading, flag, number, text
 from planner.values.schema import BlockSchema, NestedBlock
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import evolve, frozen
 
 _ROLE = {
     "role_arn": text("The ARN of the role to assume.", required=True),

@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from attrs import evolve, frozen
-
 from planner.clients.google import KINDS, GoogleAccount, GoogleTokens, contents_of, error_text, parsed
 from planner.clients.http import NONE, Answer, Http, Retries
 from planner.clients.problem import ServiceError
@@ -28,6 +26,7 @@ from planner.state.seal import Seal
 from planner.state.settings import Reading, text, texts
 from planner.values.schema import BlockSchema
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import evolve, frozen
 
 SCHEMA = BlockSchema(
     {

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
-from attrs import frozen
-
 from planner.clients.http import Answer, Http, Retries, Tls, basic, shown
 from planner.clients.problem import ServiceError
 from planner.state.lock import LockInfo, lock_info_of
@@ -22,6 +20,7 @@ from planner.state.seal import Seal
 from planner.state.settings import Reading, flag, number, text, texts
 from planner.values.schema import BlockSchema
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import frozen
 
 SCHEMA = BlockSchema(
     {

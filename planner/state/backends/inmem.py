@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from attrs import define, evolve, field
-
 from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.lock import LockInfo, new_lock_info
@@ -16,6 +14,7 @@ from planner.state.seal import Seal
 from planner.state.settings import text
 from planner.values.schema import BlockSchema
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import define, evolve, field
 
 SCHEMA = BlockSchema({"lock_id": text("The id with which the default workspace is locked from the beginning.")})
 

@@ -11,8 +11,6 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
-from attrs import frozen
-
 from planner.clients.kube_config import Access, Plugin, from_files, in_cluster
 from planner.clients.kubernetes import KubernetesApi, problem_of, with_static
 from planner.clients.problem import ServiceError
@@ -24,6 +22,7 @@ from planner.state.seal import Seal
 from planner.state.settings import Reading, flag, text, texts
 from planner.values.schema import BlockSchema, NestedBlock
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import frozen
 
 SCHEMA = BlockSchema(
     {

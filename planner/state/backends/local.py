@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.file import read_state, same_content
 from planner.state.history import lineage_after, successor
@@ -27,6 +25,7 @@ from planner.state.settings import text as setting
 from planner.support.disk import read_whole, replace_file, sync_directory, write_all
 from planner.values.schema import BlockSchema
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
     from planner.state.verify import Checked

@@ -10,8 +10,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import frozen
-
 from planner.clients.aliyun import Keys, call, lent, of_machine, oss_bucket, profile
 from planner.clients.buckets import Bucket, put_checked
 from planner.clients.http import NONE, Http
@@ -25,6 +23,7 @@ from planner.state.seal import Seal
 from planner.state.settings import Reading, flag, number, text
 from planner.values.schema import BlockSchema, NestedBlock
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import frozen
 
 _ROLE = {
     "role_arn": text("The ARN of a RAM role to assume.", required=True),

@@ -14,8 +14,6 @@ from hashlib import md5
 from threading import RLock
 from typing import Any, TypeVar
 
-from attrs import evolve, frozen
-
 from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.lock import LockInfo
@@ -25,6 +23,7 @@ from planner.state.seal import Seal
 from planner.state.settings import Reading, flag, text
 from planner.values.schema import BlockSchema
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.records import evolve, frozen
 
 SCHEMA = BlockSchema(
     {

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from attrs import evolve
-
 from planner.clients.aws import AwsError, elements
 from planner.clients.aws_settings import DEPRECATED_ROLE, Aws, aws_of, only_one
 from planner.clients.problem import ServiceError
@@ -21,6 +19,7 @@ from planner.state.seal import Seal
 from planner.state.settings import flag, number, text, texts
 from planner.values.schema import AttributeSchema, BlockSchema, NestedAttributes
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.vocabulary.records import evolve
 
 
 def _nested(attributes: dict[str, AttributeSchema]) -> AttributeSchema:

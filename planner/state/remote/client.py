@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from attrs import frozen
-
 from planner.clients.problem import ServiceError
 from planner.state.lock import LockInfo
+from planner.vocabulary.records import frozen
 
 
 @frozen

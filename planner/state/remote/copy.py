@@ -15,10 +15,9 @@ from contextlib import suppress
 from threading import Event, Thread
 from typing import Any
 
-from attrs import frozen
-
 from planner.clients.problem import ServiceError
 from planner.state.remote.client import Client
+from planner.vocabulary.records import frozen
 
 HEAD = "planner.journal"
 TAKEN = "planner.taken"

@@ -14,13 +14,12 @@ from threading import Thread
 from typing import Any
 from urllib.parse import urlencode
 
-from attrs import frozen
-
 from planner.clients.aws import AwsError, Service, encoded_path
 from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.lock import LockInfo, lock_info_of
 from planner.state.remote.client import Held, Newer, Payload
+from planner.vocabulary.records import frozen
 
 _PATIENCE, _PAUSE = 10.0, 2.0
 """Seconds that a state may differ from its digest in DynamoDB, and between two looks."""

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from hashlib import md5
 from typing import Any
 
-from attrs import evolve, frozen
-
 from planner.clients.problem import ServiceError
 from planner.clients.tfe import Host, Tfe, path_of, settings
 from planner.state.backend import DEFAULT_WORKSPACE
@@ -23,6 +21,7 @@ from planner.state.remote.client import Held, Newer, NothingBeside, Payload
 from planner.state.remote.store import READ, RemoteStore
 from planner.state.seal import Seal
 from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.records import evolve, frozen
 
 NO_DEFAULT = 'default workspace not supported\nYou can create a new workspace with the "workspace new" command.'
 _RUNS = frozenset(("OperationTypePlan", "OperationTypeApply", "OperationTypeRefresh"))
