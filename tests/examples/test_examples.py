@@ -200,6 +200,21 @@ def fleet(outputs: Outputs, folder: Path) -> None:
     assert "deny       bucket  database/orders  module.storage.terraform_data.bucket has the bucket of" in out
 
 
+def stack(outputs: Outputs, folder: Path) -> None:
+    assert "component.service[*] is deferred" in outputs["planner stacks plan -deployment=test"][0]
+    (why,) = [out for command, (out, _) in outputs.items() if " why " in command]
+    assert "shop.tfcomponent.hcl:11" in why and "component.network, which changes" in why
+    applied = outputs["planner stacks apply -deployment=test -input=false"][0]
+    assert "Approved by nothing_goes." in applied and "test: 2 added" in applied
+    shown = outputs["planner stacks output"][0]
+    assert '"b" = "server-b"' in shown.partition("test:")[0]
+    destroyed = outputs["planner stacks destroy -auto-approve"][0]
+    lines = [line for line in destroyed.splitlines() if "Destruction complete" in line]
+    order = [line.partition(":")[0].partition("[")[0] for line in lines]
+    assert order == ["component.service"] * 2 + ["component.network"] * 2 + ["component.service", "component.network"]
+    assert {path.name for path in (folder / "stack-states").iterdir()} == {"production", "test"}
+
+
 CLAIMS: dict[str, Callable[[Outputs, Path], None]] = {
     "01_first_plan": first_plan,
     "02_modules": modules,
@@ -210,6 +225,7 @@ CLAIMS: dict[str, Callable[[Outputs, Path], None]] = {
     "07_remote_state": remote_state,
     "08_policies": policies,
     "09_fleet": fleet,
+    "11_stack": stack,
 }
 
 
