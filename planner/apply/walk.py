@@ -133,7 +133,11 @@ class ApplyWalk(ApplyWork):
             )
             summary = "Destroy was successful but left behind forgotten instances"
             problems.append(error("apply.forgotten_left", summary, detail))
-        if self.plan.targets or self.plan.excludes:
+        left = {block for block, _, _ in self.plan.deferred}
+        if left:
+            detail = f"{', '.join(sorted(left))} and all that depends on it was left for a later plan: plan again."
+            problems.append(warning("apply.deferred", "Something was left for later", detail))
+        if self.plan.targets or set(self.plan.excludes) - left:
             detail = (
                 "The plan was created with the -target or the -exclude option in effect, so some changes requested in "
                 "the configuration may have been ignored and the output values may not be fully updated. Run the "

@@ -43,6 +43,7 @@ OPERATION = (
     Flag("exclude", "list", "Everything but this object and what depends on it. May be repeated.", value="ADDRESS"),
     Flag("exclude-file", "list", "Like -exclude, with the addresses in a file, one a line.", value="FILE"),
     Flag("replace", "list", "Replace this resource instance. May be repeated.", value="ADDRESS"),
+    Flag("allow-deferral", "bool", "Leave what has an unknown count or for_each for a later plan."),
     RULES,
 )
 DESTROY = Flag("destroy", "bool", "Plan to destroy everything that is managed.")
@@ -103,6 +104,9 @@ def operation_options(
     excludes = _addresses(arguments, "exclude")
     if targets and excludes:
         raise UsageError("Conflicting options", "A plan is limited either by targets or by exclusions, not by both.")
+    if targets and arguments.get("allow-deferral"):
+        detail = "-allow-deferral decides itself what is left out: leave out -target."
+        raise UsageError("Conflicting options", detail)
     if arguments.get("policy-override") and not arguments.get("reason", "").strip():
         raise UsageError("Option -policy-override needs a reason", "Say with -reason=TEXT why the denial may pass.")
     if arguments.get("why") not in _HOW:
@@ -118,6 +122,7 @@ def operation_options(
         targets=targets,
         excludes=excludes,
         replace=_replaced(arguments),
+        allow_deferral=bool(arguments.get("allow-deferral")),
         parallelism=arguments.get("parallelism", 10) or 10,
         provider_parallelism=tuple(map(_provider_bound, arguments.get("provider-parallelism", ()))),
         generate_config_out=arguments.get("generate-config-out") or None,

@@ -46,6 +46,9 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
     changes = writer.changes(plan.changes)
     if changes:
         out["resource_changes"] = changes
+    if plan.deferred:  # not of OpenTofu, which plans nothing then
+        out["complete"] = False
+        out["deferred"] = [{"address": a, "argument": b, "place": c} for a, b, c in plan.deferred]
     if plan.outputs:
         out["output_changes"] = output_changes_json(plan.outputs)
     if not plan.prior_state.is_empty:

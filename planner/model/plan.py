@@ -141,6 +141,9 @@ class Plan:
     """digests of the values that are known, for the record of what was applied"""
     files: tuple[str, ...] = ()
     """files that functions read"""
+    deferred: tuple[tuple[str, str, str], ...] = ()
+    """(block, argument, place) of what was left for later, with all that depends on it, because its instances are not
+    known yet; those blocks are among `excludes`"""
     providers: tuple[tuple[str, Value], ...] = ()
     """(address with key, value) of the provider configurations that the plan was made with; what is ephemeral in them
     counts as unknown"""

@@ -70,6 +70,10 @@ class OperationOptions(StateOptions):
     targets: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
     replace: tuple[str, ...] = ()
+    allow_deferral: bool = False
+    """what has an unknown count or for_each is left for later, with all that depends on it"""
+    deferred: tuple[tuple[str, str, str], ...] = ()
+    """what was left for later so far, as in Plan.deferred"""
     parallelism: int = 10
     provider_parallelism: tuple[tuple[str, int], ...] = ()
     """bounds for single providers, by name"""

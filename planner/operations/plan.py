@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from planner.operations.graphs import apply_graph, build
 from planner.operations.limits import provider_limits
@@ -154,12 +154,39 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Tol
     if options.mode == "destroy" or options.targets or options.excludes or options.generate_config_out:
         check()
     made, problems = _make_plan(start, variables, hooks, build_graph)
+    while options.allow_deferral and (more := _unknown_repetitions(start.config, problems)):
+        # decided in Python: that a block with unknown instances is left out; what depends on it follows by the rules
+        excludes = (*options.excludes, *(block for block, _, _ in more))
+        options = evolve(options, excludes=excludes, deferred=(*options.deferred, *more))
+        start = evolve(start, options=options, derived=Derived())
+        made, problems = _make_plan(start, variables, hooks, build_graph)
     if not is_checked:  # it did not come to a graph: what is wrong by itself is the cause
         check()
     told += problems
     if made is None:
         raise Failure(())
     return made
+
+
+def _unknown_repetitions(config: Config, problems: list[Diagnostic]) -> list[tuple[str, str, str]]:
+    """The blocks whose instances are not known, if nothing else is wrong: address, argument and place."""
+    if {d.code for d in problems if d.is_error} <= {"plan.unknown_count", "plan.unknown_for_each"}:
+        return _repeated(config, {d.subject for d in problems if d.is_error})
+    return []
+
+
+def _repeated(config: Config, places: set[Any]) -> list[tuple[str, str, str]]:
+    found = []
+    for module in config.root.walk():
+        prefix = "".join(f"module.{name}." for name in module.path)
+        blocks: list[tuple[str, Any]] = [(key, resource) for key, resource in module.resources.items()]
+        blocks += [(f"module.{name}", call) for name, call in module.calls.items()]
+        for key, block in blocks:
+            for argument in ("count", "for_each"):
+                expr = getattr(block, argument)
+                if expr is not None and expr.span in places:
+                    found.append((f"{prefix}{key}", argument, expr.span.place))
+    return sorted(set(found))
 
 
 def _make_plan(
@@ -190,7 +217,8 @@ def _make_plan(
     if plan is None:
         return None, problems
     backend = {"type": start.backend.type, **start.backend.settings}
-    plan = evolve(plan, rules=start.rules, backend=backend, offline=start.options.offline)
+    deferred = tuple(sorted(start.options.deferred))
+    plan = evolve(plan, rules=start.rules, backend=backend, offline=start.options.offline, deferred=deferred)
     if out:
         problems = [*problems, *_write_generated(plan, out)]
     if not plan.errored and not has_errors(problems) and _may_have_cycle(plan):
@@ -269,6 +297,7 @@ def plan_options(start: Start) -> PlanOptions:
         targets=options.targets,
         excludes=options.excludes,
         replace=options.replace,
+        deferred=options.deferred,
         parallelism=options.parallelism,
         workspace=start.workspace,
         stop=STOP,

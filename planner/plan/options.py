@@ -34,6 +34,8 @@ class PlanOptions(WalkOptions):
     targets: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
     replace: tuple[str, ...] = ()
+    deferred: tuple[tuple[str, str, str], ...] = ()
+    """blocks among `excludes` that are left for later, as in Plan.deferred"""
     timestamp: str = ""
     generate_to: str = ""
     """the file for generated configuration"""

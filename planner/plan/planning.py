@@ -93,7 +93,7 @@ def _warnings(config: Config, variables: Mapping[str, RootVariable], options: Pl
             detail = f"{name} is deprecated: {decl.deprecated}"
             summary = "Deprecated variable used from the root module"
             found.append(warning("plan.deprecated_root_variable", summary, detail, decl.span))
-    if options.targets or options.excludes:
+    if options.targets or set(options.excludes) - {block for block, _, _ in options.deferred}:
         detail = (
             "You are creating a plan with either the -target option or the -exclude option, which means that the "
             "result of this plan may not represent all of the changes requested by the current configuration.\n\nThe "

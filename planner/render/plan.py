@@ -67,6 +67,7 @@ class PlanText:
         drifted = self._drift(bool(changes or outputs))
         if not changes and not outputs:
             self._nothing(drifted)
+            self._deferred()
             return
         if drifted:
             self._rule()
@@ -93,7 +94,17 @@ class PlanText:
                     "without changing any real infrastructure."
                 )
 
+        self._deferred()
+
     # ---- parts
+
+    def _deferred(self) -> None:
+        """What is left for a later plan."""
+        if self.plan.deferred:
+            self.terminal.out()
+            self._say("Left for a later plan, with all that depends on it, because the instances are not known yet:")
+            for block, argument, place in self.plan.deferred:
+                self.terminal.out(f"  - {block}: {argument} at {place}")
 
     def change(self, change: ResourceChange, drift: bool = False) -> str:
         """What happens to one object: comment lines and the block."""

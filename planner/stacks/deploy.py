@@ -160,7 +160,7 @@ class Runner:
 
     def instance(self, asked: Asked, mode: Mode) -> Planned[Start]:
         """Plan one instance."""
-        options = evolve(self.options, mode=mode)
+        options = evolve(self.options, mode=mode, allow_deferral=True)
         loaded = Loaded(options, "default", {}, asked.config, self.schemas, ())
         backend, store, hooks = self.states.backend, self.states.store(asked.name), self.heard(asked.name)
         if self.to_apply:
@@ -195,6 +195,8 @@ class Runner:
             for predicate, *columns in facts_of(asked):
                 facts.add(predicate, *columns)
         for step in self.steps.values():
+            if step.plan is not None and step.plan.deferred:
+                facts.add("partial_plan", str(step.name))
             if step.has_changes:
                 facts.add("is_going_to_change", str(step.name))
         for name in recorded:

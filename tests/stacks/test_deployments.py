@@ -371,3 +371,18 @@ def test_why_approved(stack: Stack) -> None:
     stack.write(TWO, RULES % ("a", "&& context.plan.changes.add == 0 "))
     text = " ".join(stack.run("why", "approved").split())
     assert "x.tfdeploy.hcl:15,3-8 of here fails" in text
+
+
+def test_parts_of_modules_are_deferred(stack: Stack) -> None:
+    module = MODULE + 'resource "terraform_data" "more" {\n  count = length(terraform_data.x.id) > 0 ? 2 : 0\n}\n'
+    module += 'output "more" { value = length(terraform_data.more) }\n'
+    (stack.folder / "later").mkdir()
+    (stack.folder / "later" / "main.tf").write_text(module)
+    component = 'component "a" {\n  source = "./later"\n  inputs = { name = "a" }\n}\n'
+    component += 'output "more" {\n  type  = number\n  value = component.a.more\n}\n'
+    stack.write(component, 'deployment "d" { inputs = {} }\n')
+    stack.run("init")
+    assert "terraform_data.more: count at later/main.tf:7" in stack.run("plan")
+    assert "d: 3 added, 0 changed, 0 destroyed." in stack.run("apply", "-auto-approve")
+    assert stack.outputs() == {"d": {"more": 2}}
+    assert "no changes." in stack.run("plan", "-detailed-exitcode")

@@ -83,4 +83,4 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         return 1
     if made.plan.can_apply:
         view.next_steps(arguments["out"], arguments["generate-config-out"])
-    return 2 if arguments["detailed-exitcode"] and made.plan.can_apply else 0
+    return 2 if arguments["detailed-exitcode"] and (made.plan.can_apply or made.plan.deferred) else 0

@@ -1,0 +1,96 @@
+"""`-allow-deferral`: what has instances that nobody knows yet is left for a later plan, with all that depends on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import Ran
+
+Planner = Callable[..., Ran]
+
+CONFIG = """
+resource "terraform_data" "a" { input = "x" }
+resource "terraform_data" "b" {
+  count = length(terraform_data.a.id) > 0 ? 2 : 0
+  input = count.index
+}
+resource "terraform_data" "c" { input = terraform_data.b[*].id }
+resource "terraform_data" "d" { input = 1 }
+module "m" {
+  source   = "./m"
+  for_each = toset([for id in terraform_data.b[*].id : "k-${length(id)}"])
+}
+output "o" { value = terraform_data.c.input }
+output "p" { value = terraform_data.d.input }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, planner: Planner, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "main.tf").write_text('resource "terraform_data" "x" {}\n')
+    (tmp_path / "main.tf").write_text(CONFIG)
+    monkeypatch.chdir(tmp_path)
+    assert planner("init").code == 0
+    return tmp_path
+
+
+def planned(planner: Planner, *words: str) -> dict[str, Any]:
+    assert planner("plan", "-allow-deferral", "-out=p", *words).code == 0
+    document: dict[str, Any] = json.loads(planner("show", "-json", "p").out)
+    return document
+
+
+def changes(document: dict[str, Any]) -> list[str]:
+    found = document.get("resource_changes", [])
+    return [c["address"] for c in found if c["change"]["actions"] != ["no-op"]]
+
+
+def test_round_by_round(folder: Path, planner: Planner) -> None:
+    assert planner("plan").err.count("Invalid count argument") == 1
+    document = planned(planner)
+    assert changes(document) == ["terraform_data.a", "terraform_data.d"]
+    assert document["complete"] is False
+    assert document["deferred"] == [
+        {"address": "terraform_data.b", "argument": "count", "place": "main.tf:4,11-50"},
+    ]
+    assert list(document["planned_values"]["outputs"]) == ["p"]
+    ran = planner("apply", "p")
+    assert ran.code == 0 and "terraform_data.b and all that depends on it was left" in " ".join(ran.out.split())
+    assert "not suitable for routine use" not in ran.err + ran.out
+    document = planned(planner)
+    assert changes(document) == ["terraform_data.b[0]", "terraform_data.b[1]", "terraform_data.c"]
+    assert [d["address"] for d in document["deferred"]] == ["module.m"]
+    assert planner("apply", "p").code == 0
+    document = planned(planner)
+    assert changes(document) == ['module.m["k-36"].terraform_data.x']
+    assert "deferred" not in document and "complete" not in document
+    assert planner("apply", "p").code == 0
+    assert planner("plan", "-detailed-exitcode").code == 0
+
+
+def test_a_partial_plan_says_so(folder: Path, planner: Planner) -> None:
+    ran = planner("plan", "-allow-deferral", "-detailed-exitcode")
+    assert ran.code == 2
+    assert "  - terraform_data.b: count at main.tf:4,11-50\n" in ran.out
+    assert "Resource targeting is in effect" not in ran.err
+    (folder / "main.tf").write_text(CONFIG.replace("input = count.index", "input = nothing.here.at_all"))
+    assert "Reference to undeclared resource" in planner("plan", "-allow-deferral").err
+
+
+def test_what_is_wrong_besides_is_an_error(folder: Path, planner: Planner) -> None:
+    (folder / "main.tf").write_text(CONFIG + 'resource "terraform_data" "e" { count = tonumber("x") }\n')
+    ran = planner("plan", "-allow-deferral")
+    assert ran.code == 1
+    ran = planner("plan", "-allow-deferral", "-target=terraform_data.a")
+    assert ran.code == 1 and "leave out -target" in ran.err
+
+
+def test_it_goes_together_with_exclude(folder: Path, planner: Planner) -> None:
+    document = planned(planner, "-exclude=terraform_data.d")
+    assert changes(document) == ["terraform_data.a"]
+    assert [d["address"] for d in document["deferred"]] == ["terraform_data.b"]
