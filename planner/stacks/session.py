@@ -15,7 +15,8 @@ from planner.operations.providers_needed import not_installed
 from planner.stacks.deploy import Runner
 from planner.stacks.deployments import DeploymentFlow, Surroundings
 from planner.stacks.loading import component_configs, read_stack
-from planner.stacks.states import States, default_backend
+from planner.stacks.settings import backend_of
+from planner.stacks.states import States
 from planner.values.value import SENSITIVE, Value, mark
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.nearest import did_you_mean
@@ -65,7 +66,7 @@ def open_stack(directory: str, around: Surroundings, told: Told) -> Session:
     stack, problems = read_stack(directory)
     told.check(problems)
     told.check(not_installed(component_configs(stack.root), directory, "stacks init"))
-    backend = default_backend()
+    backend = backend_of(directory)
 
     def outputs(deployment: str) -> Mapping[str, Value] | None:
         return recorded(backend, deployment)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from planner.stacks.names import Name, Path, Wild
-from planner.state.backend import open_backend
 from planner.state.model import OutputState, State
 from planner.support.exact_json import dumps, loads
 from planner.values.types import DYNAMIC
@@ -23,14 +22,6 @@ FOLDER = "stack-states"
 """where states are kept if nothing else is said, below the stack"""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _NOTES = "stack"
-
-
-def default_backend() -> Backend:
-    """Files beside the stack."""
-    backend, problems = open_backend("local", {"workspace_dir": FOLDER})
-    if backend is None:
-        raise Failure(problems)
-    return backend
 
 
 @frozen(eq=False)
