@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from planner.config.model import Config, Expr, ProviderRef, Reference
 from planner.config.reading import Problems
 from planner.config.sources import BUILTIN, provider_display
-from planner.config.stack_files.check_deployments import check_deployments
+from planner.config.stack_files.check_deployments import check_deployments, check_inputs
 from planner.config.stack_files.model import ComponentDecl, ProviderSource, RemovedComponent, StackConfig, StackModule
 from planner.syntax import nodes
 from planner.syntax.references import variables
@@ -82,8 +82,7 @@ class _Checks:
             self.passed(component.key, component.config, component.providers, component.span)
         child = self.module.children.get(component.name) if component.kind == "stack" else None
         if child is not None:
-            required = {name for name, variable in child.variables.items() if variable.default is None}
-            self.given(component.key, set(child.variables), required, component.inputs, component.span)
+            check_inputs(component.key, child.variables, component.inputs, component.span, self.problems)
 
     def removed(self, removed: RemovedComponent) -> None:
         key = f"{removed.kind}.{removed.name}"
@@ -109,9 +108,7 @@ class _Checks:
 
     def called(self, key: str, config: Config, inputs: Expr | None, span: Span) -> None:
         """What a component's module takes, and what it may not have."""
-        declared = config.root.variables
-        required = {name for name, variable in declared.items() if variable.default is None}
-        self.given(key, set(declared), required, inputs, span)
+        check_inputs(key, config.root.variables, inputs, span, self.problems)
         for module in config.root.walk():
             where = f"module {'.'.join(module.path)} of it" if module.path else "its module"
             for provider in module.providers.values():
@@ -123,26 +120,6 @@ class _Checks:
             if module.backend is not None and not module.path:
                 detail = "The states of a stack are kept by the stack; a module that it calls may not say where."
                 self.error("backend_in_component", f"Backend in {where}", detail, module.backend.span)
-
-    def given(self, key: str, declared: set[str], required: set[str], inputs: Expr | None, span: Span) -> None:
-        """Whether inputs that are written out as an object are those that are declared."""
-        node = inputs.node if inputs is not None else None
-        if inputs is not None and not isinstance(node, nodes.Object):
-            return  # only evaluating it can tell
-        names: set[str] = set()
-        for item in node.items if isinstance(node, nodes.Object) else ():
-            if not isinstance(item.key, nodes.Literal) or not isinstance(item.key.value, str):
-                return
-            names.add(item.key.value)
-            if item.key.value not in declared and inputs is not None:
-                hint = did_you_mean(item.key.value, declared)
-                detail = f"{key} has no variable {item.key.value}, so this value is given to nothing.{hint}"
-                where = Span(inputs.source, item.key.start, item.key.end)
-                self.problems.warning("undeclared_input", "Undeclared input", detail, where)
-        missing = sorted(required - names)
-        if missing:
-            detail = f"{key} needs a value for {', '.join(missing)}: a variable without a default."
-            self.error("missing_input", "Missing input", detail, inputs.span if inputs is not None else span)
 
     # ------------------------------------------------------------ providers
 

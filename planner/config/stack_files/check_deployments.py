@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.config.model import Expr
+from planner.config.model import Expr, VariableDecl
 from planner.config.reading import Problems
 from planner.config.stack_files.model import StackConfig
 from planner.syntax import nodes
@@ -21,6 +21,38 @@ def check_deployments(config: StackConfig, problems: Problems) -> None:
     _Checks(config, problems).check()
 
 
+def check_inputs(
+    who: str,
+    declared: Mapping[str, VariableDecl],
+    inputs: Expr | None,
+    span: Span,
+    problems: Problems,
+    is_strict: bool = False,
+) -> None:
+    """Whether inputs that are written out as an object are those that are declared. What is given for nothing is an
+    error of a deployment (`is_strict`), whose inputs are those of the stack, and a warning elsewhere."""
+    node = inputs.node if inputs is not None else None
+    if inputs is not None and not isinstance(node, nodes.Object):
+        return  # only evaluating it can tell
+    names: set[str] = set()
+    for item in node.items if isinstance(node, nodes.Object) else ():
+        if not isinstance(item.key, nodes.Literal) or not isinstance(item.key.value, str):
+            return
+        names.add(item.key.value)
+        if item.key.value not in declared and inputs is not None:
+            hint = did_you_mean(item.key.value, declared)
+            detail = f"{who} has no variable {item.key.value}, so this value is given to nothing.{hint}"
+            if is_strict:
+                detail = f"The stack has no variable {item.key.value}.{hint}"
+            where = Span(inputs.source, item.key.start, item.key.end)
+            tell = problems.error if is_strict else problems.warning
+            tell("undeclared_input", "Undeclared input", detail, where)
+    missing = sorted(name for name, variable in declared.items() if variable.default is None and name not in names)
+    if missing:
+        detail = f"{who} needs a value for {', '.join(missing)}: a variable without a default."
+        problems.error("missing_input", "Missing input", detail, inputs.span if inputs is not None else span)
+
+
 class _Checks:
     def __init__(self, config: StackConfig, problems: Problems) -> None:
         self.all, self.root, self.problems = config.deployments, config.root, problems
@@ -32,7 +64,9 @@ class _Checks:
         for local in self.all.locals.values():
             self.expression(local.expr, _SHARED)
         for deployment in self.all.deployments.values():
-            self.inputs(deployment.name, deployment.inputs, deployment.span)
+            called = f'The deployment "{deployment.name}"'
+            variables = self.root.variables
+            check_inputs(called, variables, deployment.inputs, deployment.span, self.problems, is_strict=True)
             self.expression(deployment.inputs, _SHARED)
             self.expression(deployment.destroy, _SHARED)
             self.expression(deployment.imported, _SHARED)
@@ -54,27 +88,6 @@ class _Checks:
         if name not in among:
             detail = f'There is no {kind} "{name}".{did_you_mean(name, among)}'
             self.error("undeclared_reference", f"Undeclared {kind}", detail, span)
-
-    def inputs(self, name: str, inputs: Expr | None, span: Span) -> None:
-        declared = self.root.variables
-        required = {key for key, variable in declared.items() if variable.default is None}
-        node = inputs.node if inputs is not None else None
-        if inputs is not None and not isinstance(node, nodes.Object):
-            return  # only evaluating it can tell
-        there: set[str] = set()
-        for item in node.items if isinstance(node, nodes.Object) else ():
-            if not isinstance(item.key, nodes.Literal) or not isinstance(item.key.value, str):
-                return
-            there.add(item.key.value)
-            if item.key.value not in declared and inputs is not None:
-                detail = f"The stack has no variable {item.key.value}.{did_you_mean(item.key.value, declared)}"
-                where = Span(inputs.source, item.key.start, item.key.end)
-                self.error("undeclared_input", "Undeclared input", detail, where)
-        missing = sorted(required - there)
-        if missing:
-            where = inputs.span if inputs is not None else span
-            detail = f'The deployment "{name}" needs a value for {", ".join(missing)}: a variable without a default.'
-            self.error("missing_input", "Missing input", detail, where)
 
     def expression(self, expr: Expr | None, roots: tuple[str, ...]) -> None:
         for node in variables(expr.node) if expr is not None else ():

@@ -136,22 +136,29 @@ def provider_source(expr: Piece, problems: Problems) -> ProviderSource | None:
     written = native(expr, problems)
     if written is None:
         return None
+    names, key = _keyed(written)
+    if len(names) == 3 and names[0] == "provider":
+        return ProviderSource(names[1], names[2], key, written.span)
+    detail = "A provider configuration of a stack is provider.TYPE.ALIAS, with a key if it has for_each."
+    problems.error("invalid_provider_reference", "Invalid provider configuration", detail, written.span)
+    return None
+
+
+def _keyed(written: Piece) -> tuple[list[str], Expr | None]:
+    """`a.b.c[key]` as names and the key; no names where it is something else."""
     node, key = written.node, None
     if isinstance(node, nodes.Index):
         key = Expr(node.key, written.source)
         node = node.collection
     traversal = traversal_node(Piece(node, written.source))
-    steps = traversal.steps if isinstance(traversal, nodes.Traversal) else ()
-    if isinstance(traversal, nodes.Traversal) and len(steps) == 3 and isinstance(steps[2], nodes.GetIndex):
-        index = steps[2]
-        key = Expr(nodes.Literal(index.key, index.start, index.end), written.source)
-        steps = steps[:2]
+    if not isinstance(traversal, nodes.Traversal):
+        return [], None
+    steps = traversal.steps
+    if key is None and isinstance(steps[-1], nodes.GetIndex):
+        key = Expr(nodes.Literal(steps[-1].key, steps[-1].start, steps[-1].end), written.source)
+        steps = steps[:-1]
     names = [step.name for step in steps if isinstance(step, nodes.GetAttr)]
-    if not isinstance(traversal, nodes.Traversal) or traversal.root != "provider" or len(steps) != 2 or len(names) != 2:
-        detail = "A provider configuration of a stack is provider.TYPE.ALIAS, with a key if it has for_each."
-        problems.error("invalid_provider_reference", "Invalid provider configuration", detail, written.span)
-        return None
-    return ProviderSource(names[0], names[1], key, written.span)
+    return ([traversal.root, *names], key) if len(names) == len(steps) else ([], None)
 
 
 def stack_provider(block: Block, problems: Problems) -> StackProvider | None:
@@ -241,18 +248,9 @@ def _removed_from(expr: Piece, problems: Problems) -> tuple[Kind, str, Expr | No
     written = native(expr, problems)
     if written is None:
         return None
-    node, key = written.node, None
-    if isinstance(node, nodes.Index):
-        key = Expr(node.key, written.source)
-        node = node.collection
-    traversal = traversal_node(Piece(node, written.source))
-    steps = traversal.steps if isinstance(traversal, nodes.Traversal) else ()
-    if len(steps) == 2 and isinstance(steps[1], nodes.GetIndex):
-        key = Expr(nodes.Literal(steps[1].key, steps[1].start, steps[1].end), written.source)
-        steps = steps[:1]
-    root = traversal.root if isinstance(traversal, nodes.Traversal) else ""
-    if root in ("component", "stack") and len(steps) == 1 and isinstance(steps[0], nodes.GetAttr):
-        return "component" if root == "component" else "stack", steps[0].name, key, written.span
+    names, key = _keyed(written)
+    if len(names) == 2 and names[0] in ("component", "stack"):
+        return "component" if names[0] == "component" else "stack", names[1], key, written.span
     detail = "from names what was there: component.NAME or stack.NAME, with a key in brackets for one instance."
     problems.error("invalid_removed", 'Invalid "removed" block', detail, written.span)
     return None
