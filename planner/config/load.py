@@ -7,7 +7,6 @@ import os
 import posixpath
 from collections.abc import Callable
 from contextlib import suppress
-from hashlib import sha256
 
 from planner.config.directory import located, module_files
 from planner.config.file_content import FileContent, read_file
@@ -21,6 +20,7 @@ from planner.config.settings import INCOMPATIBLE
 from planner.config.sources import without_secrets
 from planner.config.static import Given, StaticScope
 from planner.config.variables import RawVariables, given_values
+from planner.support.digests import sha256_of
 from planner.support.disk import read_whole
 from planner.values.value import Value
 from planner.vocabulary.diagnostic import Diagnostic
@@ -237,7 +237,7 @@ class _Loader:
             except OSError as bad:
                 problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror}.")
                 return None
-            digest = self.files[shown] = sha256(data).hexdigest()
+            digest = self.files[shown] = sha256_of(data)
             known = _lately_read.get((shown, digest, override))
             if known is None:
                 body, _, diagnostics = load_text(data, shown, bool(self._keeps))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Literal
 
 from planner.config.model import VariableDecl
@@ -160,7 +159,7 @@ def _add_file(
     directory: str, filename: str, origin: Origin, found: RawVariables, problems: Problems, keep: bool
 ) -> None:
     try:
-        data = (read_given if origin == "named file" else read_whole)(Path(directory, filename))
+        data = (read_given if origin == "named file" else read_whole)(os.path.join(directory, filename))
     except FileNotFoundError:
         detail = f"The file {filename} does not exist."
         problems.error("unreadable_variables", "Failed to read variables file", detail)

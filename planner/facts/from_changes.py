@@ -5,7 +5,6 @@ The source of each is what the decision is about: the resource block where there
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 
 from planner.config.model import Config
@@ -14,6 +13,7 @@ from planner.facts.from_state import add_instance, module_path
 from planner.model.plan import ResourceChange
 from planner.model.sources import StateEntry
 from planner.state.model import State
+from planner.support.digests import sha256_of
 from planner.values.value import Null
 from planner.vocabulary.span import Span
 
@@ -49,7 +49,7 @@ def deposed_key(address: str, taken: Iterable[str]) -> str:
     # decided in Python: the key of an object that is set aside -- a digest
     used, attempt = set(taken), 0
     while True:
-        key = hashlib.sha256(f"{address}#{attempt}".encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        key = sha256_of(f"{address}#{attempt}".encode("utf-8", "surrogateescape"))[:8]
         if key not in used:
             return key
         attempt += 1

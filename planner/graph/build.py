@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase
@@ -17,6 +17,9 @@ from planner.programs.table import Files, load
 from planner.support.disk import read_text
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.records import evolve
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SMALL = 5000
 """facts; so few are dealt with in less time than it takes to find out which rules they leave aside"""
@@ -41,9 +44,7 @@ def user_files(folders: tuple[str, ...]) -> Files:
     found: list[tuple[str, str]] = []
     problems: list[Diagnostic] = []
     for folder in folders:
-        if not Path(folder).is_dir():
-            problems.append(error("rules.no_folder", "No such folder of rules", f"{folder} is not a directory."))
-        for path in sorted(Path(folder).glob("*.dl")):
+        for path in _rule_files(folder, problems):
             try:
                 found.append((str(path), read_text(path)))
             except (OSError, ValueError) as problem:
@@ -51,6 +52,14 @@ def user_files(folders: tuple[str, ...]) -> Files:
     if problems:
         raise Failure(problems)
     return tuple(found)
+
+
+def _rule_files(folder: str, problems: list[Diagnostic]) -> list[Path]:
+    from pathlib import Path
+
+    if not Path(folder).is_dir():
+        problems.append(error("rules.no_folder", "No such folder of rules", f"{folder} is not a directory."))
+    return sorted(Path(folder).glob("*.dl"))
 
 
 def _try_out(program: Program, facts: FactBase, want: Iterable[str] | None, name: str) -> None:

@@ -3,6 +3,7 @@ that another file of the product declares, too, is refused when a program is com
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from planner.datalog.engine.cache import load_program
 from planner.datalog.engine.program import Program
-from planner.support.assets import rules_path
+from planner.support.assets import rules_folder, rules_path
+from planner.support.disk import read_text
 from planner.syntax.rule_syntax import RuleFile
 from planner.vocabulary.diagnostic import Diagnostic, Failure
 from planner.vocabulary.records import evolve
@@ -71,11 +73,16 @@ FILES: dict[str, tuple[str, ...]] = {
 @cache
 def files_of(program: str) -> Files:
     """The files of a program, as they are loaded."""
-    root = rules_path()
-    paths = [root / "atoms.dl"]
+    root = rules_folder()
+    names = ["atoms.dl"]
     for name in FILES[program]:
-        paths += sorted(root.glob(f"{name}.dl")) if name.endswith("*") else [root / f"{name}.dl"]
-    return tuple((path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")) for path in paths)
+        folder = name.removesuffix("/*")
+        names += [f"{name}.dl"] if folder == name else [f"{folder}/{file}" for file in _rule_files(f"{root}/{folder}")]
+    return tuple([(name, read_text(f"{root}/{name}")) for name in names])
+
+
+def _rule_files(folder: str) -> list[str]:
+    return sorted([name for name in os.listdir(folder) if name.endswith(".dl")])
 
 
 @cache

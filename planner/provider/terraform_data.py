@@ -16,6 +16,7 @@ from planner.provider.interface import (
     PlanRequest,
     ResourceSchema,
 )
+from planner.support.random_id import random_uuid
 from planner.values.identity import identical
 from planner.values.json_codec import CodecError, from_json
 from planner.values.schema import AttributeSchema, BlockSchema, coerce, implied_type
@@ -71,14 +72,8 @@ def apply(planned: Value) -> ApplyAnswer:
     if value["output"].__class__ is Unknown:
         value["output"] = value["input"]
     if value["id"].__class__ is Unknown:
-        value["id"] = _new_id()
+        value["id"] = random_uuid()
     return ApplyAnswer(value)
-
-
-def _new_id() -> str:
-    import uuid
-
-    return str(uuid.uuid4())
 
 
 def upgrade(attributes: object) -> tuple[Value, list[AttributeDiagnostic]]:

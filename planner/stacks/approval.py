@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from planner.config.stack_files.model import ApprovalCheck, ApprovalRule, Deployment
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBuilder
@@ -14,6 +12,7 @@ from planner.programs.actions import does
 from planner.programs.rule_programs import stack_program
 from planner.values.value import Value, unmark
 from planner.vocabulary.diagnostic import Diagnostic, Failure
+from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
     from planner.stacks.deploy import DeploymentPlan, Step

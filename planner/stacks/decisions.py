@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from attrs import frozen
-
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.programs.rule_programs import stack_program
 from planner.stacks.flow import Asked, Flow
 from planner.stacks.names import Name, Wild
+from planner.vocabulary.records import frozen
 
 _DECIDED = (
     *("does", "follows", "unclaimed", "declared_and_removed", "incomplete"),

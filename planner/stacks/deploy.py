@@ -6,8 +6,6 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, field, frozen
-
 from planner.config.model import Config
 from planner.config.stack_files.model import RemovedComponent, StackConfig
 from planner.datalog.engine.fact_base import FactBuilder
@@ -24,6 +22,7 @@ from planner.stacks.names import Name
 from planner.stacks.states import Notes, States
 from planner.values.value import SENSITIVE, UNKNOWN, Value, is_wholly_known, mark, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import define, evolve, field, frozen
 from planner.walk.hooks import PrefixedHooks
 
 if TYPE_CHECKING:

@@ -6,8 +6,6 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import field, frozen
-
 from planner.config.model import Expr
 from planner.config.stack_files.model import Deployment, StackConfig
 from planner.language.evaluate import try_evaluate
@@ -19,6 +17,7 @@ from planner.values.types import STRING
 from planner.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Unknown, Value, mark, unmark
 from planner.vocabulary.diagnostic import Failure, error, has_errors
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.records import field, frozen
 from planner.vocabulary.span import Source, Span
 
 _SECRET = frozenset((EPHEMERAL, SENSITIVE))

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from attrs import evolve, frozen
-
 from planner.config.for_each import for_each_items
 from planner.config.model import Config, Expr, OutputDecl, ProviderDecl, ProviderRef
 from planner.config.reading import Problems
@@ -40,6 +38,7 @@ from planner.values.value import (
 )
 from planner.vocabulary.address import InstanceKey
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.span import Source, Span
 
 

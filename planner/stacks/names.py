@@ -5,9 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import TypeAlias
 
-from attrs import frozen
-
 from planner.vocabulary.address import InstanceKey, format_key
+from planner.vocabulary.records import frozen
 
 
 class Wild(Enum):

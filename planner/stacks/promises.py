@@ -12,9 +12,8 @@ from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
-from attrs import frozen
-
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
 K = TypeVar("K", bound=Hashable)

@@ -7,8 +7,6 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from attrs import evolve, frozen
-
 from planner.config.stack_files.model import Deployment, StackConfig
 from planner.operations.options import OperationOptions
 from planner.operations.providers_needed import not_installed
@@ -20,6 +18,7 @@ from planner.stacks.states import States
 from planner.values.value import SENSITIVE, Value, mark
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:

@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
-
 from planner.stacks.names import Name, Path, Wild
 from planner.state.model import OutputState, State
 from planner.support.exact_json import dumps, loads
 from planner.values.types import DYNAMIC
 from planner.values.value import Value, type_of, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import evolve, frozen
 
 if TYPE_CHECKING:
     from planner.state.backend import Backend, Store

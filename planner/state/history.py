@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from planner.state.file import same_content
 from planner.state.model import State
+from planner.support.random_id import random_uuid
 from planner.vocabulary.records import evolve
 
 
 def new_lineage() -> str:
     """A name for the history of a new state."""
-    import uuid
-
-    return str(uuid.uuid4())
+    return random_uuid()
 
 
 def lineage_after(base: State | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,4 +20,10 @@ def state_identity(
     if backend is not None:
         return str(backend.identity({k: v for k, v in settings.items() if v is not None}, workspace, directory))
     shown = {k: v for k, v in sorted(settings.items()) if v is not None and k not in SECRETS}
-    return f"{kind}:{json.dumps(shown, sort_keys=True, default=str)}#{workspace}"
+    return f"{kind}:{_json(shown)}#{workspace}"
+
+
+def _json(shown: Mapping[str, Any]) -> str:
+    import json
+
+    return json.dumps(shown, sort_keys=True, default=str)

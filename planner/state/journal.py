@@ -17,7 +17,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from time import gmtime, strftime
 from typing import TYPE_CHECKING, Any
 
 from planner.state.build import StateBuilder
@@ -461,4 +461,4 @@ def _exists(recorded: Recorded, begun: Begun) -> bool:
 
 
 def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime())

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from planner.support.disk import check_kind, read_whole, remove_leftovers, replace_file
+from planner.support.random_id import random_uuid
 from planner.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.vocabulary.records import frozen
 from planner.vocabulary.version import COMPATIBLE_VERSION
@@ -57,10 +58,11 @@ class LockInfo:
     path: str
 
     def to_json(self) -> bytes:
-        from planner.support.exact_json import dumps
-
         values = (self.id, self.operation, self.info, self.who, self.version, self.created, self.path)
-        return dumps(dict(zip(_MEMBERS, values, strict=True)))
+        if all(_is_plain(value) for value in values):
+            members = ",".join([f'"{name}":"{value}"' for name, value in zip(_MEMBERS, values, strict=True)])
+            return f"{{{members}}}".encode()
+        return _json(dict(zip(_MEMBERS, values, strict=True)))
 
     def describe(self) -> str:
         """Several lines, each a name and a value."""
@@ -76,6 +78,17 @@ class LockInfo:
         return "\n".join(["Lock Info:", *(f"  {name + ':':<10} {value}" for name, value in rows)])
 
 
+def _is_plain(text: str) -> bool:
+    """Whether JSON writes it as it is, in quotes: so most locks need no encoder."""
+    return text.isascii() and text.isprintable() and not any(sign in text for sign in '"\\<>&')
+
+
+def _json(members: dict[str, str]) -> bytes:
+    from planner.support.exact_json import dumps
+
+    return dumps(members)
+
+
 def _moment(created: str) -> str:
     """A time as the ecosystem's programs show it."""
     date, t, rest = created.partition("T")
@@ -84,23 +97,25 @@ def _moment(created: str) -> str:
 
 def new_lock_info(operation: str, path: str, info: str = "") -> LockInfo:
     """A lock info for this process and moment."""
-    import uuid
-    from datetime import UTC, datetime
-
-    created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f").rstrip("0").rstrip(".") + "Z"
-    return LockInfo(str(uuid.uuid4()), operation, info, myself(), COMPATIBLE_VERSION, created, path)
+    seconds, parts = divmod(time.time_ns() // 1000, 1_000_000)
+    moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    created = f"{moment}.{parts:06}".rstrip("0").rstrip(".") + "Z"
+    return LockInfo(random_uuid(), operation, info, myself(), COMPATIBLE_VERSION, created, path)
 
 
 def myself() -> str:
     """Who runs this process: USER@HOST."""
-    import getpass
-    import socket
+    names = (os.environ.get(name) for name in ("LOGNAME", "USER", "LNAME", "USERNAME"))
+    return f"{next(filter(None, names), None) or _account()}@{os.uname().nodename}"
+
+
+def _account() -> str:
+    import pwd
 
     try:
-        user = getpass.getuser()
+        return pwd.getpwuid(os.getuid()).pw_name
     except (KeyError, OSError):
-        user = ""
-    return f"{user}@{socket.gethostname()}"
+        return ""
 
 
 def info_path(state_path: str) -> str:

@@ -28,8 +28,6 @@ class BackendPointer:
 
 def read_pointer(data_directory: str) -> tuple[BackendPointer | None, list[Diagnostic]]:
     """The backend that was set up here; None when none was, or with an error."""
-    import json
-
     path = os.path.join(data_directory, FILE)
     try:
         data = read_whole(path)
@@ -37,8 +35,12 @@ def read_pointer(data_directory: str) -> tuple[BackendPointer | None, list[Diagn
         return None, []
     except OSError as problem:
         return None, [_damaged(path, problem.strerror or str(problem))]
-    if not data.strip():
-        return None, []
+    return _pointer(data, path) if data.strip() else (None, [])
+
+
+def _pointer(data: bytes, path: str) -> tuple[BackendPointer | None, list[Diagnostic]]:
+    import json
+
     try:
         document = json.loads(data)
         backend = document.get("backend") or {}

@@ -16,12 +16,11 @@ A text has digests of the expression and of all inside; null, where it may have 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from hashlib import blake2b
 from typing import Any, Literal
 
-import orjson
-
 from planner.state.model import State
+from planner.support.digests import blake2b
+from planner.support.fast_json import orjson
 from planner.values.convert import path_text
 from planner.values.paths import parts
 from planner.values.value import EPHEMERAL, List, Map, Marked, Null, Set, Unknown, Value

@@ -4,36 +4,62 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-_PACKAGE = Path(__file__).resolve().parents[1]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+"""the folder of this program's code"""
 
 
-def _directory(name: str) -> Path:
+def _directory(name: str) -> str:
     """A folder beside the package (checkout), or the copy inside it (wheel: `planner/_assets`)."""
-    installed = _PACKAGE / "_assets" / name
-    return installed if installed.is_dir() else _PACKAGE.parent / name
+    installed = os.path.join(PACKAGE, "_assets", name)
+    return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(PACKAGE), name)
 
 
-def grammar_path(name: str) -> Path:
+def grammar_file(name: str) -> str:
     """The file of a grammar, for example `config.lark`."""
-    return _directory("grammar") / name
+    return os.path.join(_directory("grammar"), name)
 
 
-def rules_path() -> Path:
+def rules_folder() -> str:
     """The folder with the rule files."""
     return _directory("rules")
 
 
-def cache_dir() -> Path | None:
+def cache_folder() -> str | None:
     """Our folder in the user's cache (`$XDG_CACHE_HOME`, else `~/.cache`), created if missing; None when it cannot be
     written, or when it or the cache is not the user's alone: others could put there what is run later. Never raises."""
     return _own_directory("XDG_CACHE_HOME", ".cache")
 
 
-def state_dir() -> Path | None:
+def state_folder() -> str | None:
     """The same for what is to stay (`$XDG_STATE_HOME`, else `~/.local/state`)."""
     return _own_directory("XDG_STATE_HOME", ".local/state")
+
+
+def grammar_path(name: str) -> Path:
+    """The file of a grammar."""
+    return _path(grammar_file(name))
+
+
+def rules_path() -> Path:
+    """The folder with the rule files."""
+    return _path(rules_folder())
+
+
+def cache_dir() -> Path | None:
+    """Our folder in the user's cache, like `cache_folder`."""
+    folder = cache_folder()
+    return None if folder is None else _path(folder)
+
+
+def _path(path: str) -> Path:
+    from pathlib import Path
+
+    return Path(path)
 
 
 def is_closed(status: os.stat_result) -> bool:
@@ -41,18 +67,20 @@ def is_closed(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
-def _own_directory(variable: str, usual: str) -> Path | None:
+def _own_directory(variable: str, usual: str) -> str | None:
     try:
         home = os.environ.get(variable, "")
         # The XDG base directory specification says to ignore a relative path.
-        base = Path(home) if os.path.isabs(home) else Path.home() / usual
-        folder = base / "planner"
-        base.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _may_hold(base.stat()):
+        base = home if os.path.isabs(home) else os.path.join(os.path.expanduser("~"), usual)
+        if not os.path.isabs(base):  # nobody knows the home of this user
             return None
-        folder.mkdir(mode=0o700, exist_ok=True)
-        return folder if is_closed(folder.lstat()) and os.access(folder, os.W_OK | os.X_OK) else None
-    except (OSError, RuntimeError, ValueError):
+        folder = os.path.join(base, "planner")
+        os.makedirs(base, mode=0o700, exist_ok=True)
+        if not _may_hold(os.stat(base)):
+            return None
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        return folder if is_closed(os.lstat(folder)) and os.access(folder, os.W_OK | os.X_OK) else None
+    except (OSError, ValueError):
         return None
 
 

@@ -8,12 +8,12 @@ int beyond 64 bits. So the text of a number survives reading and writing, up to 
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import re
+    from decimal import Decimal
 
 
 class _NoUtf8(dict[int, int]):
@@ -75,6 +75,8 @@ def _loads_exactly(data: bytes) -> Any:
 
 
 def _decimal(text: str) -> Decimal:
+    from decimal import Decimal
+
     try:
         return Decimal(text)
     except ArithmeticError:
@@ -136,6 +138,8 @@ def dumps(value: Any, *, indent: bool = False, escape_html: bool = True) -> byte
 
 
 def _plain(value: Any) -> Any:
+    from decimal import Decimal
+
     from planner.support.fast_json import orjson
 
     if value.__class__ is Decimal:
@@ -149,12 +153,18 @@ def _fragments(value: Any) -> Any:
     if value.__class__ is str:
         return value.translate(_NO_UTF8)
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
-        return _fragment(str(Decimal(value)))  # str() of an int has a limit
+        return _fragment(_digits(value))
     if value.__class__ is dict:
         return {_fragments(k): _fragments(v) for k, v in value.items()}
     if value.__class__ in (list, tuple):
         return [_fragments(v) for v in value]
     return value
+
+
+def _digits(value: int) -> str:
+    from decimal import Decimal
+
+    return str(Decimal(value))  # str() of an int has a limit
 
 
 def _fragment(text: str) -> Any:

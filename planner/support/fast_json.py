@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import current_thread, main_thread
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import orjson
 
 __all__ = ["orjson", "uninterrupted"]
 
@@ -43,5 +46,15 @@ def uninterrupted() -> Iterator[None]:
             signal.raise_signal(late)
 
 
-with uninterrupted():
-    import orjson
+class _Orjson:
+    """The module, which is loaded when somebody first uses it: that takes longer than to read most files."""
+
+    def __getattr__(self, name: str) -> Any:
+        with uninterrupted():
+            import orjson
+        self.__dict__.update(vars(orjson))
+        return getattr(orjson, name)
+
+
+if not TYPE_CHECKING:
+    orjson = _Orjson()

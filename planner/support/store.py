@@ -20,14 +20,15 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from _operator import _compare_digest  # hmac has it from there, and brings OpenSSL
 from contextlib import suppress
 from functools import lru_cache
 from io import FileIO
-from pathlib import Path
 from typing import Any
 
 import planner
-from planner.support.assets import cache_dir, grammar_path, is_closed, state_dir
+from planner.support.assets import PACKAGE, cache_folder, grammar_file, is_closed, state_folder
+from planner.support.digests import blake2b
 
 SEAL = 32
 """bytes of the sum that an entry begins with"""
@@ -41,7 +42,6 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 1 << 20
-_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 class Shelf:
@@ -56,8 +56,6 @@ class Shelf:
 
     def name(self, *parts: str) -> str:
         """The name of the entry that is made from these texts (surrogates allowed)."""
-        from hashlib import blake2b
-
         digest = blake2b(_stamp(self.made_by), digest_size=16)
         for part in parts:
             data = part.encode("utf-8", "surrogatepass")
@@ -125,12 +123,12 @@ class Shelf:
     @staticmethod
     def _unpickled(data: memoryview) -> Any:
         import gc
-        import pickle
+        from _pickle import loads
 
         paused = gc.isenabled()
         gc.disable()
         try:
-            return pickle.loads(data)
+            return loads(data)
         except Exception:  # whatever is wrong with an entry, making it again is the answer
             return None
         finally:
@@ -196,10 +194,10 @@ def _stamp(made_by: tuple[str, ...]) -> bytes:
     files: list[tuple[str, int, int]] = []
     for source in made_by:
         if source.endswith(".lark"):
-            files.append((source, *_times(os.stat(grammar_path(source)))))
+            files.append((source, *_times(os.stat(grammar_file(source)))))
             continue
         try:
-            with os.scandir(_PACKAGE / source) as entries:
+            with os.scandir(os.path.join(PACKAGE, source)) as entries:
                 files += [(e.name, *_times(e.stat())) for e in entries if e.name.endswith(".py")]
         except OSError:  # inside a zip archive: the version has to do
             continue
@@ -261,8 +259,6 @@ def seal(folder: str, name: str, data: bytes | memoryview) -> bytes | None:
 
 
 def _sum(folder: str, name: str, data: bytes | memoryview, key: bytes) -> bytes | None:
-    from hashlib import blake2b
-
     made = blake2b(os.fsencode(f"{folder}/{name}\0"), key=key, digest_size=SEAL)
     made.update(data)
     return made.digest()
@@ -270,15 +266,7 @@ def _sum(folder: str, name: str, data: bytes | memoryview, key: bytes) -> bytes 
 
 def _is_sealed(folder: str, name: str, sealed: bytes | memoryview, data: bytes | memoryview) -> bool:
     made = seal(folder, name, data)
-    if made is None:
-        return False
-    return _is_same(sealed, made)
-
-
-def _is_same(sealed: bytes | memoryview, made: bytes) -> bool:
-    from hmac import compare_digest
-
-    return compare_digest(made, sealed)
+    return made is not None and _compare_digest(made, sealed)
 
 
 # ---------------------------------------------------------------- folder and key
@@ -320,16 +308,15 @@ def _environment() -> tuple[str | None, ...]:
 @lru_cache(8)
 def _home(*environment: str | None) -> str | None:
     """What the environment makes it; a process asks for every file that it reads."""
-    folder = cache_dir()
-    return None if folder is None else str(folder)
+    return cache_folder()
 
 
 @lru_cache(8)
 def _key_of(*environment: str | None) -> bytes | None:
-    folder = state_dir()
+    folder = state_folder()
     if folder is None:
         return None
-    path = str(folder / _KEY_NAME)
+    path = os.path.join(folder, _KEY_NAME)
     try:
         return _read_key(path) if os.path.lexists(path) else _make_key(path)
     except OSError:

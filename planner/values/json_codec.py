@@ -7,7 +7,6 @@ planner.support.exact_json prints them exactly. Object keys are sorted.
 from __future__ import annotations
 
 import unicodedata
-from decimal import Decimal
 from typing import Any
 
 from planner.values.numbers import LIMIT, decimal_digits, number_to_text, round_whole
@@ -102,6 +101,18 @@ def _leaf(value: Value) -> Any:
     return json_number(value)
 
 
+def _decimal(text: str) -> Any:
+    from decimal import Decimal
+
+    return Decimal(text)
+
+
+def _is_decimal(data: Any) -> bool:
+    from decimal import Decimal
+
+    return data.__class__ is Decimal
+
+
 def json_number(value: Any) -> Any:
     """A number as exact_json prints it exactly: int, or Decimal with the digits of the number's text."""
     if value.__class__ is int and -LIMIT < value < LIMIT:
@@ -110,8 +121,8 @@ def json_number(value: Any) -> Any:
     if not digits:
         if point:
             raise CodecError("an infinite number has no JSON form")
-        return Decimal("-0") if negative else 0
-    return Decimal(f"{'-' if negative else ''}{digits}E{point - len(digits)}")
+        return _decimal("-0") if negative else 0
+    return _decimal(f"{'-' if negative else ''}{digits}E{point - len(digits)}")
 
 
 # ---------------------------------------------------------------- from JSON
@@ -177,7 +188,7 @@ def _string(data: Any) -> Value:
         return _text(data)
     if data.__class__ is bool:
         return "true" if data else "false"
-    if isinstance(data, (int, float, Decimal)):
+    if isinstance(data, (int, float)) or _is_decimal(data):
         return number_to_text(_number(data))
     raise CodecError("a string is required")
 
@@ -188,7 +199,7 @@ def _number(data: Any) -> Value:
     try:
         if data.__class__ is float:
             return number_from_text(repr(data))
-        if data.__class__ is str or data.__class__ is Decimal:
+        if data.__class__ is str or _is_decimal(data):
             return number_from_text(str(data))
         if data.__class__ is int:
             return round_whole(data)

@@ -410,9 +410,8 @@ def _decorator(is_frozen: bool) -> Any:
 
 def _evolve(inst: Any, **changes: Any) -> Any:
     """Another record that has other values in some fields. Raises TypeError for a name that is no field."""
-    try:
-        record: _Record = inst.__record__
-    except AttributeError:
+    record: _Record | None = inst.__class__.__dict__.get("__record__")
+    if record is None:
         return _evolve_other(inst, changes)
     if record.aliases is None:
         record.aliases = tuple([(one.alias, one.name) for one in record.fields if one.init])

@@ -14,9 +14,9 @@ is queued again.
 
 from __future__ import annotations
 
+from _queue import Empty, SimpleQueue  # queue has them from there, and more
 from collections.abc import Callable
 from heapq import heappop, heappush
-from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 

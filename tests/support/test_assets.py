@@ -15,7 +15,7 @@ def test_grammar_and_rules_exist() -> None:
 
 
 def test_an_installed_package_has_its_own_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assets, "_PACKAGE", tmp_path / "planner")
+    monkeypatch.setattr(assets, "PACKAGE", tmp_path / "planner")
     assert assets.rules_path() == tmp_path / "rules"
     (tmp_path / "planner" / "_assets" / "rules").mkdir(parents=True)
     assert assets.rules_path() == tmp_path / "planner" / "_assets" / "rules"

@@ -91,7 +91,7 @@ def test_one_key_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_code_that_changes_makes_other_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(store, "PACKAGE", tmp_path)
     made, names = Shelf("f", 1, made_by=("code",)), set()
     (tmp_path / "code").mkdir()
     for text in (None, "a = 1", "a = 12"):

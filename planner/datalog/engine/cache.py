@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import io
 import marshal
-import pickle
+from _pickle import Pickler, Unpickler
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -92,12 +92,12 @@ def spaces_parts(spaces: Spaces) -> Iterator[str]:
         yield from (file, *spaces[file])
 
 
-class _Pickler(pickle.Pickler):
+class _Pickler(Pickler):
     def persistent_id(self, value: Any) -> str | None:
         return value.filename if isinstance(value, Source) else None
 
 
-class _Unpickler(pickle.Unpickler):
+class _Unpickler(Unpickler):
     """Puts the sources of today in the place of those of then: the text is the same."""
 
     def __init__(self, data: bytes, sources: dict[str, Source]) -> None:
@@ -111,7 +111,7 @@ class _Unpickler(pickle.Unpickler):
 def pickled(value: Any) -> bytes:
     """Syntax or rules, without the texts that they come from."""
     buffer = io.BytesIO()
-    _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(value)
+    _Pickler(buffer, 5).dump(value)
     return buffer.getvalue()
 
 

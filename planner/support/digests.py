@@ -1,0 +1,42 @@
+"""Digests as hashlib makes them, from the interpreter's own code where it has it: to start OpenSSL takes longer than
+all the digests of a small configuration."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hashlib import blake2b as blake2b
+else:
+    try:
+        from _blake2 import blake2b as blake2b
+    except ImportError:
+        from hashlib import blake2b as blake2b
+
+_SMALL = 1 << 18
+"""bytes; for more, OpenSSL is worth its start"""
+
+
+def sha256_of(data: bytes) -> str:
+    """The SHA-256 of data, in hexadecimal."""
+    digest: str = (_own_sha256() if len(data) < _SMALL else _sha256())(data).hexdigest()
+    return digest
+
+
+@cache
+def _own_sha256() -> Any:
+    from importlib import import_module
+
+    for name in ("_sha2", "_sha256"):  # since Python 3.12, and before
+        try:
+            return import_module(name).sha256
+        except ImportError:
+            continue
+    return _sha256()
+
+
+def _sha256() -> Any:
+    from hashlib import sha256
+
+    return sha256
