@@ -65,6 +65,8 @@ class OperationOptions(StateOptions):
 
     command: str = ""
     """what was called: `plan`, `apply`, `policy check`"""
+    about: tuple[tuple[str, str], ...] = ()
+    """what else policies are told of the run: (key, value)"""
     mode: Mode = "normal"
     refresh: bool = True
     targets: tuple[str, ...] = ()

@@ -50,6 +50,7 @@ def _rows(made: Made[Any]) -> Iterator[tuple[str, ...]]:
         ("user", _user()),
         ("commit", head_commit(directory)),
         ("version", __version__),
+        *loaded.options.about,
     ):
         if value:
             yield ("run", key, value)

@@ -33,6 +33,8 @@ def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: S
             terminal.out(f"\n{terminal.paint(str(step.name), 'bold')}{_WORDS[step.what]}:")
             if step.plan is not None:
                 view.plan(step.plan, schema_of)
+        if step.verdict is not None:
+            view.verdict(step.verdict)
     quiet = [str(step.name) for step in plan.steps if step.what == "plan" and not step.has_changes]
     if quiet:
         terminal.out(f"\nNo changes: {', '.join(quiet)}.")

@@ -28,6 +28,7 @@ from planner.walk.hooks import PrefixedHooks
 if TYPE_CHECKING:
     from planner.evaluation.schemas import Schemas
     from planner.model.plan import Plan
+    from planner.policy.model import Verdict
     from planner.state.model import State
     from planner.vocabulary.walks import Mode
     from planner.walk.hooks import Hooks
@@ -41,6 +42,8 @@ class Step:
     what: str
     planned: Planned[Start] | None = None
     put_off: PutOff = ()
+    verdict: Verdict | None = None
+    """what policies say of the plan"""
     applied: bool = False
     counts: Counts = field(factory=Counts)
 
@@ -159,7 +162,8 @@ class Runner:
 
     def instance(self, asked: Asked, mode: Mode) -> Planned[Start]:
         """Plan one instance."""
-        options = evolve(self.options, mode=mode, allow_deferral=True)
+        about = (("component", str(asked.name)), ("deployment", self.deployment))
+        options = evolve(self.options, mode=mode, allow_deferral=True, about=about)
         loaded = Loaded(options, "default", {}, asked.config, self.schemas, ())
         backend, store, hooks = self.states.backend, self.states.store(asked.name), self.heard(asked.name)
         if self.to_apply:
@@ -219,11 +223,11 @@ class Runner:
             elif what == "destroy":
                 try:
                     asked = self._asked_to_destroy(flow, name, blocks.get(str(name)))
-                    planned = self.instance(asked, "destroy")
+                    planned, verdict = judged(self.instance(asked, "destroy"))
                 except Failure as failure:
                     problems += failure.diagnostics
                     continue
-                self.settle(asked, Step(name, "destroy", planned))
+                self.settle(asked, Step(name, "destroy", planned, verdict=verdict))
         return decided, problems
 
     def _asked_to_destroy(self, flow: Flow, name: Name, removed: tuple[RemovedComponent, Name, Value] | None) -> Asked:
@@ -323,7 +327,22 @@ class Runner:
     def release(self) -> list[Diagnostic]:
         """Give back what is held."""
         self.schemas.close()
-        return self.states.unlock()
+        return self.states.leave()
+
+
+def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
+    """A plan as policies find it, with what they say among its problems."""
+    if planned.complete is None or not planned.complete.loaded.options.judges:
+        return planned, None
+    return _judged(planned, planned.complete)
+
+
+def _judged(planned: Planned[Start], complete: Made[Start]) -> tuple[Planned[Start], Verdict | None]:
+    from planner.operations import policies
+
+    made, verdict, problems = policies.judged(complete)
+    said = [] if verdict is None else policies.diagnostics(verdict)
+    return Planned(made, (*planned.diagnostics, *problems, *said)), verdict
 
 
 def workers(options: OperationOptions) -> int:
@@ -342,8 +361,8 @@ class _Planning:
         if why:
             runner.settle(asked, Step(asked.name, "defer", None, why))
             return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
-        planned = runner.instance(asked, runner.options.mode)
-        runner.settle(asked, Step(asked.name, "plan", planned))
+        planned, verdict = judged(runner.instance(asked, runner.options.mode))
+        runner.settle(asked, Step(asked.name, "plan", planned, verdict=verdict))
         if planned.complete is None:
             raise Failure(planned.diagnostics)
         return planned_outputs(planned.complete)

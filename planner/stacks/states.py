@@ -37,6 +37,7 @@ class States:
     def __init__(self, backend: Backend, deployment: str) -> None:
         self.backend, self.deployment = backend, deployment
         self._stores: dict[str, Store] = {}
+        self._created: list[Name] = []
 
     def workspace(self, name: Name | None = None) -> str:
         """What the state of an instance (or of the deployment) is called."""
@@ -58,6 +59,7 @@ class States:
         try:
             if workspace not in self.backend.workspaces():
                 self.backend.create_workspace(workspace)
+                self._created += [] if name is None else [name]
         except OSError as problem:
             raise _failed(workspace, problem) from None
 
@@ -94,12 +96,18 @@ class States:
             return list(_failed(workspace, problem).diagnostics)
         return []
 
-    def unlock(self) -> list[Diagnostic]:
-        """Give back every lock that is still held."""
+    def leave(self) -> list[Diagnostic]:
+        """Give back every lock that is still held, and remove the places that were made for states that did not come
+        to be."""
         problems: list[Diagnostic] = []
         for store in self._stores.values():
             if store.is_locked:
                 problems += store.unlock()
+        for name in self._created:
+            state, found = self.store(name).read()
+            if state is None and not has_errors(found):
+                problems += self.forget(name)
+        self._created = []
         return problems
 
     # ------------------------------------------------------------ the deployment

@@ -386,3 +386,26 @@ def test_parts_of_modules_are_deferred(stack: Stack) -> None:
     assert "d: 3 added, 0 changed, 0 destroyed." in stack.run("apply", "-auto-approve")
     assert stack.outputs() == {"d": {"more": 2}}
     assert "no changes." in stack.run("plan", "-detailed-exitcode")
+
+
+POLICY = """
+@name("own") @reason("{A} is made in {C} of b")
+deny("no-eu", A, "Nothing in eu") :-
+  run("deployment", "b"), run("component", C), C = "component.web[\\"eu\\"]", action(A, "create").
+"""
+
+
+def test_policies_judge_each_component(stack: Stack) -> None:
+    deploy = 'deployment "%s" { inputs = { name = "n", regions = ["eu"] } }\n'
+    stack.write(TWO, deploy % "a" + deploy % "b")
+    (stack.folder / "policies").mkdir()
+    (stack.folder / "policies" / "own.dl").write_text(POLICY)
+    stack.run("init")
+    text = stack.run("plan", "-policy=policies", code=1)
+    assert text.count("Denied by policy no-eu") == 1 and "a: Plan: 2 to add" in text
+    text = stack.run("apply", "-auto-approve", "-policy=policies", code=1)
+    assert "a: 2 added" in text
+    assert set(stack.states()) == {"a", "a.net", "a.web~eu"}
+    assert {path.name for path in (stack.folder / "stack-states").iterdir()} == {"a", "a.net", "a.web~eu"}
+    stack.run("apply", "-auto-approve", "-policy=policies", "-policy-override=no-eu", "-reason=test")
+    assert "b.web~eu" in stack.states()

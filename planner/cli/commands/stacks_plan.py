@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON, LOCK, SHOW_SENSITIVE, operation_options
+from planner.cli.options import DESTROY, JSON, LOCK, POLICY, SHOW_SENSITIVE, operation_options
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
@@ -26,6 +26,7 @@ SHARED = (
     Flag("parallelism", "int", "How many operations of providers may run at once (10).", 10, "N"),
     Flag("refresh", "bool", "Do not look at the real objects before planning.", True),
     SHOW_SENSITIVE,
+    *POLICY,
     *LOCK,
 )
 FLAGS = (
