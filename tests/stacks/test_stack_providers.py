@@ -1,0 +1,133 @@
+"""Providers of stacks with a real plugin: configurations by key, from values, and unknown until others are applied."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli.conftest import Ran
+from provider.plugins import SOURCE, is_alive, override, pids
+
+from planner.provider.plugin.process import end_all
+
+Planner = Callable[..., Ran]
+REQUIRED = f'required_providers {{\n  test = {{ source = "{SOURCE}" }}\n}}\n'
+THING = f"""
+terraform {{
+  required_providers {{
+    test = {{ source = "{SOURCE}" }}
+  }}
+}}
+variable "name" {{ type = string }}
+resource "test_thing" "t" {{ name = var.name }}
+output "id" {{ value = test_thing.t.id }}
+"""
+PLAIN = """
+variable "name" { type = string }
+resource "terraform_data" "x" { input = var.name }
+output "id" { value = terraform_data.x.id }
+"""
+LATER = """
+component "plain" {
+  source = "./plain"
+  inputs = { name = "p" }
+}
+provider "test" "late" {
+  config { prefix = substr(component.plain.id, 0, 0) == "" ? "late" : component.plain.id }
+}
+component "thing" {
+  source    = "./thing"
+  inputs    = { name = "t" }
+  providers = { test = provider.test.late }
+}
+"""
+KEYS = """
+variable "names" { type = set(string) }
+provider "test" "by" {
+  for_each = var.names
+  config { prefix = "for-${each.key}" }
+}
+component "thing" {
+  for_each  = var.names
+  source    = "./thing"
+  inputs    = { name = each.value }
+  providers = { test = provider.test.by[each.key] }
+}
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    found = override(monkeypatch, tmp_path)
+    folder = tmp_path / "stack"
+    for name, text in {"plain": PLAIN, "thing": THING}.items():
+        (folder / name).mkdir(parents=True)
+        (folder / name / "main.tf").write_text(text)
+    monkeypatch.chdir(folder)
+    return found
+
+
+def write(component: str, inputs: str) -> None:
+    Path("x.tfcomponent.hcl").write_text(REQUIRED + component)
+    Path("x.tfdeploy.hcl").write_text(f'deployment "d" {{ inputs = {inputs} }}\n')
+
+
+def run(planner: Planner, world: Path, *words: str, code: int = 0) -> str:
+    ran = planner("stacks", *words)
+    assert ran.code == code, ran.out + ran.err
+    end_all()  # as at the end of a process
+    assert not any(map(is_alive, pids(world) if (world / "started").exists() else []))
+    return ran.out + ran.err
+
+
+def configured(world: Path) -> set[str]:
+    lines = (world / "configured").read_text().splitlines()
+    return {json.loads(line) or "" for line in lines}
+
+
+def test_a_configuration_that_is_not_known_yet_defers(world: Path, planner: Planner) -> None:
+    write(LATER, "{}")
+    run(planner, world, "init")
+    assert "is valid" in run(planner, world, "validate")
+    text = " ".join(run(planner, world, "plan").split())
+    assert "component.thing is deferred: the configuration of provider.test.late is not known yet." in text
+    text = run(planner, world, "why", "deferred", "component.thing")
+    assert "x.tfcomponent.hcl:10" in text and "component.plain" in text
+    assert "d: 2 added, 0 changed, 0 destroyed." in run(planner, world, "apply", "-auto-approve")
+    assert "late" in configured(world)
+    assert "no changes." in run(planner, world, "plan")
+    assert "2 destroyed." in run(planner, world, "destroy", "-auto-approve")
+
+
+def test_configurations_by_key(world: Path, planner: Planner) -> None:
+    write(KEYS, '{ names = ["a", "b"] }')
+    run(planner, world, "init")
+    assert "d: 2 added" in run(planner, world, "apply", "-auto-approve")
+    assert configured(world) == {"for-a", "for-b"}
+    (world / "configured").unlink()
+    removed = """
+removed {
+  for_each  = toset(["b"])
+  from      = component.thing[each.key]
+  source    = "./thing"
+  inputs    = { name = each.key }
+  providers = { test = provider.test.gone }
+}
+provider "test" "gone" {
+  config { prefix = "gone" }
+}
+"""
+    write(KEYS + removed, '{ names = ["a"] }')
+    run(planner, world, "init")
+    assert "1 destroyed." in run(planner, world, "apply", "-auto-approve")
+    assert configured(world) == {"for-a", "gone"}
+
+
+def test_a_configuration_that_is_wrong(world: Path, planner: Planner) -> None:
+    write(KEYS.replace('prefix = "for-${each.key}"', "nothing = 1"), '{ names = ["a"] }')
+    run(planner, world, "init")
+    assert "Unsupported argument" in run(planner, world, "plan", code=1)
+    write(KEYS.replace("by[each.key]", 'by["x"]'), '{ names = ["a"] }')
+    assert "No such provider configuration" in run(planner, world, "plan", code=1)
