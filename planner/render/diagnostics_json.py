@@ -47,7 +47,7 @@ def _cause(cause: Any) -> dict[str, Any]:
 def _difference(before: Value, after: Value) -> dict[str, Any]:
     """Two values that were to be equal, as a change from the first to the second; nothing of what is secret."""
     from planner.documents.json_values import plain
-    from planner.values.paths import unknown_structure
+    from planner.values.paths import sensitive_structure, unknown_structure
     from planner.values.value import Unknown, is_wholly_known, unmark, unmark_deep
 
     if unmark_deep(before)[1] or unmark_deep(after)[1]:
@@ -59,7 +59,8 @@ def _difference(before: Value, after: Value) -> dict[str, Any]:
     except Failure:  # an infinite number
         return {}
     unknown = False if is_wholly_known(after) else unknown_structure(after)
-    return {"difference": {**change, "after_unknown": unknown, "before_sensitive": False, "after_sensitive": False}}
+    change |= {"after_unknown": unknown, "before_sensitive": sensitive_structure(before)}
+    return {"difference": {**change, "after_sensitive": sensitive_structure(after)}}
 
 
 def validate_json(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:

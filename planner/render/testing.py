@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.operations.testing.results import FileResult, Interrupted, Left, RunResult, object_addresses
 from planner.render.diagnostics import show
@@ -11,6 +11,9 @@ from planner.render.json_ui import JsonLines
 from planner.render.terminal import Terminal, wrap
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
+
+if TYPE_CHECKING:
+    from planner.operations.testing.coverage import Coverage
 
 STOPPING = "Interrupt received.\nPlease wait for planner to exit or data loss may occur.\nGracefully shutting down..."
 STOPPED = "Two interrupts received. Exiting immediately. Note that data loss may have\noccurred."
@@ -90,6 +93,9 @@ class TestView:
 
     def conclusion(self, status: str, files: list[FileResult]) -> None:
         """All is over."""
+
+    def coverage(self, found: Coverage) -> None:
+        """What runs have reached of the module."""
 
 
 class HumanTestView(TestView):
@@ -185,6 +191,11 @@ class HumanTestView(TestView):
         text = summary(status, files)
         title, _, rest = text.partition(" ")
         self.terminal.out(f"\n{self.terminal.paint(title, 'green' if status == 'pass' else 'red')} {rest}")
+
+    def coverage(self, found: Coverage) -> None:
+        from planner.render.testing_coverage import coverage_text
+
+        self.terminal.out(f"\n{coverage_text(found)}")
 
 
 class JsonTestView(TestView):
@@ -295,6 +306,12 @@ class JsonTestView(TestView):
         }
         self._message(summary(status, files), "test_summary", data)
 
+    def coverage(self, found: Coverage) -> None:
+        from planner.render.testing_coverage import coverage_json, coverage_text
+
+        text = coverage_text(found).splitlines()[0].removesuffix(" No run reached:")
+        self._message(text, "test_coverage", coverage_json(found))
+
 
 class TestViews(TestView):
     """Says everything to several."""
@@ -340,6 +357,10 @@ class TestViews(TestView):
     def conclusion(self, status: str, files: list[FileResult]) -> None:
         for view in self.views:
             view.conclusion(status, files)
+
+    def coverage(self, found: Coverage) -> None:
+        for view in self.views:
+            view.coverage(found)
 
 
 def _about(file: FileResult | None, run: RunResult | None) -> dict[str, str]:

@@ -551,6 +551,35 @@ def test_what_could_not_be_destroyed_counts(here: Path, planner: Callable[..., A
     assert [r["name"] for r in state["resources"]] == ["a"]
 
 
+def test_what_checks_say_beside_an_error_of_the_plan(here: Path, planner: Callable[..., Any]) -> None:
+    more = "lifecycle {\n precondition {\n  condition = path.module == \"\"\n  error_message = \"m\"\n }\n}\n"
+    text = CHECK + 'resource "terraform_data" "a" {\n' + more + "}\n"
+    write(here, {"main.tf": text, "a.tftest.hcl": 'run "x" {\n}\n'})
+    ran = planner("test", "-no-color")
+    assert "Error: Resource precondition failed" in ran.err
+    assert "Warning: Check block assertion failed" in ran.out
+
+
+def test_what_is_only_mocked_is_not_installed(here: Path, planner: Callable[..., Any]) -> None:
+    write(here, {"a.tftest.hcl": 'mock_provider "nobody-has-it" {\n}\nrun "x" {\n}\n'})
+    (here / "plugins").mkdir()
+    assert planner("init", "-plugin-dir=plugins").code == 0
+    assert planner("test").code == 0
+
+
+def test_a_difference_has_the_shape_of_what_is_secret_in_it(here: Path, planner: Callable[..., Any]) -> None:
+    text = 'run "x" {\n assert {\n  condition = [{ a = var.v }] == ["y"]\n  error_message = "m"\n }\n}\n'
+    write(here, {"a.tftest.hcl": text})
+    (found,) = [e for e in map(json.loads, planner("test", "-json").out.splitlines()) if e["type"] == "diagnostic"]
+    assert found["diagnostic"]["difference"] == {
+        "before": [{"a": "one"}],
+        "before_sensitive": [{}],
+        "after": ["y"],
+        "after_sensitive": [False],
+        "after_unknown": False,
+    }
+
+
 def test_what_is_not_known_differs_from_nothing(here: Path, planner: Callable[..., Any]) -> None:
     write(here, {"a.tftest.hcl": FAILING.replace("{", "{\n  command = plan", 1)})
     ran = planner("test", "-no-color")
@@ -602,7 +631,8 @@ def test_causes_for_programs(here: Path, planner: Callable[..., Any]) -> None:
 
 
 def test_the_option_why_knows_its_words(here: Path, planner: Callable[..., Any]) -> None:
-    assert "Say -why=none" in planner("test", "-why=perhaps").err
+    for word in ("perhaps", "full"):
+        assert "Say -why=none or -why=line." in planner("test", f"-why={word}").err
 
 
 @pytest.mark.parametrize("words", [("validate",), ("init",), ("get",)])
@@ -719,6 +749,9 @@ def test_coverage(here: Path, planner: Callable[..., Any], parallelism: int) -> 
         '  main.tf:17: conditional var.n > 1 ? ["x"] : []: never true',
     ]
     assert json.loads((here / "c.json").read_text())["reached"] == 8
+    event = json.loads(planner("test", "-filter=a.tftest.hcl", "-coverage", "-json").out.splitlines()[-1])
+    assert event["@message"] == "Coverage: 8 of 17 (47%)."
+    assert event["test_coverage"] == json.loads((here / "c.json").read_text())
     assert "BRDA:14,5,0,0\nBRDA:14,5,1,1\n" in (here / "c.info").read_text()
     everything = planner("test", *words)
     assert everything.out.partition("Coverage: ")[2].splitlines() == [

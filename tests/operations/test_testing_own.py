@@ -192,3 +192,39 @@ def test_what_is_wrong_with_these_arguments(here: Path, planner: Planner) -> Non
         ("b", 9, "Unsupported argument"),
         ("b", 12, "Unsupported argument"),
     ]
+
+
+def test_every_question_and_object_that_makes_no_sense_is_told_at_its_place(here: Path, planner: Planner) -> None:
+    (here / "main.tf").write_text('resource "terraform_data" "a" {\n  count = 2\n}\noutput "o" {\n  value = 1\n}\n')
+    (here / "policies").mkdir()
+    (here / "policies/p.dl").write_text('@reason("never")\ndeny("no", A, "no") :- acts(A, "delete").\n')
+    asked = [
+        'query {\n question = "nonsense("\n rows = 1\n}\n',
+        'query {\n question = "nosuch(X)"\n rows = 1\n}\n',
+        'query {\n question = "operation(X, \\"destroy\\")"\n rows = 0\n}\n',
+        *(
+            f'policy "no" {{\n verdict = "{verdict}"\n address = "{address}"\n}}\n'
+            for verdict, address in (
+                ("pass", "terraform_data.b"),
+                ("deny", "terraform_data.a[2]"),
+                ("pass", "terraform_data.a"),
+                ("pass", "terraform_data.a[1]"),
+                ("pass", "output.o"),
+                ("deny", "terraform_data.a"),
+            )
+        ),
+    ]
+    (here / "a.plannertest.hcl").write_text('run "x" {\n' + "".join(asked) + "}\n")
+    events = [json.loads(line) for line in planner("test", "-json", "-policy=policies").out.splitlines()]
+    found = [e["diagnostic"] for e in events if e.get("type") == "diagnostic"]
+    told = {(d["range"]["start"]["line"], d["summary"]) for d in found}
+    assert {d["range"]["filename"] for d in found} == {"a.plannertest.hcl"}
+    assert told == {
+        (2, "Syntax error in a question"),
+        (6, "Unknown predicate"),
+        (10, "A word that nothing has"),
+        (10, "Nothing has this value"),
+        (14, "Unknown object"),
+        (18, "Unknown object"),
+        (34, "Test policy verdict failed"),
+    }

@@ -14,6 +14,7 @@ from planner.vocabulary.diagnostic import error, has_errors
 from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
+    from planner.operations.testing.coverage import Coverage
     from planner.operations.testing.results import FileResult
     from planner.operations.testing.suite import Suite, SuiteRunner, TestOptions
     from planner.render.testing import TestView
@@ -110,7 +111,7 @@ def _run(
         runner.close()
     status, fails = suite_status(runner.results)
     view.conclusion(status, runner.results)
-    return int(_reported(arguments, runner, view, terminal) or fails), runner
+    return int(_reported(arguments, runner, view) or fails), runner
 
 
 def _generate(options: TestOptions) -> str:
@@ -174,13 +175,13 @@ def _parallelism(arguments: Arguments) -> int | None:
     return given
 
 
-def _reported(arguments: Arguments, runner: SuiteRunner, view: TestView, terminal: Terminal) -> bool:
+def _reported(arguments: Arguments, runner: SuiteRunner, view: TestView) -> bool:
     """Write the reports that are asked for; whether that failed."""
     reports = {"junit-xml": _junit(runner.results) if arguments["junit-xml"] else ""}
     if _covers(arguments):
-        text, reports["coverage-json"], reports["coverage-lcov"] = _coverage(runner)
-        if arguments["coverage"] and not arguments["json"]:
-            terminal.out(f"\n{text}")
+        found, reports["coverage-json"], reports["coverage-lcov"] = _coverage(runner)
+        if arguments["coverage"]:
+            view.coverage(found)
     failed = False
     for name, report in reports.items():
         path = arguments[name]
@@ -198,9 +199,9 @@ def _covers(arguments: Arguments) -> bool:
     return bool(arguments["coverage"] or arguments["coverage-json"] or arguments["coverage-lcov"])
 
 
-def _coverage(runner: SuiteRunner) -> tuple[str, str, str]:
+def _coverage(runner: SuiteRunner) -> tuple[Coverage, str, str]:
     from planner.operations.testing.coverage import coverage
-    from planner.render.testing_coverage import coverage_json, coverage_lcov, coverage_text
+    from planner.render.testing_coverage import coverage_json, coverage_lcov
     from planner.support.exact_json import dumps
 
     suite = runner.suite
@@ -208,7 +209,7 @@ def _coverage(runner: SuiteRunner) -> tuple[str, str, str]:
     places = _policy_places(suite, policies) if any(policies) else {}
     found = coverage(suite.loaded.config, (one for result in runner.results for one in result.reached), places)
     document = dumps(coverage_json(found), indent=True).decode("utf-8")
-    return coverage_text(found), f"{document}\n", coverage_lcov(found)
+    return found, f"{document}\n", coverage_lcov(found)
 
 
 def _policy_places(suite: Suite, policies: tuple[tuple[str, ...], tuple[str, ...]]) -> dict[str, Span]:
@@ -225,8 +226,8 @@ def _junit(results: list[FileResult]) -> str:
 
 def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
     """Whether failed assertions tell where values come from: to programs and on a terminal, unless told otherwise."""
-    if arguments["why"] not in (None, "", True, False, "none", "line", "full"):
-        raise UsageError("Wrong value for option -why", "Say -why=none, -why=line or -why=full.")
+    if arguments["why"] not in (None, "", True, False, "none", "line"):
+        raise UsageError("Wrong value for option -why", "Say -why=none or -why=line.")
     if arguments["why"]:
         return bool(arguments["why"] != "none")
     return bool(arguments["json"] or arguments["json-into"]) or is_terminal(terminal.stderr)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+
+from attrs import evolve
 
 from planner.config.test_files.model import PolicyExpectation, QueryExpectation, TestRun
 from planner.config.variables import RootVariable
@@ -14,8 +16,10 @@ from planner.operations.policies import judged_plainly
 from planner.operations.policy_documents import policies_of
 from planner.operations.query import answers_about
 from planner.operations.testing.coverage import NOTHING, Reached
+from planner.operations.testing.results import object_addresses
 from planner.policy.judge import code_places
 from planner.policy.model import Verdict
+from planner.vocabulary.address import parse_resource_instance
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Span
@@ -39,11 +43,14 @@ def answers(
             verdict, _, found = judged_plainly(plan)
             problems += found
             for expected in run.policies if verdict is not None else ():
-                problems += _said(expected, verdict)
-        for query in run.queries:
-            problems += _answered(query, plan)
+                problems += _said(expected, verdict, made)
     except Failure as failure:
         problems += failure.diagnostics
+    for query in run.queries:
+        try:
+            problems += _answered(query, plan)
+        except Failure as failure:
+            problems += _placed(failure.diagnostics, query)
     return problems
 
 
@@ -91,12 +98,17 @@ def policies_reached(
     )
 
 
-def _said(expected: PolicyExpectation, verdict: Verdict | None) -> list[Diagnostic]:
+def _said(expected: PolicyExpectation, verdict: Verdict | None, made: Plan) -> list[Diagnostic]:
     assert verdict is not None
-    about = [f for f in verdict.findings if f.code == expected.code and expected.address in (None, f.address)]
+    about = [f for f in verdict.findings if f.code == expected.code and _is_meant(expected.address, f.address)]
     if expected.code not in verdict.codes and not about:
         detail = f"No policy has the code {expected.code}.{did_you_mean(expected.code, verdict.codes)}"
         return [error("test.no_policy", "Unknown policy", detail, expected.span)]
+    if not about and expected.address is not None:
+        known = {*_objects(made), *(f.address for f in verdict.findings)}
+        if not any(_is_meant(expected.address, address) for address in known):
+            detail = f"The plan has no object {expected.address}.{did_you_mean(expected.address, known)}"
+            return [error("test.no_object", "Unknown object", detail, expected.span)]
     told = [f for f in about if f.kind not in _QUIET]
     if any(f.kind == expected.verdict for f in about) or (expected.verdict == "pass" and not told):
         return []
@@ -107,8 +119,30 @@ def _said(expected: PolicyExpectation, verdict: Verdict | None) -> list[Diagnost
     return [error("test.policy_failed", "Test policy verdict failed", detail, expected.span)]
 
 
+def _is_meant(asked: str | None, address: str) -> bool:
+    """Whether an address is the one that a run names; a resource or module without a key stands for all instances."""
+    return asked is None or address == asked or address.startswith(f"{asked}[")
+
+
+def _objects(made: Plan) -> Iterator[str]:
+    """What policies can say something about: objects, outputs, provider configurations and module instances."""
+    states = [made.prior_state, *([] if made.planned_state is None else [made.planned_state])]
+    objects = {c.address for c in made.changes}.union(*({a for a, _ in object_addresses(state)} for state in states))
+    yield from objects
+    yield from (f"output.{output.name}" for output in made.outputs)
+    yield from (address for address, _ in made.providers)
+    yield from {str(parse_resource_instance(address).module) for address in objects}
+
+
+def _placed(problems: Iterable[Diagnostic], query: QueryExpectation) -> Iterator[Diagnostic]:
+    """Problems of a question, at its place in the test file."""
+    for problem in problems:
+        yield evolve(problem, subject=query.span, detail=f"{problem.detail}\n\nThe question is {query.question}")
+
+
 def _answered(query: QueryExpectation, plan: Made[Loaded[OperationOptions]]) -> list[Diagnostic]:
     found, problems = answers_about(plan, query.question)
+    problems = list(_placed(problems, query))
     if has_errors(problems):
         return problems
     count = len(found.rows)

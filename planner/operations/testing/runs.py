@@ -259,8 +259,9 @@ class FileRunner:
             context.take_apart()
         if not is_limited(it.run) and not self._checked(it, subject.validate()):
             return
-        told = [as_test(d) for d in problems if not d.is_error and not _of_check(d)]
         errors = [as_test(d) for d in problems if d.is_error]
+        # what checks say is said again by the apply, if there is one
+        told = [as_test(d) for d in problems if not d.is_error and (errors or not _of_check(d))]
         if not self._checked(it, [*told, *errors, *spoils_apply(problems, expected)]) or made is None:
             return
         creating = tuple(c.address for c in made.changes if c.action == "create")
