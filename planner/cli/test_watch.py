@@ -9,29 +9,43 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from planner.cli.finish import finish
+from planner.config.test_files.discover import is_test_file
 from planner.operations.testing.suite import Suite, SuiteRunner, TestOptions
-from planner.operations.testing.watching import Reads, reached, reads
+from planner.operations.testing.watching import Reads, kind_of, reached, read_by_all, reads
 from planner.render.terminal import Terminal
 from planner.support.files_read import files_read
 from planner.support.watch import SECONDS, Watch
 from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.records import evolve, field, frozen
 
-Run = Callable[[Callable[[Suite], Suite]], "tuple[int, SuiteRunner | None]"]
-"""carries out the files that are chosen of a suite"""
+if TYPE_CHECKING:
+    from planner.operations.testing.coverage import Reached
+
+Covered = dict[str, "tuple[Reached, ...]"]
+"""what the runs of test files have reached, by the file's name"""
+Run = Callable[[Callable[[Suite], Suite], Covered], "tuple[int, SuiteRunner | None]"]
+"""carries out the files that are chosen of a suite; the others have reached something before, which counts, too"""
 
 
 @frozen(eq=False)
 class _Known:
-    """What is known after a round: what each file reads, what functions read of it, and which files were carried out as
-    they are now."""
+    """What is known after a round: what each file reads, what functions read of it, which files were carried out as
+    they are now, and what their runs have reached."""
 
     reads: dict[str, Reads] = field(factory=dict)
     read: dict[str, tuple[str, ...]] = field(factory=dict)
     done: frozenset[str] = frozenset()
+    covered: Covered = field(factory=dict)
+
+    def may_read(self, path: str) -> bool:
+        """Whether a change of a path may reach a file, known or not. What nobody reads, such as what a round writes
+        itself, begins none."""
+        if kind_of(path) != "other" or is_test_file(os.path.basename(path)):
+            return True
+        return any(path in one.paths for one in self.reads.values())
 
     def paths(self) -> Iterator[str]:
         """Everything to look at."""
@@ -44,7 +58,8 @@ def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
     """Until somebody interrupts: 0, or the exit code of what was under way then."""
     looking = Watch()
     looking.also((".", options.test_directory or "tests"))
-    known, changed = _Known(), frozenset[str]()
+    known, changed = _Known({"": Reads(read_by_all(options), frozenset())}), frozenset[str]()
+    looking.also(known.paths())
     process = 0
     try:
         while True:
@@ -55,10 +70,8 @@ def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
             looking.also(known.paths())
             terminal.out("\nWaiting for changes; interrupt to end.")
             terminal.stdout.flush()
-            new = looking.changed()
-            while not new:
+            while not (new := frozenset(filter(known.may_read, looking.changed()))):
                 time.sleep(SECONDS)
-                new = looking.changed()
             changed |= new
     except KeyboardInterrupt:
         return _interrupted(process) if process else 0
@@ -122,6 +135,7 @@ def _round(known: _Known, changed: frozenset[str], run: Run, terminal: Terminal,
 
 def _carried_out(known: _Known, changed: frozenset[str], run: Run, terminal: Terminal) -> tuple[int, _Known | None]:
     state: dict[str, Any] = {}
+    covered = dict(known.covered)
 
     def chosen(suite: Suite) -> Suite:
         state["read"] = {**known.read, "": files_read()}
@@ -132,11 +146,14 @@ def _carried_out(known: _Known, changed: frozenset[str], run: Run, terminal: Ter
         if changed:
             what = f"{', '.join(causes[:3])}{', ...' if len(causes) > 3 else ''} changed" if causes else "Changed"
             terminal.out(f"\n{what}: {len(why)} of {len(suite.files)} test files to run.\n")
+        for name in {*covered} - {file.name for file in suite.files if file.name not in why}:
+            del covered[name]
         return evolve(suite, files=tuple(file for file in suite.files if file.name in why))
 
-    code, runner = run(chosen)
+    code, runner = run(chosen, covered)
     if runner is None:
         return code, None
     suite: Suite = state["suite"]
     read = {**state["read"], **{result.name: result.read for result in runner.results}}
-    return code, _Known(reads(suite, read), read, frozenset(file.name for file in suite.files))
+    covered |= {result.name: tuple(result.reached) for result in runner.results}
+    return code, _Known(reads(suite, read), read, frozenset(file.name for file in suite.files), covered)

@@ -49,8 +49,12 @@ def configurations(begun: Begun[StateOptions], test_directory: str = "") -> tupl
 
 
 def named_providers(tests: TestFiles | None, config: Config) -> set[str]:
-    """The providers that test files configure. Those that they only mock are not needed for that."""
+    """The providers that test files configure or mock."""
     if tests is None:
         return set()
-    blocks = (block for file in tests.files for block in file.providers.values())
-    return {config.root.provider_source(block.name) for block in blocks}
+    return {
+        config.root.provider_source(block.name)
+        for file in tests.files
+        for blocks in (file.providers, file.mocks)
+        for block in blocks.values()
+    }

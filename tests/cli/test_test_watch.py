@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from planner.support.watch import SECONDS
 
 ROOT = 'output "o" {\n  value = file("text")\n}\n'
 ASSERTING = '  assert {\n    condition     = output.o == "one"\n    error_message = "it is ${output.o}"\n  }\n'
@@ -44,7 +47,13 @@ class Watched:
 
 
 @pytest.fixture
-def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+def words() -> tuple[str, ...]:
+    """More of the command."""
+    return ()
+
+
+@pytest.fixture
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]) -> Iterator[Watched]:
     monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():
         Path(name).parent.mkdir(exist_ok=True)
@@ -52,7 +61,7 @@ def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched
     command = [sys.executable, "-m", "planner"]
     subprocess.run([*command, "init"], check=True, capture_output=True)
     with subprocess.Popen(
-        [*command, "test", "-watch"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [*command, "test", "-watch", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         watch = threading.Timer(60, process.kill)  # so that what it has said is seen
         watch.start()
@@ -100,6 +109,35 @@ def test_what_a_change_reaches(watched: Watched) -> None:
     assert watched.process.wait(60) == 0
 
 
+def test_what_nobody_reads_begins_no_round(watched: Watched) -> None:
+    watched.round()
+    Path("report.json").write_text("what a round writes itself")
+    time.sleep(4 * SECONDS)
+    changed("text", "two")
+    assert watched.round().startswith("\ntext changed: 1 of 3 test files to run.")
+
+
+@pytest.mark.parametrize("words", [("-coverage",)])
+def test_coverage_is_that_of_all_files(watched: Watched) -> None:
+    Path("two.tftest.hcl").write_text('variables {\n  v = "y"\n}\nrun "x" {\n}\n')
+    changed("main.tf", 'variable "v" {\n  default = "x"\n}\noutput "o" {\n  value = var.v == "y" ? "one" : "1"\n}\n')
+    said = watched.round()
+    while "two.tftest.hcl... pass" not in said:
+        said = watched.round()
+    assert "Coverage: 3 of 3 (100%)." in said
+    changed("two.tftest.hcl", 'variables {\n  v = "y"\n}\nrun "y" {\n}\n')
+    said = watched.round()
+    assert "1 of 4 test files" in said and "Coverage: 3 of 3 (100%)." in said
+    changed("two.tftest.hcl", 'run "y" {\n}\n')
+    said = watched.round()
+    assert "1 of 4 test files" in said and "never true" in said
+    changed("root.tftest.hcl", 'run "x" {\n  command = plan\n}\n')
+    Path("two.tftest.hcl").unlink()
+    while "1 of 3 test files" not in said:
+        said = watched.round()
+    assert "Coverage: 2 of 3 (66%)." in said
+
+
 def test_an_interrupt_of_a_round_ends_it_well(watched: Watched) -> None:
     watched.round()
     changed(
@@ -121,7 +159,8 @@ def test_an_interrupt_of_a_round_ends_it_well(watched: Watched) -> None:
     assert not Path("errored_test.tfstate").exists()
 
 
-def test_options_that_contradict_each_other(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "planner", "test", "-watch", "-json"]
+@pytest.mark.parametrize("option", ["-json", "-json-into=x", "-junit-xml=x"])
+def test_options_that_contradict_each_other(option: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "planner", "test", "-watch", option]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert ran.returncode == 1 and "Conflicting options" in ran.stdout
+    assert ran.returncode == 1 and "Conflicting options" in ran.stdout + ran.stderr

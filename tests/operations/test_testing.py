@@ -552,19 +552,12 @@ def test_what_could_not_be_destroyed_counts(here: Path, planner: Callable[..., A
 
 
 def test_what_checks_say_beside_an_error_of_the_plan(here: Path, planner: Callable[..., Any]) -> None:
-    more = "lifecycle {\n precondition {\n  condition = path.module == \"\"\n  error_message = \"m\"\n }\n}\n"
+    more = 'lifecycle {\n precondition {\n  condition = path.module == ""\n  error_message = "m"\n }\n}\n'
     text = CHECK + 'resource "terraform_data" "a" {\n' + more + "}\n"
     write(here, {"main.tf": text, "a.tftest.hcl": 'run "x" {\n}\n'})
     ran = planner("test", "-no-color")
     assert "Error: Resource precondition failed" in ran.err
     assert "Warning: Check block assertion failed" in ran.out
-
-
-def test_what_is_only_mocked_is_not_installed(here: Path, planner: Callable[..., Any]) -> None:
-    write(here, {"a.tftest.hcl": 'mock_provider "nobody-has-it" {\n}\nrun "x" {\n}\n'})
-    (here / "plugins").mkdir()
-    assert planner("init", "-plugin-dir=plugins").code == 0
-    assert planner("test").code == 0
 
 
 def test_a_difference_has_the_shape_of_what_is_secret_in_it(here: Path, planner: Callable[..., Any]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -14,7 +15,7 @@ from planner.vocabulary.diagnostic import error, has_errors
 from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
-    from planner.operations.testing.coverage import Coverage
+    from planner.operations.testing.coverage import Coverage, Reached
     from planner.operations.testing.results import FileResult
     from planner.operations.testing.suite import Suite, SuiteRunner, TestOptions
     from planner.render.testing import TestView
@@ -61,8 +62,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         options = evolve(options, filters=(_generate(options),))
     if not arguments["watch"]:
         return _run(options, arguments, terminal)[0]
-    if arguments["json"] or arguments["json-into"]:
-        raise UsageError("Conflicting options", "-watch is for people, -json for programs.")
+    for option in ("json", "json-into", "junit-xml"):
+        if arguments[option]:
+            raise UsageError("Conflicting options", f"-watch is for people, -{option} for programs.")
     return _watch(options, arguments, terminal)
 
 
@@ -86,8 +88,10 @@ def _run(
     arguments: Arguments,
     terminal: Terminal,
     chosen: Callable[[Suite], Suite] = lambda suite: suite,
+    covered: Mapping[str, tuple[Reached, ...]] = {},
 ) -> tuple[int, SuiteRunner | None]:
-    """Carry out the files that are `chosen`; the exit code, and what they came to if they could be carried out."""
+    """Carry out the files that are `chosen`; the exit code, and what they came to if they could be carried out.
+    `covered`: what others have reached before."""
     from planner.operations.testing.suite import SuiteRunner, load_suite, processes, suite_status, wake_providers
 
     json_file = open_json_into(arguments, terminal)
@@ -111,7 +115,7 @@ def _run(
         runner.close()
     status, fails = suite_status(runner.results)
     view.conclusion(status, runner.results)
-    return int(_reported(arguments, runner, view) or fails), runner
+    return int(_reported(arguments, runner, view, covered) or fails), runner
 
 
 def _generate(options: TestOptions) -> str:
@@ -123,9 +127,12 @@ def _generate(options: TestOptions) -> str:
 
 
 def _watch(options: TestOptions, arguments: Arguments, terminal: Terminal) -> int:
-    from planner.cli.test_watch import watch
+    from planner.cli.test_watch import Covered, watch
 
-    return watch(options, lambda chosen: _run(_options(arguments, terminal), arguments, terminal, chosen), terminal)
+    def carry_out(chosen: Callable[[Suite], Suite], covered: Covered) -> tuple[int, SuiteRunner | None]:
+        return _run(_options(arguments, terminal), arguments, terminal, chosen, covered)
+
+    return watch(options, carry_out, terminal)
 
 
 def _carry_out(
@@ -175,11 +182,13 @@ def _parallelism(arguments: Arguments) -> int | None:
     return given
 
 
-def _reported(arguments: Arguments, runner: SuiteRunner, view: TestView) -> bool:
+def _reported(
+    arguments: Arguments, runner: SuiteRunner, view: TestView, covered: Mapping[str, tuple[Reached, ...]]
+) -> bool:
     """Write the reports that are asked for; whether that failed."""
     reports = {"junit-xml": _junit(runner.results) if arguments["junit-xml"] else ""}
     if _covers(arguments):
-        found, reports["coverage-json"], reports["coverage-lcov"] = _coverage(runner)
+        found, reports["coverage-json"], reports["coverage-lcov"] = _coverage(runner, covered)
         if arguments["coverage"]:
             view.coverage(found)
     failed = False
@@ -199,7 +208,7 @@ def _covers(arguments: Arguments) -> bool:
     return bool(arguments["coverage"] or arguments["coverage-json"] or arguments["coverage-lcov"])
 
 
-def _coverage(runner: SuiteRunner) -> tuple[Coverage, str, str]:
+def _coverage(runner: SuiteRunner, covered: Mapping[str, tuple[Reached, ...]]) -> tuple[Coverage, str, str]:
     from planner.operations.testing.coverage import coverage
     from planner.render.testing_coverage import coverage_json, coverage_lcov
     from planner.support.exact_json import dumps
@@ -207,7 +216,8 @@ def _coverage(runner: SuiteRunner) -> tuple[Coverage, str, str]:
     suite = runner.suite
     policies = suite.options.policies, suite.options.standing_policies
     places = _policy_places(suite, policies) if any(policies) else {}
-    found = coverage(suite.loaded.config, (one for result in runner.results for one in result.reached), places)
+    reached = chain(*(result.reached for result in runner.results), *covered.values())
+    found = coverage(suite.loaded.config, reached, places)
     document = dumps(coverage_json(found), indent=True).decode("utf-8")
     return found, f"{document}\n", coverage_lcov(found)
 

@@ -6,12 +6,14 @@ import os
 import posixpath
 from collections.abc import Collection, Iterable, Mapping
 
+from planner.config.modules_manifest import manifest_path
 from planner.config.test_files.discover import MOCKS
 from planner.config.test_files.model import TestFile
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
-from planner.operations.testing.suite import Suite
+from planner.operations.testing.suite import Suite, TestOptions
 from planner.programs.rule_programs import suite_program
+from planner.state.workspace import data_directory
 from planner.vocabulary.records import frozen
 
 _MODULE = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json")
@@ -31,8 +33,7 @@ def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, Reads]
     """What each file of a suite reads, by name. `read`: what functions have read when it was carried out; under "" what
     they have read for all files."""
     options = suite.options
-    shared = {value for kind, value in options.var_args if kind == "var-file"}
-    shared |= {*read.get("", ()), ".terraform.lock.hcl"}
+    shared = read_by_all(options) | {*read.get("", ())}
     values = {posixpath.normpath(options.test_directory or "tests"), "."}
     found = {}
     for file in suite.files:
@@ -49,6 +50,13 @@ def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, Reads]
         paths = set(map(os.path.normpath, asked))
         found[file.name] = Reads(frozenset(paths), frozenset(directories))
     return found
+
+
+def read_by_all(options: TestOptions) -> frozenset[str]:
+    """What is read whatever the test files say."""
+    values = {value for kind, value in options.var_args if kind == "var-file"}
+    manifest = manifest_path(options.directory, data_directory(os.environ))
+    return frozenset(map(os.path.normpath, {*values, manifest, ".terraform.lock.hcl"}))
 
 
 def kind_of(path: str) -> str:
