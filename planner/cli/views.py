@@ -23,11 +23,11 @@ def open_view(arguments: Arguments, terminal: Terminal) -> View:
     walk. Raises UsageError when the file cannot be written."""
     view = open_plain_view(arguments, terminal)
     if terminal.owns_process:
-        _handle_interrupts(view)
+        hear_interrupts(view)
     return view
 
 
-def _handle_interrupts(view: View) -> None:
+def hear_interrupts(view: View) -> None:
     """Let the first interrupt stop the walk, and say so."""
     from planner.support import signals
 

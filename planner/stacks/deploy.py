@@ -11,6 +11,7 @@ from planner.config.stack_files.model import RemovedComponent, StackConfig
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.operations.agreement import compared
 from planner.operations.apply import Counts, apply
+from planner.operations.encryption import UNENCRYPTED, Encryption
 from planner.operations.loading import Loaded, grown, new_schemas
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made, Planned, Start, plan_opened
@@ -111,10 +112,12 @@ class Runner:
         states: States,
         options: OperationOptions,
         hooks: Hooks,
+        encryption: Encryption = UNENCRYPTED,
     ) -> None:
+        self.encryption = encryption
         self.stack, self.deployment, self.inputs, self.states = stack, deployment, inputs, states
         self.options, self.hooks = options, hooks
-        self.schemas: Schemas = new_schemas(options.directory, requirements(stack.root))
+        self.schemas: Schemas = new_schemas(options.directory, requirements(stack.root), encryption=encryption)
         self.steps: dict[str, Step] = {}
         self.asked: dict[str, Asked] = {}
         self._lock = threading.Lock()
@@ -164,7 +167,7 @@ class Runner:
         """Plan one instance."""
         about = (("component", str(asked.name)), ("deployment", self.deployment))
         options = evolve(self.options, mode=mode, allow_deferral=True, about=about)
-        loaded = Loaded(options, "default", {}, asked.config, self.schemas, ())
+        loaded = Loaded(options, "default", {}, asked.config, self.schemas, (), encryption=self.encryption)
         backend, store, hooks = self.states.backend, self.states.store(asked.name), self.heard(asked.name)
         if self.to_apply:
             self.states.create(asked.name)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from planner.config.stack_files.model import Deployment, StackConfig
+from planner.operations.encryption import Encryption, encryption_of
 from planner.operations.options import OperationOptions
 from planner.operations.providers_needed import not_installed
 from planner.stacks.deploy import Runner
@@ -15,6 +16,7 @@ from planner.stacks.deployments import DeploymentFlow, Surroundings
 from planner.stacks.loading import component_configs, read_stack
 from planner.stacks.settings import backend_of
 from planner.stacks.states import States
+from planner.state.backend import DEFAULT_WORKSPACE
 from planner.values.value import SENSITIVE, Value, mark
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.nearest import did_you_mean
@@ -34,6 +36,7 @@ class Session:
     stack: StackConfig
     backend: Backend
     flow: DeploymentFlow
+    encryption: Encryption
 
     def chosen(self, names: Iterable[str]) -> list[Deployment]:
         """The deployments that are named (patterns are allowed), all of them when none is. Raises Failure."""
@@ -57,7 +60,7 @@ class Session:
             options = evolve(options, mode="destroy")
         inputs = self.flow.inputs(deployment)
         states = States(self.backend, deployment.name)
-        return Runner(self.stack, deployment.name, inputs, states, options, hooks)
+        return Runner(self.stack, deployment.name, inputs, states, options, hooks, self.encryption)
 
 
 def open_stack(directory: str, around: Surroundings, told: Told) -> Session:
@@ -65,7 +68,9 @@ def open_stack(directory: str, around: Surroundings, told: Told) -> Session:
     stack, problems = read_stack(directory)
     told.check(problems)
     told.check(not_installed(component_configs(stack.root), directory, "stacks init"))
-    backend = backend_of(directory)
+    encryption = encryption_of(None, {}, DEFAULT_WORKSPACE)  # only TF_ENCRYPTION says something of a stack
+    told.check(encryption.check())
+    backend = backend_of(directory, encryption.state)
 
     def outputs(deployment: str) -> Mapping[str, Value] | None:
         return recorded(backend, deployment)
@@ -73,7 +78,7 @@ def open_stack(directory: str, around: Surroundings, told: Told) -> Session:
     def published(folder: str) -> Mapping[str, Value] | None:
         return published_by(folder)
 
-    return Session(directory, stack, backend, DeploymentFlow(stack, around, published, outputs))
+    return Session(directory, stack, backend, DeploymentFlow(stack, around, published, outputs), encryption)
 
 
 def recorded(backend: Backend, deployment: str) -> Mapping[str, Value] | None:

@@ -10,6 +10,7 @@ from planner.language.evaluate import try_evaluate
 from planner.language.scope import Scope
 from planner.stacks.states import FOLDER
 from planner.state.backend import open_backend
+from planner.state.seal import PLAIN, Seal
 from planner.syntax.body import BlockSchema, BodySchema
 from planner.syntax.files import load_file
 from planner.values.json_codec import simple_json
@@ -22,13 +23,14 @@ FILE = "planner.stack.hcl"
 _FILE = BodySchema({}, (BlockSchema("backend", ("type",)),))
 
 
-def backend_of(directory: str) -> Backend:
-    """The backend that the stack's file names; files beside the stack without one. Raises Failure."""
+def backend_of(directory: str, seal: Seal = PLAIN) -> Backend:
+    """The backend that the stack's file names; files beside the stack without one. `seal`: how states are kept. Raises
+    Failure."""
     path = os.path.join(directory, FILE)
     kind, settings = "local", {"workspace_dir": FOLDER}
     if os.path.exists(path):
         kind, settings = _read(path)
-    backend, problems = open_backend(kind, settings)
+    backend, problems = open_backend(kind, settings, seal)
     if backend is None or has_errors(problems):
         raise Failure(problems)
     return backend

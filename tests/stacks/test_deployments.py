@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -409,3 +413,53 @@ def test_policies_judge_each_component(stack: Stack) -> None:
     assert {path.name for path in (stack.folder / "stack-states").iterdir()} == {"a", "a.net", "a.web~eu"}
     stack.run("apply", "-auto-approve", "-policy=policies", "-policy-override=no-eu", "-reason=test")
     assert "b.web~eu" in stack.states()
+
+
+ENCRYPTION = """
+key_provider "pbkdf2" "k" { passphrase = "correct horse battery staple" }
+method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
+state {
+  method   = method.aes_gcm.m
+  enforced = true
+}
+"""
+
+
+def test_states_are_encrypted_where_the_environment_says_so(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TF_ENCRYPTION", ENCRYPTION)
+    stack.write(TWO, 'deployment "a" { inputs = { name = "canary", regions = ["eu"] } }\n')
+    stack.run("init")
+    stack.run("apply", "-auto-approve")
+    kept = [path for path in (stack.folder / "stack-states").rglob("*") if path.is_file()]
+    assert len(kept) >= 4 and not any(b"canary" in path.read_bytes() for path in kept)
+    assert stack.outputs() == {"a": {"names": {"eu": "eu-canary"}}}
+    assert "no changes." in stack.run("plan")
+    monkeypatch.setenv("TF_ENCRYPTION", "what")
+    assert "TF_ENCRYPTION" in stack.run("plan", code=1)
+    monkeypatch.delenv("TF_ENCRYPTION")
+    assert "encrypted" in stack.run("plan", code=1)
+
+
+def test_an_interrupt_ends_what_is_under_way_and_begins_nothing_more(stack: Stack) -> None:
+    slow = (
+        MODULE
+        + 'resource "terraform_data" "y" {\n  provisioner "local-exec" { command = "touch begun; sleep 1.5" }\n}\n'
+    )
+    (stack.folder / "m" / "main.tf").write_text(MODULE + slow)
+    stack.write(TWO, 'deployment "a" { inputs = { name = "a", regions = ["eu"] } }\n')
+    stack.run("init")
+    words = [sys.executable, "-m", "planner", "stacks", "apply", "-auto-approve", "-no-color"]
+    running = subprocess.Popen(words, cwd=stack.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    deadline = time.monotonic() + 60
+    while not (stack.folder / "begun").exists():
+        assert running.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    text, _ = running.communicate(timeout=60)
+    assert running.returncode == 1 and "Traceback" not in text
+    assert "Interrupt received." in text and text.count("Execution halted") == 1
+    resources = json.loads((stack.folder / "stack-states/a.net/terraform.tfstate").read_text())["resources"]
+    assert len(resources) == 2
+    assert {path.name for path in (stack.folder / "stack-states").iterdir()} <= {"a", "a.net"}
+    (stack.folder / "m" / "main.tf").write_text(MODULE)
+    stack.run("apply", "-auto-approve")

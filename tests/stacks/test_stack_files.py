@@ -369,6 +369,7 @@ def test_what_is_warned_about(name: str, tmp_path: Path) -> None:
     [
         ('provider "terraform" {}', "provider_in_component"),
         ('terraform {\n  backend "local" {}\n}', "backend_in_component"),
+        ("terraform {\n  encryption {}\n}", "encryption_in_component"),
     ],
 )
 def test_what_modules_of_components_may_not_have(text: str, code: str, tmp_path: Path) -> None:

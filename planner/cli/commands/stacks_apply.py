@@ -8,7 +8,9 @@ from planner.cli.approval import ask
 from planner.cli.commands.stacks_plan import SHARED, check_words, surroundings
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, INPUT, may_ask, operation_options
+from planner.cli.views import hear_interrupts
 from planner.render.terminal import Terminal
+from planner.render.view import HumanView
 from planner.vocabulary.diagnostic import has_errors
 
 if TYPE_CHECKING:
@@ -37,13 +39,14 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
     """Apply the chosen deployments, one after the other."""
-    from planner.render.view import HumanView
     from planner.stacks.session import open_stack
     from planner.vocabulary.told import Told
 
     check_words(arguments)
     options = operation_options(arguments, "destroy" if destroys else "normal")
     view = HumanView(terminal, arguments["show-sensitive"])
+    if terminal.owns_process:
+        hear_interrupts(view)
     told = Told()
     code = 0
     with told.until_an_error():

@@ -6,6 +6,7 @@ from planner.cli.commands.stacks_plan import AROUND, check_words, surroundings
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON, SHOW_SENSITIVE
 from planner.render.terminal import Terminal
+from planner.values.value import SENSITIVE, unmark_deep
 
 USAGE = "[options]"
 HELP = "Shows the outputs that deployments had when they were applied last."
@@ -23,7 +24,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.stacks.session import open_stack, recorded
     from planner.support.exact_json import dumps
     from planner.values.json_codec import simple_json
-    from planner.values.value import SENSITIVE, unmark_deep
     from planner.vocabulary.told import Told
 
     check_words(arguments)

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, LOCK, POLICY, SHOW_SENSITIVE, operation_options
+from planner.cli.views import hear_interrupts
 from planner.render.terminal import Terminal
+from planner.render.view import HumanView
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.walk.hooks import Hooks
 
 if TYPE_CHECKING:
     from planner.stacks.deployments import Surroundings
@@ -42,15 +45,15 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.documents.json_plan import plan_json
     from planner.render.schema_lookup import SchemaLookup
     from planner.render.stacks import document, show_plan
-    from planner.render.view import HumanView
     from planner.stacks.session import open_stack
     from planner.support.exact_json import dumps
     from planner.vocabulary.told import Told
-    from planner.walk.hooks import Hooks
 
     check_words(arguments)
     options = operation_options(arguments, "destroy" if arguments["destroy"] else "normal")
     view = HumanView(terminal, arguments["show-sensitive"])
+    if terminal.owns_process:
+        hear_interrupts(view)
     hooks = Hooks() if arguments["json"] else view.hooks
     told = Told()
     plans = []

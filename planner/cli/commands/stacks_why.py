@@ -9,6 +9,7 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON, operation_options
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Failure, error
+from planner.walk.hooks import Hooks
 
 USAGE = "[options] COMPONENT OTHER | deferred COMPONENT | approved"
 HELP = """Plans a deployment and explains: that the instance COMPONENT is made from OTHER, with the values in between
@@ -43,7 +44,6 @@ def explained(arguments: Arguments) -> list[dict[str, Any]]:
     from planner.stacks.ask import why, why_approved
     from planner.stacks.session import open_stack
     from planner.vocabulary.told import Told
-    from planner.walk.hooks import Hooks
 
     session = open_stack(".", surroundings(arguments), Told())
     chosen = session.chosen(arguments["deployment"])

@@ -117,6 +117,9 @@ class _Checks:
                 detail = f"Providers are configured in the stack, and given to {key} by its argument providers."
                 title = f"Provider configuration in {where}"
                 self.error("provider_in_component", title, detail, provider.span)
+            if module.encryption is not None and not module.path:
+                detail = "Only TF_ENCRYPTION says how the states of a stack are encrypted."
+                self.error("encryption_in_component", f"Encryption in {where}", detail, module.encryption.span or span)
             if module.backend is not None and not module.path:
                 detail = "The states of a stack are kept by the stack; a module that it calls may not say where."
                 self.error("backend_in_component", f"Backend in {where}", detail, module.backend.span)
