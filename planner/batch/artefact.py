@@ -127,8 +127,21 @@ def seen_as(result: Result, digests: tuple[tuple[str, str], ...]) -> str:
 
 
 def is_saved_plan(path: str) -> bool:
-    """Whether a folder has a saved plan of a fleet."""
-    return os.path.isfile(os.path.join(path, NAME)) and os.path.isdir(path)
+    """Whether a folder has a saved plan of a fleet, perhaps one that cannot be read."""
+    return NAME in _names(path)
+
+
+def is_left_over(path: str) -> bool:
+    """Whether a folder has what is there of a saved plan before its manifest is written, and nothing else."""
+    names = _names(path)
+    return PLANS in names and names <= {PLANS, REPORT}
+
+
+def _names(path: str) -> set[str]:
+    try:
+        return set(os.listdir(path))
+    except (OSError, ValueError):
+        return set()
 
 
 def plan_path(folder: str, unit: str) -> str:
@@ -235,6 +248,9 @@ def read(folder: str) -> Manifest:
     path = os.path.join(folder, NAME)
     try:
         data = read_bounded(path)
+    except FileNotFoundError:
+        why = f"it has no {NAME}, which is written last: batch plan -out failed, or did not come to its end"
+        raise _unusable(folder, why) from None
     except OSError as problem:
         raise _unusable(folder, f"{NAME}: {problem.strerror or problem}") from None
     try:

@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 
 from planner.batch.file_generated import write_files
-from planner.batch.file_mentions import Mention, mentions
+from planner.batch.file_mentions import Mention, check_patterns, mentions
 from planner.batch.file_parts import GROUP, REMOVED, UNIT, UNITS, Parts, gathered
 from planner.batch.file_recipe import Around, AroundReader, File
 from planner.batch.file_scope import FleetScope
@@ -62,6 +62,7 @@ class _Group:
     inputs: dict[str, Piece]
     around: Around
     scope: FleetScope
+    span: Span
 
 
 @frozen
@@ -144,6 +145,8 @@ class _Reader:
                     f"{removal.unit} is a unit of the fleet ({drafts[removal.unit].unit.place}): say one or the other."
                 )
                 self.problems.error("removed", "Removed unit is there", f"{detail} ({removal.place})")
+        for group in self.groups:
+            check_patterns(group.patterns, group.name, group.span, drafts, self.repeated, self.problems)
         grouped = {name: self._with_groups(drafts[name]) for name in sorted(drafts)}
         return {name: self._finished(draft, grouped) for name, draft in grouped.items()}
 
@@ -187,7 +190,7 @@ class _Reader:
     def _draft(self, name: str, path: str, layers: list[Content], scope: FleetScope, span: Span) -> _Draft:
         found = {key: attribute for content in layers for key, attribute in content.attributes.items()}
         folder = self._text(found.get("path"), scope) or path
-        normal = os.path.normpath(folder)
+        normal = os.path.relpath(os.path.join(self.root, folder), self.root)
         if not os.path.isdir(os.path.join(self.root, folder)):
             detail = f"The unit {name} should stand in {folder}, but there is no such folder."
             self.problems.error("no_unit_folder", "Unit without a folder", detail, span)
@@ -238,12 +241,12 @@ class _Reader:
         content = read(block.body, GROUP, self.problems)
         each = content.attributes.get("for_each")
         if each is None:
-            self.groups.append(self._one_group(name, content, self.scope))
+            self.groups.append(self._one_group(block, name, content, self.scope))
             return
         for key, value in self.scope.items(each, self.problems).items():
-            self.groups.append(self._one_group(f"{name}/{key}", content, self.scope.repeated(key, value)))
+            self.groups.append(self._one_group(block, f"{name}/{key}", content, self.scope.repeated(key, value)))
 
-    def _one_group(self, name: str, content: Content, scope: FleetScope) -> _Group:
+    def _one_group(self, block: Block, name: str, content: Content, scope: FleetScope) -> _Group:
         found = content.attributes
         return _Group(
             name,
@@ -254,6 +257,7 @@ class _Reader:
             dict(self._entries(found.get("inputs"))),
             AroundReader(scope, self.problems).read(content),
             scope,
+            found["units"].expr_span if "units" in found else block.header_span,
         )
 
     def _with_groups(self, draft: _Draft) -> _Draft:

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from planner.batch.described import described
 from planner.batch.model import Request, Result
+from planner.batch.programs import run_program, without
 from planner.batch.recipe import Hook, Recipe, Role
 from planner.support.fast_json import orjson
 from planner.support.signals import STOP
@@ -90,8 +89,8 @@ def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[
     if recipe.refusals:
         given_up()
         return Result(request.unit, "error", diagnostics=recipe.refusals)
-    with surrounded(request):
-        result = _with_tries(request, recipe, run)
+    with surrounded(request) as secrets:
+        result = _with_tries(request, recipe, run, secrets)
     _keep_lock_file(recipe)
     return result
 
@@ -99,11 +98,11 @@ def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[
 # ---------------------------------------------------------------- tries and time
 
 
-def _with_tries(request: Request, recipe: Recipe, run: Run) -> Result:
+def _with_tries(request: Request, recipe: Recipe, run: Run, secrets: Collection[str]) -> Result:
     tries = 0
     while True:
         tries += 1
-        result = _with_hooks(request, recipe, run)
+        result = _with_hooks(request, recipe, run, secrets)
         if result.result != "error" or not recipe.retries:
             return result
         said = _said(result)
@@ -169,7 +168,7 @@ def _in_time(request: Request, recipe: Recipe, run: Run) -> Result:
 # ---------------------------------------------------------------- hooks
 
 
-def _with_hooks(request: Request, recipe: Recipe, run: Run) -> Result:
+def _with_hooks(request: Request, recipe: Recipe, run: Run, secrets: Collection[str]) -> Result:
     command = command_of(request)
     hooks = [hook for hook in recipe.hooks if command in hook.commands]
     if not hooks:
@@ -178,7 +177,7 @@ def _with_hooks(request: Request, recipe: Recipe, run: Run) -> Result:
     problems: list[Any] = []
     for hook in hooks:
         if hook.when == "before" and (not problems or hook.always):
-            problems += _hook(hook, request, recipe, log)
+            problems += _hook(hook, request, recipe, log, secrets)
     if problems:
         result = Result(request.unit, "error", diagnostics=described(problems))
     else:
@@ -186,10 +185,10 @@ def _with_hooks(request: Request, recipe: Recipe, run: Run) -> Result:
     is_wrong = result.result in ("error", "stopped", "tainted")
     for hook in hooks:
         if hook.when == "after" and (not is_wrong or hook.always):
-            problems += _hook(hook, request, recipe, log)
+            problems += _hook(hook, request, recipe, log, secrets)
     for hook in hooks:
         if hook.when == "error" and result.result == "error" and _matches(hook, _said(result)):
-            problems += _hook(hook, request, recipe, log)
+            problems += _hook(hook, request, recipe, log, secrets)
     if problems and result.result != "error":
         result = evolve(result, result="error", diagnostics=(*described(problems), *result.diagnostics))
     if log and request.command not in ("plan", "validate"):
@@ -201,31 +200,22 @@ def _matches(hook: Hook, said: str) -> bool:
     return not hook.patterns or any(re.search(pattern, said, re.DOTALL) for pattern in hook.patterns)
 
 
-def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str]) -> list[Any]:
-    """Run a hook; what went wrong."""
+def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets: Collection[str]) -> list[Any]:
+    """Run a hook; what went wrong. Of what it prints `secrets` are not kept."""
     folder = os.path.normpath(os.path.join(recipe.home or ".", hook.folder)) if hook.folder else "."
     more = {"TG_CTX_COMMAND": command_of(request), "TG_CTX_HOOK_NAME": hook.name, "PLANNER_UNIT": request.unit}
     name = f"The {hook.when} hook {hook.name} of {request.unit}"
     try:
-        done = subprocess.run(
-            hook.words,
-            cwd=folder,
-            env={**os.environ, **more},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-            timeout=recipe.seconds or None,
-        )
-    except subprocess.TimeoutExpired:
-        return [error("batch.hook", "A hook took too long", f"{name} may take {recipe.seconds:g} s.")]
+        ran = run_program(hook.words, folder, {**os.environ, **more}, recipe.seconds or None, with_errors=True)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         return [error("batch.hook", "A hook cannot be run", f"{name} runs {hook.words[0]} in {folder}: {reason}.")]
-    text = done.stdout.decode("utf-8", "replace")
+    text = without(ran.output.decode("utf-8", "replace"), secrets)
     log.append(text)
-    if done.returncode:
-        detail = f"{name} ran {hook.words[0]}, which ended with {done.returncode}.\n\n{text.strip()[-4000:]}".strip()
+    if ran.is_late:
+        return [error("batch.hook", "A hook took too long", f"{name} may take {recipe.seconds:g} s.")]
+    if ran.code:
+        detail = f"{name} ran {hook.words[0]}, which ended with {ran.code}.\n\n{text.strip()[-4000:]}".strip()
         return [error("batch.hook", "A hook failed", detail)]
     return []
 
@@ -233,12 +223,14 @@ def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str]) -> list[
 # ---------------------------------------------------------------- surroundings
 
 
-def surrounded(request: Request) -> AbstractContextManager[None]:
-    """The environment that belongs to the unit, credentials and all. Raises Failure."""
+def surrounded(request: Request) -> AbstractContextManager[frozenset[str]]:
+    """The environment that belongs to the unit; gives the values of credentials in it. Raises Failure."""
     recipe = request.recipe
     assert recipe is not None
-    wanted = {**dict(recipe.environment), **_credentials(request.unit, recipe)}
-    return surroundings({**wanted, **_as_role(request.unit, recipe, wanted)})
+    credentials = _credentials(request.unit, recipe)
+    wanted = {**dict(recipe.environment), **credentials}
+    role = _as_role(request.unit, recipe, wanted)
+    return surroundings({**wanted, **role}, frozenset((*credentials.values(), *role.values())))
 
 
 def _as_role(unit: str, recipe: Recipe, wanted: Mapping[str, str]) -> dict[str, str]:
@@ -252,12 +244,12 @@ def _taken_on(unit: str, role: Role, environment: Mapping[str, str]) -> dict[str
 
 
 @contextmanager
-def surroundings(wanted: Mapping[str, str]) -> Iterator[None]:
-    """The environment with these variables, for as long as the unit is in work."""
+def surroundings(wanted: Mapping[str, str], secrets: frozenset[str]) -> Iterator[frozenset[str]]:
+    """The environment with these variables, for as long as the unit is in work; gives which values are secrets."""
     before = {name: os.environ.get(name) for name in wanted}
     try:
         os.environ.update(wanted)
-        yield
+        yield secrets
     finally:
         for name, value in before.items():
             if value is None:
@@ -271,31 +263,24 @@ def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
     shown. Raises Failure."""
     if not recipe.auth:
         return {}
-    program, began = recipe.auth[0], time.monotonic()
+    program, folder, seconds = recipe.auth[0], recipe.home or ".", recipe.seconds or 300
 
     def refuse(why: str) -> Failure:
         return Failure(
             error("batch.auth", "No credentials", f"{program}, which auth of {unit} names, {why}. {_SECRET}")
         )
 
+    environment = {**os.environ, **dict(recipe.environment), "PLANNER_UNIT": unit}
     try:
-        done = subprocess.run(
-            recipe.auth,
-            cwd=recipe.home or ".",
-            env={**os.environ, **dict(recipe.environment), "PLANNER_UNIT": unit},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=recipe.seconds or 300,
-        )
-    except subprocess.TimeoutExpired:
-        raise refuse(f"did not end within {time.monotonic() - began:.0f} s") from None
+        ran = run_program(recipe.auth, folder, environment, seconds, with_errors=False)
     except (OSError, ValueError) as problem:
-        raise refuse(f"cannot be run: {getattr(problem, 'strerror', None) or problem}") from None
-    if done.returncode:
-        raise refuse(f"ended with {done.returncode}")
+        raise refuse(f"cannot be run in {folder}: {getattr(problem, 'strerror', None) or problem}") from None
+    if ran.is_late:
+        raise refuse(f"did not end within {seconds:g} s")
+    if ran.code:
+        raise refuse(f"ended with {ran.code}")
     try:
-        found = orjson.loads(done.stdout)
+        found = orjson.loads(ran.output)
     except orjson.JSONDecodeError:
         raise refuse("printed no JSON") from None
     if not isinstance(found, dict) or not all(isinstance(v, str) and "\0" not in v for v in found.values()):

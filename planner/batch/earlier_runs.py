@@ -90,7 +90,7 @@ def _recorded(root: str, saved_plan: str) -> _Recorded:
         except Failure:
             continue  # it was cut off at its very beginning
         for event in record.events():
-            if event["event"] == "started" and event["command"] == "apply_plan":
+            if event["event"] == "started" and event.get("command") == "apply_plan":
                 begun.add(event["unit"])
         for unit, done in record.finished().items():
             if done.outcome == "applied" and done.result is not None:

@@ -9,7 +9,7 @@ from planner.batch.file_recipe import File
 from planner.batch.marks import ends_with_mark
 from planner.batch.record import make_folder
 from planner.config.reading import Problems
-from planner.support.disk import read_whole
+from planner.support.disk import read_whole, replace_file
 from planner.support.fast_json import orjson
 
 MARK = "Written by planner from planner.batch.hcl, and written again with every run."
@@ -26,20 +26,23 @@ def write_files(root: str, wanted: dict[str, File], problems: Problems) -> None:
     before = _listed(root)
     if not wanted and not before:
         return
-    for path in sorted(before - wanted.keys()):
-        whole = os.path.join(root, path)
-        if has_mark(whole):
-            os.unlink(whole)
     for path, file in sorted(wanted.items()):
         try:
             _write(os.path.join(root, path), path, file, problems)
         except OSError as problem:
             detail = f"{path}: {problem.strerror or problem}."
             problems.error("generated", "A file cannot be generated", detail, file.span)
-    if set(wanted) != before:
-        make_folder(root)
-        with open(os.path.join(root, _LIST), "wb") as listed:
-            listed.write(orjson.dumps(sorted(wanted)))
+    try:
+        for path in sorted(before - wanted.keys()):
+            whole = os.path.join(root, path)
+            if has_mark(whole):
+                os.unlink(whole)
+        if set(wanted) != before:
+            make_folder(root)
+            replace_file(os.path.join(root, _LIST), orjson.dumps(sorted(wanted)))
+    except OSError as problem:
+        detail = f"{problem.filename or _LIST}: {problem.strerror or problem}."
+        problems.error("generated", "Generated files cannot be looked after", detail)
 
 
 def _write(path: str, shown: str, file: File, problems: Problems) -> None:
@@ -56,10 +59,9 @@ def _write(path: str, shown: str, file: File, problems: Problems) -> None:
             return
     except OSError:
         pass
-    beside = f"{path}.{os.getpid()}.tmp"
-    with open(beside, "wb") as fresh:
-        fresh.write(data)
-    os.replace(beside, path)
+    if os.path.islink(path):
+        os.unlink(path)  # what it leads to is somebody else's
+    replace_file(path, data)
 
 
 def _listed(root: str) -> set[str]:

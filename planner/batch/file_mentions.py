@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 from planner.batch.file_scope import FleetScope
 from planner.config.model import Expr
+from planner.config.reading import Problems
 from planner.language.evaluate import try_evaluate
 from planner.syntax.nodes import Index, Node, Relative, Step, Traversal
 from planner.syntax.references import variables
 from planner.values.value import unmark
+from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
@@ -23,6 +26,26 @@ class Mention:
     key: str | None
     output: str
     span: Span
+
+
+def check_patterns(
+    patterns: Iterable[str],
+    group: str,
+    span: Span,
+    names: Collection[str],
+    repeated: Container[str],
+    problems: Problems,
+) -> None:
+    """Report what a group names and no unit is called: an error, unless it is a pattern, which may come to nothing."""
+    for pattern in patterns:
+        if any(fnmatchcase(name, pattern) for name in names):
+            continue
+        if any(sign in pattern for sign in "*?["):
+            detail = f"No unit is called like {pattern}, which the group {group} names."
+            problems.warning("no_units", "Pattern without units", detail, span)
+            continue
+        hint = f" Those that it repeats are {pattern}/*." if pattern in repeated else did_you_mean(pattern, names)
+        problems.error("unknown_unit", "Unknown unit", f"The group {group} names no unit with {pattern}.{hint}", span)
 
 
 def _word(step: Step) -> str:

@@ -44,8 +44,8 @@ class Around:
     hooks: dict[str, Hook] = field(factory=dict)
     retries: list[Retry] = field(factory=list)
     environment: dict[str, str] = field(factory=dict)
-    auth: tuple[str, ...] = ()
-    seconds: float = 0.0
+    auth: tuple[str, ...] | None = None
+    seconds: float | None = None
     files: dict[str, File] = field(factory=dict)
 
     def under(self, other: Around) -> Around:
@@ -54,8 +54,8 @@ class Around:
             {**self.hooks, **other.hooks},
             [*other.retries, *self.retries],
             {**self.environment, **other.environment},
-            other.auth or self.auth,
-            other.seconds or self.seconds,
+            self.auth if other.auth is None else other.auth,
+            self.seconds if other.seconds is None else other.seconds,
             {**self.files, **other.files},
         )
 
@@ -65,8 +65,8 @@ class Around:
             tuple(self.hooks.values()),
             tuple(self.retries),
             tuple(sorted(self.environment.items())),
-            self.auth,
-            self.seconds,
+            self.auth or (),
+            self.seconds or 0.0,
         )
         if recipe == NOTHING:
             return None
@@ -152,7 +152,14 @@ class AroundReader:
             self.problems.error("hook", "Hook without a program", f"run of the hook {name} is empty.", span)
         always = False
         if "always" in content.attributes:
-            always = self.scope.value(self._expr(content.attributes["always"]), self.problems) is True
+            value = self.scope.value(self._expr(content.attributes["always"]), self.problems)
+            if value.__class__ is not bool and value is not None:
+                where = content.attributes["always"].expr_span
+                self.problems.error("bool_required", "Invalid expression", "true or false is required here.", where)
+            always = value is True
+        if "matches" in content.attributes and when in ("before", "after"):
+            detail = "Hooks that run on errors look at what these say; this one runs in any case."
+            self.problems.error("matches", "Nothing to match", detail, content.attributes["matches"].name_span)
         return Hook(
             name,
             when,
@@ -191,7 +198,7 @@ class AroundReader:
         span = block.header_span
         if "if_exists" in content.attributes:
             self._one_of(exists, EXISTS, "if_exists", content.attributes["if_exists"].expr_span)
-        if not name or "/" in name or "\0" in name or name in (".", ".."):
+        if not name or "/" in name or "\0" in name or name in (".", "..", ".terraform"):
             detail = f'A file of the unit\'s folder is named here, not "{name}".'
             self.problems.error("file_name", "Invalid file name", detail, span)
             return None

@@ -6,7 +6,7 @@ import os
 from collections.abc import Container
 
 from planner.batch import FOLDER
-from planner.batch.record import Record
+from planner.batch.record import Record, is_run
 from planner.vocabulary.diagnostic import Failure
 
 MOST = 50
@@ -18,7 +18,7 @@ def last_outcomes(root: str, units: Container[str]) -> dict[str, tuple[str, str]
     """Unit -> outcome, and the run that says so. Validations say nothing."""
     found: dict[str, tuple[str, str]] = {}
     try:
-        names = sorted((n for n in os.listdir(os.path.join(root, FOLDER)) if n[:1].isdigit()), reverse=True)
+        names = sorted((n for n in os.listdir(os.path.join(root, FOLDER)) if is_run(n)), reverse=True)
     except OSError:
         return found
     for name in names[:MOST]:
@@ -31,7 +31,7 @@ def last_outcomes(root: str, units: Container[str]) -> dict[str, tuple[str, str]
         ended: dict[str, str] = {}
         for event in record.events():
             if event["event"] == "finished":
-                ended[event["unit"]] = event["outcome"]
+                ended[event["unit"]] = event.get("outcome", "")
         for unit, outcome in ended.items():
             if unit in units:
                 found.setdefault(unit, (outcome, name))

@@ -88,7 +88,7 @@ class Record:
         """The newest run. Raises Failure when there is none."""
         try:
             runs = os.path.join(root, FOLDER)
-            names = sorted(n for n in os.listdir(runs) if n[:1].isdigit())
+            names = sorted(n for n in os.listdir(runs) if is_run(n))
             names = [n for n in names if os.path.exists(os.path.join(runs, n, "run.json"))]  # else it was cut off first
         except OSError:
             names = []
@@ -97,12 +97,14 @@ class Record:
         return cls(root, names[-1])
 
     def asked(self) -> dict[str, Any]:
-        """What the run was asked for. Raises Failure."""
+        """What the run was asked for: with `command` a text and `options` an object. Raises Failure."""
         try:
             document: dict[str, Any] = orjson.loads(read_whole(os.path.join(self.path, "run.json")))
         except (OSError, orjson.JSONDecodeError):
+            document = {}
+        if document.__class__ is not dict or any(document.get(k).__class__ is not c for k, c in _ASKED.items()):
             detail = f"There is no readable run.json in {self.path}."
-            raise Failure(error("batch.no_run", "No such run", detail)) from None
+            raise Failure(error("batch.no_run", "No such run", detail))
         return document
 
     # ---------------------------------------------------------------- events
@@ -138,13 +140,27 @@ class Record:
             return
         for line in lines[:-1]:
             try:
-                yield orjson.loads(line)
+                event = orjson.loads(line)
             except orjson.JSONDecodeError:
                 continue  # the crash of an earlier writer; it was not finished then
+            if event.__class__ is dict and _is_event(event):
+                yield event
 
     def finished(self) -> dict[str, Done]:
-        """How units ended, the last time that they did."""
-        return {e["unit"]: from_json(Done, e["done"]) for e in self.events() if e["event"] == "finished"}
+        """How units ended, the last time that they did; not those of which nothing sensible is said."""
+        found: dict[str, Done] = {}
+        for event in self.events():
+            if event["event"] != "finished":
+                continue
+            try:
+                done: Done = from_json(Done, event["done"])
+            except Exception:  # what cattrs says of data that does not fit has no type in common
+                found.pop(event["unit"], None)
+                continue
+            found[event["unit"]] = done
+            if done.unit != event["unit"] or (done.result is not None and done.result.unit != done.unit):
+                del found[event["unit"]]
+        return found
 
     def in_flight(self) -> list[str]:
         """The units that were begun and did not end."""
@@ -181,6 +197,18 @@ class Record:
                     file.write(result.text)
             result = evolve(result, text="", facts={}, reads=[])
         self.add("finished", unit=done.unit, outcome=done.outcome, done=to_json(evolve(done, result=result)))
+
+
+_ASKED: dict[str, type] = {"command": str, "options": dict}
+_OF_UNITS = ("started", "finished", "died")
+
+
+def _is_event(event: dict[str, Any]) -> bool:
+    """Whether it says what it is and, if it is about a unit, about which."""
+    kind, outcome = event.get("event"), event.get("outcome", "")
+    return kind.__class__ is str and (
+        kind not in _OF_UNITS or (event.get("unit").__class__ is str and outcome.__class__ is str)
+    )
 
 
 @lru_cache(1)

@@ -137,8 +137,9 @@ def _applied_by(root: str, unit: str, made: str) -> str:
         for event in record.events():
             if (event["event"], event.get("unit"), event.get("outcome")) != ("finished", unit, "applied"):
                 continue
-            if str(event["at"]) >= made:
-                return f"; the batch {name} of {asked.get('by', 'somebody')} applied {unit} at {event['at']}"
+            at = str(event.get("at", ""))
+            if at >= made:
+                return f"; the batch {name} of {asked.get('by', 'somebody')} applied {unit} at {at}"
     return ""
 
 

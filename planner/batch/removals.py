@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.batch.facts import has_objects
-from planner.batch.manifest import Entry, read_manifest
+from planner.batch.manifest import NAME, Entry, read_manifest
 from planner.batch.model import Fleet, Removal, Unit
 from planner.batch.record import safe_name
 from planner.state.backend import schema_of
 from planner.support.disk import read_whole
 from planner.values.expression_text import attributes_text
 from planner.values.json_codec import implied_value
+from planner.values.schema import BlockSchema
 from planner.vocabulary.address import quote
-from planner.vocabulary.diagnostic import Diagnostic, warning
+from planner.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.vocabulary.nearest import did_you_mean
 
 REMOVED = os.path.join(".planner", "removed")
@@ -30,16 +31,44 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
     for removal in fleet.removals:
         entry = known.get(removal.unit)
         if entry is None or (os.path.isabs(entry.state) and not has_objects(entry.state)):
-            hint = did_you_mean(removal.unit, (name for name in known if name not in fleet.units))
+            hint = did_you_mean(removal.unit, (n for n in known if n not in fleet.units and n != removal.unit))
             detail = f"Of {removal.unit} nothing is left: take the block away ({removal.place}).{hint}"
             told.append(warning("batch.removed", "Nothing to remove", detail))
+            continue
+        if entry.backend is not None and not _is_backend(*entry.backend):
+            detail = f"What {NAME} says of the state of {removal.unit} is no backend: it is not as planner wrote it."
+            told.append(error("batch.removed", "A unit cannot be removed", detail))
             continue
         if removal.action == "forget":
             detail = f"{removal.unit} is forgotten with the next apply; its state {entry.state} stays as it is."
             told.append(warning("batch.forgets", "A unit is forgotten", detail))
             continue
-        units[removal.unit] = _empty_unit(fleet.root, removal, entry)
+        try:
+            units[removal.unit] = _empty_unit(fleet.root, removal, entry)
+        except OSError as problem:
+            detail = f"{problem.filename or REMOVED}: {problem.strerror or problem}."
+            told.append(error("batch.removed", "A unit cannot be removed", detail))
     return units, told
+
+
+def _is_backend(kind: str, settings: Mapping[str, Any]) -> bool:
+    """Whether a block can be written of what a file says: it is run afterwards."""
+    schema = schema_of(kind)
+    return schema is not None and _fits(schema, settings)
+
+
+def _fits(schema: BlockSchema, settings: Any) -> bool:
+    if settings.__class__ is not dict:
+        return False
+    inner = settings.keys() & schema.blocks.keys()
+    blocks = ((name, one) for name in inner for one in _several(settings[name]))
+    return settings.keys() - inner <= schema.attributes.keys() and all(
+        one is None or _fits(schema.blocks[name].block, one) for name, one in blocks
+    )
+
+
+def _several(value: Any) -> list[Any]:
+    return value if value.__class__ is list else [value]
 
 
 def _block(kind: str, settings: Mapping[str, Any]) -> str:
@@ -48,7 +77,7 @@ def _block(kind: str, settings: Mapping[str, Any]) -> str:
     inner = schema.blocks if schema is not None else {}
     text = _arguments({name: value for name, value in settings.items() if name not in inner}, "    ")
     for name in sorted(settings.keys() & inner.keys()):
-        for one in settings[name] if isinstance(settings[name], list) else [settings[name]]:
+        for one in _several(settings[name]):
             if one:
                 text += f"    {name} {{\n{_arguments(one, '      ')}    }}\n"
     header = kind if kind == "cloud" else f"backend {quote(kind)}"

@@ -12,7 +12,7 @@ from planner.batch.batch import Batch, BatchOptions
 from planner.batch.converge import Approve, carry_on
 from planner.batch.handed import can_be_read
 from planner.batch.model import from_json
-from planner.batch.record import Record
+from planner.batch.record import Record, is_run
 from planner.batch.run import Report, Run, finish
 from planner.batch.saved import apply_saved
 from planner.batch.schedule import Listener
@@ -40,6 +40,9 @@ def resume(
     """Go on with a run that was cut off, the last one unless named: what had ended stays as it is, what was in work is
     named (`began`) and run again. Raises Failure."""
     started = time.monotonic()
+    if name and not is_run(name):
+        detail = f"{name} is no name of a run: a folder of .planner/batch is meant, such as 20260131T120000Z-000."
+        raise Failure(error("batch.no_run", "No such run", detail))
     record = Record(root, name) if name else Record.last(root)
     asked = record.asked()
     command = str(asked["command"])
@@ -48,7 +51,7 @@ def resume(
     if asked.get("is_given_variables"):
         detail = "The run was given values with -var or -var-file, which are on no record. Begin it anew with these."
         raise Failure(error("batch.resume_variables", "Nothing to resume", detail))
-    options: BatchOptions = from_json(BatchOptions, asked["options"])
+    options = _options(record, asked)
     options = evolve(options, lock_timeout=max(options.lock_timeout, PATIENCE), is_brief=False)
     if "saved_plan" in asked:
         began(record.name, [])
@@ -76,6 +79,15 @@ def resume(
         carry_on(run, command, None if asked.get("at_once") else approve)
     report = Report(command, analysis, diagnostics=problems)
     return finish(run, report, started, tuple(in_flight))
+
+
+def _options(record: Record, asked: dict[str, Any]) -> BatchOptions:
+    try:
+        options: BatchOptions = from_json(BatchOptions, asked["options"])
+    except Exception as bad:  # what cattrs says of data that does not fit has no type in common
+        detail = f"The options in the run.json of {record.path} make no sense ({type(bad).__name__})."
+        raise Failure(error("batch.no_run", "No such run", detail)) from None
+    return options
 
 
 def _folder(record: Record, asked: dict[str, Any]) -> str:

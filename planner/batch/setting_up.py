@@ -137,12 +137,12 @@ def with_recipe(request: Request) -> Request:
     return _looked_at(request)
 
 
-def surrounded(request: Request) -> AbstractContextManager[None]:
+def surrounded(request: Request) -> AbstractContextManager[object]:
     """The environment that belongs to the unit. Raises Failure."""
     return nullcontext() if request.recipe is None else _own_surroundings(request)
 
 
-def _own_surroundings(request: Request) -> AbstractContextManager[None]:
+def _own_surroundings(request: Request) -> AbstractContextManager[object]:
     from planner.batch import carry_out
 
     return carry_out.surrounded(request)

@@ -1,10 +1,17 @@
-"""Exceptions that nobody expected, as diagnostics: mistakes in planner itself, and what is nested too deeply for it."""
+"""Exceptions that nobody expected, as diagnostics: mistakes in planner itself, what the machine refuses, and what is
+nested too deeply."""
 
 from __future__ import annotations
 
+import errno
 import os
 
 from planner.vocabulary.diagnostic import Diagnostic, error
+
+_REFUSED = frozenset(
+    (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE)
+)
+"""what is not up to a program: a disk that is full or broken, permissions, limits"""
 
 
 def defect(problem: Exception, address: str = "") -> Diagnostic:
@@ -13,6 +20,10 @@ def defect(problem: Exception, address: str = "") -> Diagnostic:
     if isinstance(problem, RecursionError) and not debugging:
         detail = "Something in the configuration or in the state is nested deeper than planner can follow."
         return error("cli.too_deep", "Nested too deeply", detail, address=address)
+    if isinstance(problem, OSError) and problem.errno in _REFUSED and not debugging:
+        where = f"{problem.filename}: " if problem.filename is not None else ""
+        detail = f"{where}{problem.strerror}."
+        return error("cli.system", "The machine does not allow it", detail, address=address)
     what = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
     advice = "Run again with PLANNER_DEBUG=1 to see where it happened."
     if debugging:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 from pathlib import Path
 from typing import Any
 
@@ -344,3 +345,68 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, file: str) -> Non
     words = WRONG[file]
     assert ran.code == 1 and words in " ".join(ran.errors.split())
     assert "planner.batch.hcl line" in ran.errors or "waits for itself" in ran.errors
+
+
+def test_what_credentials_hold_is_not_shown_when_a_hook_prints_it(tmp_path: Path) -> None:
+    write(tmp_path, {"auth.sh": f'echo "{{\\"TOKEN\\": \\"{SECRET}\\"}}"\n'})
+    for when, run in (("before", "echo it is $TOKEN; exit 3"), ("after", "echo it is $TOKEN")):
+        hook = f'hook "h" {{\n  when = "{when}"\n  run = ["sh", "-c", "{run}"]\n}}\n'
+        fleet(tmp_path, f'unit "a" {{\n  auth = ["sh", "../auth.sh"]\n{hook}}}\n', "a")
+        ran = batch(tmp_path, "apply", "-auto-approve", "-show", "-json")
+        assert ran.code == (1 if when == "before" else 0)
+        kept = "".join(
+            path.read_text() for path in (tmp_path / ".planner").rglob("*") if path.suffix in (".txt", ".jsonl")
+        )
+        assert SECRET not in ran.out + ran.errors + kept
+        assert "it is (hidden)" in kept
+
+
+def test_what_takes_too_long_ends_with_all_that_it_began(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "held")
+    held = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
+    stubborn = "exec 3> ../held; trap '' TERM; (echo >&3; sleep 60) & wait"
+    hook = f'hook "h" {{\n  when = "before"\n  run = ["sh", "-c", "{stubborn}"]\n}}\n'
+    fleet(tmp_path, f'unit "a" {{\n  time_limit = "0.5s"\n{hook}}}\n', "a")
+    ran = batch(tmp_path, "plan", "-json")
+    assert ran.unit("a")["diagnostics"][0]["summary"] == "A hook took too long"
+    assert os.read(held, 9) == b"\n"
+    assert select.select([held], [], [], 10)[0] and os.read(held, 9) == b""  # nobody has it open any more
+    os.close(held)
+
+
+@pytest.mark.parametrize("own", ["auth = []", "auth = null"])
+def test_a_unit_can_do_without_what_its_group_says(tmp_path: Path, own: str) -> None:
+    group = 'group "g" {\n  units = ["a"]\n  auth = ["false"]\n  time_limit = "1s"\n}\n'
+    fleet(tmp_path, f'unit "a" {{\n  {own}\n}}\n{group}', "a")
+    assert batch(tmp_path, "plan").code == (0 if own == "auth = []" else 1)
+
+
+HOOK = 'unit "a" {{\n  hook "h" {{\n    when = "{}"\n    run = ["true"]\n    {}\n  }}\n}}\n'
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (HOOK.format("after", 'always = "yes"'), "true or false is required"),
+        (HOOK.format("before", 'matches = ["x"]'), "this one runs in any case"),
+        ('unit "a" {}\ngroup "g" {\n  units = ["aa"]\n}\n', 'The group g names no unit with aa. Did you mean "a"?'),
+        ('unit "a" {\n  for_each = ["x"]\n  path = "a"\n}\ngroup "g" {\n  units = ["a"]\n}\n', "Those that it repeats"),
+        ('unit "a" {\n  generate ".terraform" {\n    content = ""\n  }\n}\n', "Invalid file name"),
+    ],
+)
+def test_nothing_that_is_named_is_ignored(tmp_path: Path, file: str, words: str) -> None:
+    fleet(tmp_path, file, "a")
+    ran = batch(tmp_path, "plan")
+    assert ran.code == 1 and words in " ".join(ran.errors.split())
+
+
+def test_a_pattern_of_a_group_that_means_nothing_is_told(tmp_path: Path) -> None:
+    fleet(tmp_path, 'unit "a" {}\ngroup "g" {\n  units = ["b/*"]\n}\n', "a")
+    ran = batch(tmp_path, "plan")
+    assert ran.code == 0 and "No unit is called like b/*" in " ".join(ran.out.split())
+
+
+def test_a_unit_may_be_named_by_an_absolute_path(tmp_path: Path) -> None:
+    fleet(tmp_path, f'unit "x" {{\n  path = "{tmp_path}/a"\n}}\n', "a")
+    assert batch(tmp_path, "graph", "-json").json["nodes"][0]["folder"] == "a"
+    assert batch(tmp_path, "plan", "-json").outcomes == {"x": "changes"}

@@ -61,9 +61,9 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
 
 def _saved_plan(arguments: Arguments) -> str:
     """The folder of a saved plan that is named. Raises UsageError when something else is asked with it."""
-    from planner.batch.artefact import is_saved_plan
+    from planner.batch.artefact import is_left_over, is_saved_plan
 
-    found = next((word for word in arguments.words if is_saved_plan(word)), "")
+    found = next((word for word in arguments.words if is_saved_plan(word) or is_left_over(word)), "")
     more = [f"-{name}" for name in _WHOLE if arguments.get(name)] + [f"-{name}" for name, _ in arguments.ordered]
     if found and (len(arguments.words) > 1 or more):
         what = ", ".join([*(word for word in arguments.words if word != found), *more])

@@ -1,0 +1,94 @@
+"""Programs that belong around units, such as hooks: each in a group of processes of its own, which ends as a whole when
+it takes too long or this process ends. An interrupt reaches it once, through us."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import subprocess
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+
+from planner.support.signals import STOP
+from planner.vocabulary.records import frozen
+
+GRACE = 2.0
+"""seconds that what takes too long gets to come to its end"""
+LEAST = 6
+"""characters of a secret that is looked for: shorter ones stand in everything"""
+_RUNNING: set[subprocess.Popen[bytes]] = set()
+
+
+@frozen
+class Ran:
+    """How a program ended and what it printed; `is_late` when that was because it took too long."""
+
+    code: int
+    output: bytes
+    is_late: bool = False
+
+
+def run_program(
+    words: Sequence[str], folder: str, environment: Mapping[str, str], seconds: float | None, with_errors: bool
+) -> Ran:
+    """Run a program to its end. `with_errors`: what it says on standard error belongs to its output. Raises OSError and
+    ValueError when it cannot be begun."""
+    process = subprocess.Popen(
+        list(words),
+        cwd=folder,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if with_errors else subprocess.DEVNULL,
+        process_group=0,
+    )
+
+    def interrupt() -> None:
+        _tell(process, signal.SIGINT)
+
+    was_stopping = STOP.requested  # what runs after an interrupt, such as hooks on errors, may come to its end
+    _RUNNING.add(process)
+    if not was_stopping:
+        STOP.listen(interrupt)
+    try:
+        output, is_late = _output(process, seconds)
+    except BaseException:
+        _tell(process, signal.SIGKILL)
+        raise
+    finally:
+        if not was_stopping:
+            STOP.forget(interrupt)
+        _RUNNING.discard(process)
+    return Ran(process.returncode, output, is_late)
+
+
+def _output(process: subprocess.Popen[bytes], seconds: float | None) -> tuple[bytes, bool]:
+    try:
+        return process.communicate(timeout=seconds)[0], False
+    except subprocess.TimeoutExpired:
+        _tell(process, signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=GRACE)
+    _tell(process, signal.SIGKILL)  # and what it began, which may still be there when it is not
+    return process.communicate()[0], True
+
+
+def _tell(process: subprocess.Popen[bytes], number: int) -> None:
+    with suppress(OSError):
+        os.killpg(process.pid, number)
+
+
+@atexit.register
+def end_all() -> None:
+    """Kill what still runs: this process ends without waiting for it."""
+    for process in list(_RUNNING):
+        _tell(process, signal.SIGKILL)
+
+
+def without(text: str, secrets: Collection[str]) -> str:
+    """The text with `(hidden)` where it has a secret."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= LEAST:
+            text = text.replace(secret, "(hidden)")
+    return text
