@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 from planner.render.streams import Output, visible
@@ -74,8 +74,10 @@ class Terminal:
         """which warnings about deprecated parts of modules are shown: all, local (of local modules) or none"""
         self.owns_process = False
         """whether the command may handle the signals of the process"""
-        self.leaves_much = False
-        """whether the command made so much that taking it apart in the end would be a good part of its time"""
+        self.ends_process = False
+        """whether the process ends with the command"""
+        self.at_end: Callable[[], None] | None = None
+        """what is done when the command has ended, and all is told"""
         self.view: Told | None = None
         """where problems that end the command are told, once the command has chosen"""
         self.set_colour(colour)

@@ -65,7 +65,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError(f"Unknown format {format}", f"There are {', '.join(FORMATS)}.")
     if arguments["profile"] and format != "table":
         raise UsageError("Conflicting options", "-profile goes with -format=table.")
-    terminal.leaves_much = True
     settings = operation_options(arguments)
     if not settings.judges and not arguments["plan"]:
         raise UsageError("No policies", NAME_POLICIES)
