@@ -134,7 +134,7 @@ def _kept(path: str, source: os.stat_result) -> memoryview | None:
 
 
 def bundled(command: str) -> Bundle | None:
-    """From now on modules come from the entry of a command, as far as they are there. None: nothing can be kept here."""
+    """From now on modules come from the entry of a command, as far as they are there. None: nothing is kept here."""
     if not is_writable():
         return None
     bundle = Bundle(command)
