@@ -445,7 +445,7 @@ def test_an_interrupt_ends_what_is_under_way_and_begins_nothing_more(stack: Stac
         MODULE
         + 'resource "terraform_data" "y" {\n  provisioner "local-exec" { command = "touch begun; sleep 1.5" }\n}\n'
     )
-    (stack.folder / "m" / "main.tf").write_text(MODULE + slow)
+    (stack.folder / "m" / "main.tf").write_text(slow)
     stack.write(TWO, 'deployment "a" { inputs = { name = "a", regions = ["eu"] } }\n')
     stack.run("init")
     words = [sys.executable, "-m", "planner", "stacks", "apply", "-auto-approve", "-no-color"]
