@@ -41,7 +41,7 @@ def _open_missing() -> None:
 
 
 def _leave(code: int) -> None:
-    from planner.support.signals import leave
+    from planner.support.ending import leave
 
     leave(code)
 

@@ -177,7 +177,7 @@ def start_server() -> None:
 
 def _serve(pipe: Any, stop: Any, end: Any) -> None:
     """Do what comes through the pipe, until it is closed or this process has become too large."""
-    from planner.support.signals import leave
+    from planner.support.ending import leave
 
     _begin(stop, end)
     while not _is_large():
@@ -257,7 +257,7 @@ def _hear(pipe: int) -> None:
 
 def _leave() -> None:
     """End at once, with plugins and commands that still run; they get a moment for it."""
-    from planner.support.signals import leave
+    from planner.support.ending import leave
 
     moment = threading.Timer(GOODBYE, os._exit, (130,))
     moment.daemon = True

@@ -13,11 +13,10 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from threading import Thread, get_ident
 from time import sleep
 from types import FrameType
-from typing import NoReturn
 
 from planner.support.stop import StopSignal
 
@@ -91,21 +90,3 @@ def at_once() -> Iterator[None]:
         yield
     finally:
         _at_once = False
-
-
-def leave(code: int) -> NoReturn:
-    """End the process now, but without waiting for any thread."""
-    wind_up()
-    os._exit(code)
-
-
-def wind_up() -> None:
-    """Do what is registered for the end of the process (plugins and commands that still run are killed), and write what
-    is still to be written."""
-    import atexit
-
-    with suppress(Exception, KeyboardInterrupt):
-        atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception, KeyboardInterrupt):
-            stream.flush()

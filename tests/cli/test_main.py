@@ -166,6 +166,8 @@ def test_start_imports_only_what_version_needs():
         "planner.cli.commands",
         "planner.cli.commands.version",
         "planner.render.version",
+        "planner.support",
+        "planner.support.ending",
         "planner.vocabulary",
         "planner.vocabulary.version",
     }

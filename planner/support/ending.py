@@ -1,0 +1,26 @@
+"""How the process ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import NoReturn
+
+
+def leave(code: int) -> NoReturn:
+    """End the process now, but without waiting for any thread."""
+    wind_up()
+    os._exit(code)
+
+
+def wind_up() -> None:
+    """Do what is registered for the end of the process (plugins and commands that still run are killed), and write what
+    is still to be written."""
+    import atexit
+
+    with suppress(Exception, KeyboardInterrupt):
+        atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception, KeyboardInterrupt):
+            stream.flush()
