@@ -133,6 +133,7 @@ class FilesInProcesses:
             self.runner.carry_out(index, view, lambda: bool(self.stop))
         except KeyboardInterrupt:
             interrupted = True
+            _end_commands()  # this process ends without a word to them
         return _said(self.runner.results[index], written, interrupted)
 
 
@@ -140,3 +141,9 @@ def _said(result: FileResult, written: list[tuple[int, str]], interrupted: bool)
     runs: list[Any] = [(run.status, run.began, run.seconds, run.texts) for run in result.runs]
     reached = tuple(result.reached)
     return Said(tuple(written), result.status, tuple(runs), result.cleanup_failed, reached, result.read, interrupted)
+
+
+def _end_commands() -> None:
+    from planner.apply.provisioners import end_all
+
+    end_all()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.operations.testing.results import FileResult, Interrupted, Left, RunResult, object_addresses
 from planner.render.diagnostics import show
 from planner.render.json_ui import JsonLines
+from planner.render.streams import cell
 from planner.render.terminal import Terminal, wrap
 from planner.state.model import State
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
@@ -109,7 +110,7 @@ class HumanTestView(TestView):
         return self.terminal.paint(shown, _COLOURS[shown])
 
     def file(self, file: FileResult) -> None:
-        self.terminal.out(f"{file.name}... {self._status(file.status)}")
+        self.terminal.out(f"{cell(file.name)}... {self._status(file.status)}")
         for run in file.runs:
             self.terminal.out(f'  run "{run.name}"... {self._status(run.status)}')
             if run.shown is not None:
@@ -139,7 +140,7 @@ class HumanTestView(TestView):
         show(_once(sorted(found, key=_order)), self.terminal, elsewhere)
 
     def cleaned(self, file: FileResult, run: RunResult, left: Left) -> None:
-        name = f"{file.name}/{run.name}"
+        name = f"{cell(file.name)}/{run.name}"
         if has_errors(left.diagnostics):
             self._say(f"planner encountered an error destroying resources created while executing {name}.")
         self.diagnostics(left.diagnostics)
@@ -167,8 +168,8 @@ class HumanTestView(TestView):
     def interrupted(self, what: Interrupted) -> None:
         self.terminal.err(f"\n{STOPPED}")
         self._say(
-            f"\nplanner was interrupted while executing {what.file.name}, and may not have performed the expected "
-            "cleanup operations."
+            f"\nplanner was interrupted while executing {cell(what.file.name)}, and may not have performed the "
+            "expected cleanup operations."
         )
         for run, state in what.states:
             if run is None or run.run.module is None:

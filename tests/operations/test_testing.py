@@ -876,3 +876,64 @@ def test_two_interrupts_end_at_once_and_tell_what_is_there(tmp_path: Path, words
     assert "planner was interrupted while executing a.tftest.hcl" in out
     assert "  - terraform_data.first\n  - terraform_data.slow\n" in out
     assert "passed" not in out
+    assert not (tmp_path / "errored_test.tfstate").exists()  # it knows of nothing that was finished
+
+
+DESTROYING = """
+resource "terraform_data" "a" {
+  provisioner "local-exec" {
+    when    = destroy
+    command = "echo $$ > started; sleep 100"
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("-parallelism=2",)])
+def test_two_interrupts_while_cleaning_up_leave_the_state_and_no_command(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    runs = 'run "x" {\n}\nrun "y" {\n  module {\n    source = "./m"\n  }\n}\n'
+    made = 'resource "terraform_data" "m" {\n}\n' + DESTROYING
+    write(tmp_path, {"main.tf": DESTROYING, "m/main.tf": made, "a.tftest.hcl": runs, "b.tftest.hcl": ""})
+    (tmp_path / "errored_test.2.tfstate").write_text("of another time")
+    run([sys.executable, "-m", "planner", "init"], cwd=tmp_path, check=True, capture_output=True)
+    process = started(tmp_path, *words)
+    process.send_signal(signal.SIGINT)
+    assert process.stdout is not None
+    while "Gracefully shutting down" not in process.stdout.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    names = {}
+    for path in ("errored_test.tfstate", "errored_test.3.tfstate"):
+        assert f"Writing state to file: {path}\n" in out
+        names[path] = sorted(r["name"] for r in json.loads((tmp_path / path).read_text())["resources"])
+    assert sorted(names.values()) == [["a"], ["a", "m"]]
+    assert (tmp_path / "errored_test.2.tfstate").read_text() == "of another time"
+    command = int((tmp_path / "started").read_text())
+    while True:  # a process that was killed may be there a moment more, until somebody looks at how it ended
+        try:
+            os.kill(command, 0)
+            if "Z" in Path(f"/proc/{command}/stat").read_text().split()[2]:
+                break
+        except (ProcessLookupError, FileNotFoundError):
+            break
+        time.sleep(0.01)
+
+
+def test_names_of_files_do_not_steer_a_terminal(here: Path, planner: Callable[..., Any]) -> None:
+    write(here, {"a\nSuccess! 9 passed\x1b[31m.tftest.hcl": FAILING})
+    out = planner("test", "-no-color").out
+    assert "\x1b" not in out and "\nSuccess!" not in out
+
+
+def test_what_is_no_file_is_no_test_file(here: Path, planner: Callable[..., Any]) -> None:
+    write(here, {"dir.tftest.hcl/x": ""})
+    os.mkfifo("a.tftest.hcl")
+    ran = planner("test", "-no-color")
+    assert ran.code == 1
+    assert "a.tftest.hcl: Not a regular file." in ran.err
+    os.unlink("a.tftest.hcl")
+    assert planner("test").code == 0

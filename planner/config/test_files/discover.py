@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-from stat import S_ISREG
 
 DEFAULT_DIRECTORY = "tests"
 _PAIRS = ((".tftest.hcl", ".tofutest.hcl"), (".tftest.json", ".tofutest.json"))
@@ -35,17 +34,10 @@ def find_test_files(root_dir: str, directory: str = DEFAULT_DIRECTORY) -> tuple[
 def _of(root_dir: str, directory: str) -> list[str] | None:
     folder = os.path.join(root_dir, directory)
     try:
-        names = {entry.name for entry in os.scandir(folder) if is_test_file(entry.name) and _is_file(entry)}
+        names = {entry.name for entry in os.scandir(folder) if is_test_file(entry.name) and not entry.is_dir()}
     except OSError:
         return None
     for hidden, hiding in _PAIRS:
         for name in [name for name in names if name.endswith(hiding)]:
             names.discard(name.removesuffix(hiding) + hidden)
     return [posixpath.normpath(posixpath.join(directory, name)) for name in names]
-
-
-def _is_file(entry: os.DirEntry[str]) -> bool:
-    try:
-        return S_ISREG(entry.stat().st_mode)
-    except OSError:
-        return True  # a link to nothing: reading it says what is wrong

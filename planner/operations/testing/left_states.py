@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import chain, count
 from urllib.parse import quote
 
 from planner.config.test_files.model import TestFile, TestRun, state_name
@@ -34,6 +35,20 @@ def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
         f"'planner destroy -state={path}' and remove the file, so that it is not forgotten."
     )
     return [error("test.state_kept", "State of an earlier test is left", detail, run.span)]
+
+
+def save_beside(state: State) -> tuple[str, list[Diagnostic]]:
+    """Write a state to a file that is not there yet, as others may do at this moment; where, and what went wrong."""
+    root, ending = os.path.splitext(LEFT_OVER)
+    for path in chain([LEFT_OVER], (f"{root}.{number}{ending}" for number in count(2))):
+        try:
+            open(path, "x").close()
+        except FileExistsError:
+            continue
+        except OSError:
+            pass  # said in a moment
+        return path, save(state, path)
+    raise AssertionError
 
 
 def save(state: State, path: str) -> list[Diagnostic]:

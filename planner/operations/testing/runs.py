@@ -21,7 +21,7 @@ from planner.operations.testing.assertions import AssertionScope, check, mention
 from planner.operations.testing.beside_runs import in_order
 from planner.operations.testing.decisions import Judged, RunFacts, judge, order
 from planner.operations.testing.expected import Expectation, as_test, expectations, settle, spoils_apply
-from planner.operations.testing.left_states import LEFT_OVER, kept_path, left_before, save
+from planner.operations.testing.left_states import LEFT_OVER, kept_path, left_before, save, save_beside
 from planner.operations.testing.plan_options import is_limited, limits_of
 from planner.operations.testing.results import FileResult, Interrupted, Left, Listener, RunResult, Shown
 from planner.operations.testing.transform import depends_on_values, duplicates, transformed
@@ -325,6 +325,14 @@ class FileRunner:
         running = [self.current[index] for index in sorted(self.current)]
         creating = tuple(address for index in sorted(self.under_way) for address in self.under_way[index].creating)
         return Interrupted(self.result, running[0] if running else None, tuple(states), creating)
+
+    def save(self) -> None:
+        """Write down all states when everything stops at once: nobody cleans them up any more."""
+        for kept in self.states.values():
+            if kept.run is not None and Left(kept.state).has_objects:
+                path, problems = save_beside(kept.state)
+                self.listener.saving(self.result, kept.run, path)
+                self.listener.diagnostics(problems, self.result, kept.run)
 
     # ---------------------------------------------------------------- cleaning up
 

@@ -163,6 +163,7 @@ class SuiteRunner:
             runner.carry_out()
         except KeyboardInterrupt:
             listener.interrupted(runner.interrupted())
+            runner.save()
             raise
         finally:
             result.read = files_read()
