@@ -146,11 +146,13 @@ def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Liste
     negated, that nothing of it waits for the units before it, one for each of these: {"format_version", "goal",
     "holds", "proofs": [in the proof format...]}. What the unit stands on is planned. Raises Failure."""
     predicate = "not_pending" if negated else "pending"
-    documents = _proofs(options, unit, ("pending", "not_pending"), (predicate,), listener)
+    documents, comes_after = _proofs(options, unit, ("pending", "not_pending"), (predicate,), listener)
     if not documents:
-        if negated:
+        if not comes_after:
+            detail = f"{unit} comes after no other unit, so nothing of its plan waits for one."
+        elif negated:
             detail = (
-                f"Nothing comes before {unit} that waits for nothing: `planner batch why pending {unit}` says more."
+                f"{unit} waits for values of all that come before it: `planner batch why pending {unit}` says which."
             )
         else:
             detail = f"Nothing in the plan of {unit} waits for another unit: `planner batch why -not pending {unit}`."
@@ -160,7 +162,7 @@ def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Liste
 
 def why_outcome(options: BatchOptions, unit: str, listener: Listener) -> dict[str, Any]:
     """The proof of what the plan of a unit comes to; what it stands on is planned. Raises Failure."""
-    documents = _proofs(options, unit, ("outcome", "pending"), ("outcome",), listener)
+    documents, _ = _proofs(options, unit, ("outcome", "pending"), ("outcome",), listener)
     if not documents:
         raise Failure(error("batch.no_outcome", "Nothing to explain", f"There is no plan of {unit}."))
     return documents[0]
@@ -168,8 +170,9 @@ def why_outcome(options: BatchOptions, unit: str, listener: Listener) -> dict[st
 
 def _proofs(
     options: BatchOptions, unit: str, want: tuple[str, ...], shown: tuple[str, ...], listener: Listener
-) -> list[dict[str, Any]]:
-    """The proofs of what is shown of a unit, which is planned with all that it stands on."""
+) -> tuple[list[dict[str, Any]], bool]:
+    """The proofs of what is shown of a unit, which is planned with all that it stands on; and whether it comes after
+    another one."""
     from planner.datalog.explain.proof import proof_json
     from planner.datalog.explain.search import Prover
 
@@ -190,7 +193,7 @@ def _proofs(
                 proof = prover.why(predicate, row)
                 assert proof is not None
                 documents.append(proof_json(proof, database.facts, fleet_source))
-    return documents
+    return documents, any(row[0] == unit for row in database.facts.relation("earlier"))
 
 
 # ---------------------------------------------------------------- contents

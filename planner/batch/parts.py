@@ -51,12 +51,22 @@ def read_part(name: str) -> PartRead:
         raise _unusable(name, "it was made without -shard, so it is a whole already")
     try:
         report = _checked(document, _REPORT, "the report")
+        _check_names(report)
     except ValueError as bad:
         raise _unusable(name, f"{path} is damaged: {bad}") from None
     manifest = artefact.read(name) if is_folder and artefact.is_saved_plan(name) else None
     part = PartRead(name, report, manifest)
     _agree(part)
     return part
+
+
+def _check_names(report: Mapping[str, Any]) -> None:
+    """Raises ValueError for a report with a unit twice, or with edges that are none."""
+    names = [unit["unit"] for unit in report["units"]]
+    if len(set(names)) < len(names):
+        raise ValueError("it has a unit twice")
+    if any(len(edge) != 2 for edge in report["edges"]):
+        raise ValueError("an edge leads from one unit to another one")
 
 
 def _has_errors(document: Mapping[str, Any]) -> bool:

@@ -61,7 +61,22 @@ def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
     Raises Failure."""
     if not (request.inputs or request.variables or request.upstream):
         return {}, {}
-    return _from_other_units(request)
+    given, coming = _from_other_units(request)
+    if given and request.var_args:
+        given = _without_asked(given, request)
+    return given, coming
+
+
+def _without_asked(given: dict[str, Any], request: Request) -> dict[str, Any]:
+    """What the command line does not give: its -var and -var-file win over the fleet's file."""
+    from planner.config.variables import collect_variables
+
+    asked, _ = collect_variables(".", request.var_args, {})  # problems are told when the configuration is read
+    return {
+        name: value
+        for name, value in given.items()
+        if name not in asked or asked[name].origin not in ("command line", "named file")
+    }
 
 
 def _arguments(request: Request) -> tuple[tuple[str, str], ...]:

@@ -57,6 +57,50 @@ def test_variables_go_to_those_that_declare_them(fleet: Path) -> None:
     assert changes(fleet) == {"a": [], "b": [], "c": []}
 
 
+TAKES = (
+    BACKEND
+    + """
+variable "v" { default = "" }
+variable "w" { default = "" }
+variable "x" { default = "" }
+resource "terraform_data" "x" {
+  input = "${var.v} ${var.w} ${var.x}"
+}
+"""
+)
+FLEET = """
+unit "a" {}
+unit "b" {
+  variables = { w = "file" }
+  inputs    = { v = unit.a.o }
+}
+group "g" {
+  units  = ["b"]
+  inputs = { x = unit.a.o }
+}
+"""
+
+
+def test_the_command_line_wins_over_the_file_of_the_fleet(tmp_path: Path) -> None:
+    write(tmp_path, {
+        "planner.batch.hcl": FLEET,
+        "a/main.tf": BACKEND + 'output "o" {\n  value = "a"\n}\n',
+        "b/main.tf": TAKES,
+        "v.tfvars": 'v = "named"\nw = "named"\n',
+        "b/terraform.tfvars": 'x = "automatic"\n',
+    })  # fmt: skip
+
+    def made(*words: str) -> str:
+        assert batch(tmp_path, "plan", f"-json-out-dir={tmp_path}/out", *words).code == 0
+        document = json.loads((tmp_path / "out/b.json").read_text())
+        return str(document["resource_changes"][0]["change"]["after"]["input"])
+
+    assert made() == "a file a"
+    assert made("-var=v=asked") == "asked file a"
+    assert made("-var=b:w=asked", "-var=x=asked") == "a asked asked"
+    assert made("-var-file=v.tfvars") == "named named a"
+
+
 def test_targets_and_replacements(fleet: Path) -> None:
     assert changes(fleet, "-target=a:terraform_data.two") == {"a": ["create terraform_data.two"]}
     assert set(changes(fleet, "-target=a:terraform_data.two", "a", "c")) == {"a", "c"}

@@ -181,3 +181,9 @@ def test_nothing_is_selected(tmp_path: Path) -> None:
     chain(tmp_path, "a")
     ran = batch(tmp_path, "plan", "-exclude=a")
     assert (ran.code, ran.out) == (0, "No unit is selected: nothing to do.\n")
+
+
+def test_the_options_that_leave_a_unit_in_are_named(tmp_path: Path) -> None:
+    write(tmp_path, {"a/main.tf": unit(), "planner.batch.hcl": 'unit "a" {}\ngroup "g" {\n  units = ["a"]\n}\n'})
+    said = batch(tmp_path, "why", "-group=g", "a").out
+    assert "a belongs to the group g, which is asked for" in said and "command line -group=g" in said

@@ -318,6 +318,8 @@ HOSTILE: dict[str, Callable[[Path], None]] = {
     "unit of text": lambda part: damage(part / "report.json", lambda d: _at(d, "units", 0, value="a")),
     "more counts": lambda part: damage(part / "report.json", lambda d: _at(d, "units", 0, "counts", "add", value="1")),
     "edges": lambda part: damage(part / "report.json", lambda d: d.update(edges=[[1, 2]])),
+    "edges of one end": lambda part: damage(part / "report.json", lambda d: d.update(edges=[["a"]])),
+    "a unit twice": lambda part: damage(part / "report.json", lambda d: d["units"].extend(d["units"])),
     "other unit": lambda part: damage(part / "report.json", lambda d: _at(d, "units", 0, "unit", value="../x")),
     "units left out": lambda part: damage(part / "report.json", lambda d: d.update(units=[])),
     "manifest": lambda part: damage(part / "manifest.json", lambda d: d.update(mode="destroy")),
