@@ -65,6 +65,7 @@ COMMANDS = {
     "stacks apply": "Apply deployments of a stack until nothing is deferred",
     "stacks destroy": "Destroy everything in deployments",
     "stacks fmt": "Rewrite stack files in the standard layout",
+    "stacks from-modules": "Make a stack of a root module",
     "stacks init": "Install what a stack calls, and select providers",
     "stacks output": "Show the outputs of deployments",
     "stacks plan": "Show what applying deployments would do",

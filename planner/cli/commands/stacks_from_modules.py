@@ -1,0 +1,48 @@
+"""`stacks from-modules`: make a stack of the root module in the working directory."""
+
+from __future__ import annotations
+
+from planner.cli.commands.stacks_plan import check_words
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import LOCK, VARIABLES, operation_options
+from planner.render.terminal import Terminal
+from planner.render.view import HumanView
+
+USAGE = "[options]"
+HELP = """Makes a stack of the root module in the working directory: each module that it calls becomes a component, its
+variables those of the stack, its state is divided among the components. Shows the files, and proves that a plan of the
+stack has nothing to do. Nothing is written without -write."""
+FLAGS = (
+    Flag("write", "bool", "Write files and states, and take the objects out of the root module's state."),
+    Flag("deployment", "string", "What the deployment is called (main).", value="NAME"),
+    *LOCK,
+    *VARIABLES,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when the stack has nothing to do (and is written), else 1."""
+    from planner.render.stacks import show_plan
+    from planner.stacks.migrate import migrate
+    from planner.vocabulary.address import valid_identifier
+
+    check_words(arguments)
+    name = arguments["deployment"] or "main"
+    if not valid_identifier(name):
+        raise UsageError("Wrong value for option -deployment", f"{name!r} is no name.")
+    view = HumanView(terminal)
+    found = migrate(operation_options(arguments), name, arguments["write"])
+    if found.converted is not None:
+        for file, text in found.converted.files.items():
+            terminal.out(f"{terminal.paint(f'# {file}', 'bold')}\n{text}")
+        for component in sorted(map(str, found.converted.states)):
+            terminal.out(f"state: {component}")
+    view.diagnostics(found.diagnostics)
+    if found.plan is None or not found.is_proven:
+        if found.plan is not None:
+            show_plan(found.plan, view, terminal, lambda *_: None)
+            terminal.out("\nThe stack would change something, so nothing is written.")
+        return 1
+    word = "Written" if arguments["write"] else "Proven, and nothing written (-write does that)"
+    terminal.out(f"\n{terminal.paint(f'{word}: a plan of the stack has nothing to do.', 'bold', 'green')}")
+    return 0

@@ -1,0 +1,166 @@
+"""`stacks from-modules`: a root module becomes a stack. It is proven first, in another folder, that a plan of the stack
+has nothing to do; only then files and states are written.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import TYPE_CHECKING
+
+from attrs import evolve, frozen
+
+from planner.config.modules_manifest import ModuleRecord, read_manifest, write_manifest
+from planner.operations.loading import load_values
+from planner.operations.options import OperationOptions
+from planner.operations.storing import Stored, load_stored, locked
+from planner.stacks.deployments import Surroundings
+from planner.stacks.from_modules import COMPONENTS, Converted, convert
+from planner.stacks.session import open_stack
+from planner.stacks.states import States
+from planner.state.model import OutputState, State
+from planner.support.disk import replace_file
+from planner.values.types import DYNAMIC
+from planner.values.value import type_of, unmark_deep
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.told import Told
+from planner.walk.hooks import Hooks
+
+if TYPE_CHECKING:
+    from planner.stacks.deploy import DeploymentPlan
+
+TAKEN = (".terraform", "stack-states")
+
+
+@frozen(eq=False)
+class Migration:
+    """What came of it: the stack that was made, the plan that proves it, and what there is to say."""
+
+    converted: Converted | None
+    plan: DeploymentPlan | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the stack has nothing to do."""
+        return self.plan is not None and is_quiet(self.plan) and not has_errors(self.diagnostics)
+
+
+def is_quiet(plan: DeploymentPlan) -> bool:
+    """Whether a plan touches no object. Outputs are only written down where they were not yet."""
+    return all(
+        step.what == "plan" and step.plan is not None and all(change.action == "no-op" for change in step.plan.changes)
+        for step in plan.steps
+    )
+
+
+def migrate(options: OperationOptions, deployment: str, writes: bool) -> Migration:
+    """Make a stack of the root module in the working directory. `writes`: write its files and states, too, when it is
+    proven, and take the objects out of the root module's state."""
+    told = Told()
+    converted: Converted | None = None
+    plan: DeploymentPlan | None = None
+    with told.until_an_error():
+        for name in os.listdir("."):
+            if name.endswith((".tfcomponent.hcl", ".tfdeploy.hcl", ".tfstack.hcl")):
+                detail = f"There is {name} here already: this is a stack."
+                raise Failure(error("stack.exists", "Stack is there", detail))
+        stored = load_stored(options, told)
+        with locked(stored.store, options, "OperationTypeApply", told):
+            values = told.take(load_values(stored))
+            converted = convert(".", stored.config, stored.state, values, deployment)
+            told += converted.problems
+            plan = proven(converted, deployment, options, told)
+            if writes and not has_errors(told) and is_quiet(plan):
+                told += _write(with_outputs(converted, plan), deployment, stored)
+    return Migration(converted, plan, tuple(told))
+
+
+def proven(converted: Converted, deployment: str, options: OperationOptions, told: Told) -> DeploymentPlan:
+    """The plan of the stack with its states, in a folder of its own. Raises Failure."""
+    here = os.path.abspath(".")
+    with tempfile.TemporaryDirectory(prefix="planner-stack-") as folder:
+        for name in os.listdir(here):
+            if name not in TAKEN and not name.endswith((".tfstate", ".tfstate.backup")):
+                os.symlink(os.path.join(here, name), os.path.join(folder, name))
+        _install(here, folder)
+        for name, text in converted.files.items():
+            replace_file(os.path.join(folder, name), text.encode(), mode=0o600)
+        try:
+            os.chdir(folder)
+            session = open_stack(".", Surroundings(), told)
+            write_states(States(session.backend, deployment), converted, told)
+            runner = session.runner(session.chosen([deployment])[0], options, Hooks())
+            try:
+                plan = runner.plan()
+            finally:
+                told += runner.release()
+            told += plan.diagnostics
+            return plan
+        finally:
+            os.chdir(here)
+
+
+def with_outputs(converted: Converted, plan: DeploymentPlan) -> Converted:
+    """The same with the outputs that modules have as components, which a root module's state does not record."""
+    states = dict(converted.states)
+    for step in plan.steps:
+        outputs = {
+            o.name: OutputState(unmark_deep(o.after)[0], type_of(unmark_deep(o.after)[0]) or DYNAMIC, o.sensitive)
+            for o in (step.plan.outputs if step.plan is not None else ())
+        }
+        states[step.name] = evolve(states.get(step.name, State()), outputs=outputs)
+    return evolve(converted, states=states)
+
+
+def _install(here: str, folder: str) -> None:
+    """The modules and providers that the root module has, as those of the stack."""
+    manifest, _ = read_manifest(here)
+    os.makedirs(os.path.join(folder, ".terraform", "modules"))
+    for kind, inside in (("modules", ".terraform/modules"), ("providers", ".terraform")):
+        source = os.path.join(here, ".terraform", kind)
+        if kind == "providers" and os.path.isdir(source):
+            os.symlink(source, os.path.join(folder, inside, kind))
+        elif kind == "modules" and os.path.isdir(source):
+            for name in os.listdir(source):
+                if name != "modules.json":
+                    os.symlink(os.path.join(source, name), os.path.join(folder, inside, name))
+    write_manifest(renamed(manifest), folder)
+
+
+def renamed(manifest: dict[str, ModuleRecord]) -> dict[str, ModuleRecord]:
+    """What is installed for a root module, as it is for the stack."""
+    found = {"": ModuleRecord("", "", ".")}
+    for key, record in manifest.items():
+        if key:
+            found[f"component.{key}"] = evolve(record, key=f"component.{key}")
+    return found
+
+
+def write_states(states: States, converted: Converted, told: Told) -> None:
+    """Put the states of the instances where they belong. Raises Failure."""
+    for name, state in sorted(converted.states.items(), key=lambda item: str(item[0])):
+        states.create(name)
+        store = states.store(name)
+        told.check(store.lock("OperationTypeApply"))
+        _, problems = store.write(state)
+        told += store.unlock()
+        told.check(problems)
+
+
+def _write(converted: Converted, deployment: str, stored: Stored[OperationOptions]) -> list[Diagnostic]:
+    """Files and states first; what the root module has is only taken away when everything is there."""
+    told = Told()
+    with told.until_an_error():
+        for name, text in converted.files.items():
+            replace_file(name, text.encode(), mode=0o600)
+        manifest, _ = read_manifest(".")
+        write_manifest({**manifest, **renamed(manifest)}, ".")
+        session = open_stack(".", Surroundings(), told)
+        write_states(States(session.backend, deployment), converted, told)
+        _, problems = stored.store.write(State())
+        told += problems
+    if has_errors(told) and os.path.exists(COMPONENTS):
+        detail = "The root module's state is as it was. Remove what was written (see above), and try again."
+        told.append(error("stack.half_written", "The stack could not be written", detail))
+    return list(told)

@@ -1,0 +1,153 @@
+"""`stacks from-modules`: what becomes of a root module, proven and written; and what has no place in a stack."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli.conftest import Ran
+from provider.plugins import SOURCE, override
+
+from planner.provider.plugin.process import end_all
+
+Planner = Callable[..., Ran]
+ROOT = f"""
+terraform {{
+  required_providers {{
+    test = {{ source = "{SOURCE}" }}
+  }}
+  backend "local" {{ path = "old.tfstate" }}
+}}
+variable "name" {{}}
+variable "zones" {{
+  type    = map(object({{ size = number, note = optional(string, "n") }}))
+  default = {{ a = {{ size = 1 }}, b = {{ size = 2 }} }}
+}}
+locals {{
+  prefix = "p-${{var.name}}"
+  ids    = {{ for k, m in module.zone : k => m.id }}
+}}
+provider "test" {{
+  prefix = local.prefix
+}}
+provider "test" {{
+  alias  = "west"
+  prefix = "west"
+}}
+module "net" {{
+  source = "./net"
+  name   = local.prefix
+}}
+module "zone" {{
+  source   = "./zone"
+  for_each = var.zones
+  name     = "${{module.net.id}}-${{each.key}}-${{each.value.size}}"
+}}
+module "west" {{
+  source     = "./zone"
+  name       = "west"
+  providers  = {{ test = test.west }}
+  depends_on = [module.zone]
+}}
+output "ids" {{ value = local.ids }}
+output "secret" {{
+  value     = module.west.id
+  sensitive = true
+}}
+"""
+NET = """
+variable "name" { type = string }
+resource "terraform_data" "x" { input = var.name }
+module "inner" { source = "./inner" }
+output "id" { value = terraform_data.x.output }
+"""
+INNER = 'resource "terraform_data" "deep" { count = 2 }\n'
+ZONE = f"""
+terraform {{
+  required_providers {{
+    test = {{ source = "{SOURCE}" }}
+  }}
+}}
+variable "name" {{ type = string }}
+resource "test_thing" "t" {{ name = var.name }}
+resource "terraform_data" "after" {{ input = test_thing.t.id }}
+output "id" {{ value = test_thing.t.id }}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, planner: Planner, monkeypatch: pytest.MonkeyPatch) -> Path:
+    override(monkeypatch, tmp_path)
+    made = tmp_path / "root"
+    for name, text in {"main.tf": ROOT, "net/main.tf": NET, "net/inner/main.tf": INNER, "zone/main.tf": ZONE}.items():
+        (made / name).parent.mkdir(parents=True, exist_ok=True)
+        (made / name).write_text(text)
+    (made / "terraform.tfvars").write_text('name = "n${1 + 1}"\n')
+    monkeypatch.chdir(made)
+    assert planner("init").code == 0
+    return made
+
+
+def test_a_root_module_becomes_a_stack(folder: Path, planner: Planner) -> None:
+    applied = planner("apply", "-auto-approve")
+    assert applied.code == 0, applied.err
+    ids = json.loads(planner("output", "-json").out)["ids"]["value"]
+    before = sorted(path.name for path in folder.iterdir())
+    ran = planner("stacks", "from-modules")
+    assert ran.code == 0, ran.out + ran.err
+    assert "Proven, and nothing written" in ran.out
+    assert sorted(path.name for path in folder.iterdir()) == before
+    assert "The backend is not taken over" in ran.out
+    ran = planner("stacks", "from-modules", "-write", "-deployment=prod")
+    assert ran.code == 0, ran.out + ran.err
+    assert planner("stacks", "fmt", "-check").code == 0
+    assert planner("stacks", "validate").code == 0
+    ran = planner("stacks", "plan", "-detailed-exitcode")
+    assert ran.code == 0 and "prod: no changes." in ran.out, ran.out + ran.err
+    names = {path.name for path in (folder / "stack-states").iterdir()}
+    assert names == {"prod.net", "prod.zone~a", "prod.zone~b", "prod.west"}
+    west = json.loads((folder / "stack-states/prod.west/terraform.tfstate").read_text())
+    assert {r["provider"] for r in west["resources"] if r["type"] == "test_thing"} == {f'provider["{SOURCE}"]'}
+    assert json.loads((folder / "old.tfstate").read_text())["resources"] == []
+    assert "no changes" in planner("stacks", "apply", "-auto-approve").out
+    assert json.loads(planner("stacks", "output", "-json").out)["prod"]["ids"]["value"] == ids
+    ran = planner("stacks", "from-modules")
+    assert ran.code == 1 and "this is a stack" in ran.err
+    assert planner("stacks", "destroy", "-auto-approve").code == 0
+    end_all()
+
+
+def test_what_would_change_something_is_not_written(folder: Path, planner: Planner) -> None:
+    assert planner("apply", "-auto-approve").code == 0
+    (folder / "zone" / "main.tf").write_text(ZONE.replace("input = test_thing.t.id", "input = 1"))
+    ran = planner("stacks", "from-modules", "-write")
+    assert ran.code == 1 and "nothing is written" in ran.out
+    assert not (folder / "main.tfcomponent.hcl").exists()
+    assert len(json.loads((folder / "old.tfstate").read_text())["resources"]) > 3
+    end_all()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('resource "terraform_data" "x" {}', "No place for resource in a stack"),
+        ('data "terraform_remote_state" "x" {\n  backend = "local"\n}', "No place for data in a stack"),
+        ('module "m" {\n  source = "./net/inner"\n  count  = 2\n}', "No place for count in a stack"),
+        ("locals { x = path.module }", "path means nothing in a stack"),
+        ("locals { x = terraform.workspace }", "terraform means nothing in a stack"),
+        (
+            'check "x" {\n  assert {\n    condition     = var.name == ""\n    error_message = "x"\n  }\n}',
+            "No place for check",
+        ),
+        ("moved {\n  from = module.a\n  to   = module.net\n}", "No place for moved"),
+    ],
+)
+def test_what_has_no_place_in_a_stack(text: str, said: str, folder: Path, planner: Planner) -> None:
+    (folder / "more.tf").write_text(text + "\n")
+    assert planner("init").code == 0
+    ran = planner("stacks", "from-modules", "-write")
+    assert ran.code == 1 and said in " ".join(ran.err.split()), ran.out + ran.err
+    assert not (folder / "main.tfcomponent.hcl").exists()
+    end_all()
