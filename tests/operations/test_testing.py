@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from planner.operations.testing.decisions import RunFacts, judge, order
 from planner.operations.testing.suite import SuiteRunner
 
 MAIN = """
@@ -806,6 +807,16 @@ def test_a_process_that_dies_is_an_error(here: Path, planner: Callable[..., Any]
     assert "Error: Test process ended" in ran.err
     assert 'b.tftest.hcl... fail\n  run "x"... fail' in ran.out
     assert "tests/e.tftest.hcl... fail" in ran.out
+
+
+def test_the_order_of_many_runs_takes_facts_in_proportion() -> None:
+    runs = tuple(RunFacts(done=True, changed="") for _ in range(400))
+    found = order(runs)
+    assert found.waits[0] == frozenset() and found.waits[399] == {398}
+    assert sum(map(len, found.waits)) + sum(map(len, found.after)) == 399
+    assert judge(runs).cleaning == (("", 399),)
+    stopped = order((RunFacts(problems=frozenset({"error"})), *runs[1:]))
+    assert stopped.skipped == set(range(1, 400))
 
 
 # ---------------------------------------------------------------- interrupts

@@ -3,6 +3,7 @@ turns."""
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
@@ -15,7 +16,13 @@ MOST = 10
 
 def in_order(waits: Sequence[frozenset[int]], work: Callable[[int], None]) -> None:
     """Do the work of each run, by their places. Raises what the work raises, once what runs is over."""
-    left, over, running = set(range(len(waits))), set[int](), 0
+    running = 0
+    missing = [set(before) for before in waits]
+    later: dict[int, list[int]] = {}
+    for index, before in enumerate(waits):
+        for other in before:
+            later.setdefault(other, []).append(index)
+    ready = [index for index, before in enumerate(missing) if not before]
     done: SimpleQueue[tuple[int, BaseException | None]] = SimpleQueue()
     turns, defect = Turns(), None
 
@@ -28,22 +35,25 @@ def in_order(waits: Sequence[frozenset[int]], work: Callable[[int], None]) -> No
             problem = caught
         done.put((index, problem))
 
-    while left or running:
-        ready = [index for index in sorted(left) if waits[index] <= over] if defect is None else []
+    def over(index: int) -> None:
+        for other in later.get(index, ()):
+            missing[other].discard(index)
+            if not missing[other]:
+                insort(ready, other)
+
+    while running or (ready and defect is None):
         if len(ready) == 1 and not running:  # nothing can be beside it
-            left.discard(ready[0])
-            work(ready[0])
-            over.add(ready[0])
+            index = ready.pop()
+            work(index)
+            over(index)
             continue
-        for index in ready[: MOST - running]:
-            left.discard(index)
+        while ready and running < MOST and defect is None:
+            index = ready.pop(0)
             running += 1
             Thread(target=beside, args=(index,), name=f"run-{index}", daemon=True).start()
-        if not running:
-            break
         index, problem = done.get()
         running -= 1
-        over.add(index)
+        over(index)
         defect = defect or problem
     if defect is not None:
         raise defect

@@ -56,6 +56,8 @@ class RunFacts:
     parallel: bool = False
     keeps_state: bool = False
     mentions: frozenset[int] = frozenset()
+    asks: bool = False
+    """whether it is given outputs of runs, of which there may be none"""
 
 
 @frozen
@@ -74,7 +76,7 @@ class Judged:
 @frozen
 class Order:
     """What the rules say of the order of runs. Places of runs, by the place of the run: those that it `waits` for, and
-    all that it comes `after`; and the runs that are left out."""
+    all that it comes `after` if it asks for outputs; and the runs that are left out."""
 
     waits: tuple[frozenset[int], ...]
     after: tuple[frozenset[int], ...]
@@ -88,7 +90,7 @@ def judge(runs: Sequence[RunFacts]) -> Judged:
 
 def order(runs: Sequence[RunFacts]) -> Order:
     """In which order the runs of a file are carried out, and which are not."""
-    # of runs that are over only the problems count, so that the answer for most runs is the one for those before
+    # of runs that are over only the errors count, so that the answer for most files is one that is known
     return _order(tuple(r if r.stop_requested else evolve(r, done=False, changed=None) for r in runs))
 
 
@@ -110,6 +112,7 @@ def _state_facts(facts: FactBuilder, name: str, before: str, run: RunFacts) -> N
         (run.cleanup_failed, "cleanup_failed"),
         (run.parallel, "parallel_run"),
         (run.keeps_state, "keeps_state"),
+        (run.asks, "asks_runs"),
     ):
         if holds:
             facts.add(predicate, name)

@@ -115,6 +115,7 @@ class FileRunner:
         self.states: dict[str, _Kept] = {}
         self.outputs = Outputs()
         self.facts = [self._known(it) for it in result.runs]
+        self.order = order(self.facts)
         self.current: dict[int, RunResult] = {}
         self.under_way: dict[int, UnderWay] = {}
 
@@ -122,7 +123,7 @@ class FileRunner:
 
     def carry_out(self) -> None:
         """All runs, then what came of them, then cleaning up."""
-        in_order(order(self.facts).waits, lambda index: self._begin(self.result.runs[index]))
+        in_order(self.order.waits, lambda index: self._begin(self.result.runs[index]))
         judged = self.judged
         for it, status in zip(self.result.runs, judged.statuses, strict=True):
             it.status = status
@@ -133,7 +134,7 @@ class FileRunner:
     def _begin(self, it: RunResult) -> None:
         if self.stopping():
             self._now(it, stop_requested=True)
-        if it.index in order(self.facts).skipped:
+        if it.index in self.order.skipped:
             return
         self.current[it.index] = it
         it.began = time.time()
@@ -150,9 +151,12 @@ class FileRunner:
     def _known(self, it: RunResult) -> RunFacts:
         """What is known of a run from the beginning."""
         names = mentioned_runs(self.result.file, it.run)
-        others = frozenset(o.index for o in self.result.runs[: it.index] if o.name in names or "" in names)
-        run = it.run
-        return RunFacts(state=state_name(run), parallel=run.parallel, keeps_state=run.keeps_state, mentions=others)
+        before = self.result.runs[: it.index] if names else []
+        others = frozenset(o.index for o in before if o.name in names or "" in names)
+        run, asks = it.run, bool(names)
+        return RunFacts(
+            state=state_name(run), parallel=run.parallel, keeps_state=run.keeps_state, mentions=others, asks=asks
+        )
 
     @property
     def judged(self) -> Judged:
@@ -160,12 +164,14 @@ class FileRunner:
 
     def _values(self, it: RunResult) -> tuple[RunValues | None, list[Diagnostic]]:
         """The values of a run, which sees the outputs of those that it comes after."""
-        outputs = self.outputs.of(order(self.facts).after[it.index])
+        outputs = self.outputs.of(self.order.after[it.index])
         declared = self.subjects.config(it.run).root.variables
         return run_values(declared, self.result.file, it.run, self.subjects.given, outputs)
 
     def _now(self, it: RunResult, **known: Any) -> None:
         self.facts[it.index] = evolve(self.facts[it.index], **known)
+        if "error" in known.get("problems", ()) or "stop_requested" in known:
+            self.order = order(self.facts)  # nothing else that becomes known leaves out a run
 
     def _failed(self, it: RunResult, kind: str = "error") -> None:
         self._now(it, problems=self.facts[it.index].problems | {kind})

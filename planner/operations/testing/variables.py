@@ -31,7 +31,7 @@ class Outputs:
 
     def of(self, runs: Collection[int]) -> dict[str, dict[str, Value]]:
         """The outputs of these runs, by name; of two with one name, those of the later."""
-        return dict(self.by_run[index] for index in sorted(self.by_run) if index in runs)
+        return dict(self.by_run[index] for index in sorted(runs) if index in self.by_run)
 
 
 def global_values(directory: str, test_directory: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
