@@ -70,6 +70,7 @@ COMMANDS = {
     "stacks output": "Show the outputs of deployments",
     "stacks plan": "Show what applying deployments would do",
     "stacks providers-lock": "Record checksums of a stack's providers for several platforms",
+    "stacks to-modules": "Make a root module of a deployment",
     "stacks validate": "Check a stack",
     "stacks why": "Explain why a component is deferred, and what it is made from",
     "stacks": "Components and deployments: stacks",

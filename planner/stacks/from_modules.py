@@ -272,12 +272,13 @@ def deployment_text(name: str, given: Mapping[str, RootVariable]) -> str:
     for variable, found in sorted(given.items()):
         value = unmark_deep(found.value)[0]
         if found.raw is not None and not is_null(value):
-            lines.append(f"{variable} = {_literal(simple_json(value))}")
+            lines.append(f"{variable} = {literal(simple_json(value))}")
     inputs = "inputs = {\n" + "\n".join(lines) + "\n}" if lines else "inputs = {}"
     return f'deployment "{name}" {{\n{inputs}\n}}\n'
 
 
-def _literal(data: Any) -> str:
+def literal(data: Any) -> str:
+    """Plain data as an expression."""
     text = json.dumps(data, indent=2, ensure_ascii=False)
     return text.replace("${", "$${").replace("%{", "%%{")
 

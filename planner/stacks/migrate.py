@@ -1,5 +1,5 @@
-"""`stacks from-modules`: a root module becomes a stack. It is proven first, in another folder, that a plan of the stack
-has nothing to do; only then files and states are written.
+"""`stacks from-modules`: a root module becomes a stack; `stacks to-modules`: a deployment becomes a root module. It is
+proven first, in another folder, that a plan of what was made touches no object; only then files and states are written.
 """
 
 from __future__ import annotations
@@ -11,13 +11,19 @@ from typing import TYPE_CHECKING
 from attrs import evolve, frozen
 
 from planner.config.modules_manifest import ModuleRecord, read_manifest, write_manifest
+from planner.operations.get import get
 from planner.operations.loading import load_values
 from planner.operations.options import OperationOptions
+from planner.operations.plan import Planned, Start, plan
 from planner.operations.storing import Stored, load_stored, locked
+from planner.provider.lock_file import NAME
 from planner.stacks.deployments import Surroundings
 from planner.stacks.from_modules import COMPONENTS, Converted, convert
 from planner.stacks.session import open_stack
 from planner.stacks.states import States
+from planner.stacks.to_modules import RootModule
+from planner.stacks.to_modules import convert as back
+from planner.state.backends.local import StateStore
 from planner.state.model import OutputState, State
 from planner.support.disk import replace_file
 from planner.values.types import DYNAMIC
@@ -27,6 +33,7 @@ from planner.vocabulary.told import Told
 from planner.walk.hooks import Hooks
 
 if TYPE_CHECKING:
+    from planner.evaluation.schemas import Schemas
     from planner.stacks.deploy import DeploymentPlan
 
 TAKEN = (".terraform", "stack-states")
@@ -39,6 +46,13 @@ class Migration:
     converted: Converted | None
     plan: DeploymentPlan | None
     diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def schemas(self) -> Schemas | None:
+        """The schemas that the plan was made with, to show changes by."""
+        steps = self.plan.steps if self.plan is not None else ()
+        made = next((s.planned.made for s in steps if s.planned is not None and s.planned.made is not None), None)
+        return made.loaded.schemas if made is not None else None
 
     @property
     def is_proven(self) -> bool:
@@ -164,3 +178,77 @@ def _write(converted: Converted, deployment: str, stored: Stored[OperationOption
         detail = "The root module's state is as it was. Remove what was written (see above), and try again."
         told.append(error("stack.half_written", "The stack could not be written", detail))
     return list(told)
+
+
+# ---------------------------------------------------------------- the way back
+
+
+@frozen(eq=False)
+class Return:
+    """What came of a deployment as a root module."""
+
+    root: RootModule | None
+    planned: Planned[Start] | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether a plan of the root module touches no object."""
+        plan = self.planned.plan if self.planned is not None else None
+        quiet = plan is not None and all(change.action == "no-op" for change in plan.changes)
+        return quiet and not has_errors(self.diagnostics)
+
+
+def give_back(options: OperationOptions, deployment: str, around: Surroundings, out: str, writes: bool) -> Return:
+    """Make a root module of a deployment of the stack in the working directory. `writes`: write it into the folder
+    `out`, which must not be there, with its state, and take the objects out of the deployment, when it is proven."""
+    told = Told()
+    root: RootModule | None = None
+    planned: Planned[Start] | None = None
+    with told.until_an_error():
+        if os.path.lexists(out):
+            raise Failure(error("stack.folder", "Folder is there", f"There is {out} already: name another with -out."))
+        session = open_stack(".", around, told)
+        (chosen,) = session.chosen([deployment])
+        states = States(session.backend, chosen.name)
+        recorded = {name: states.read(name) for name in states.recorded()}
+        found = {name: state for name, state in recorded.items() if state is not None}
+        root = back(session.stack, session.flow.inputs(chosen), found, out)
+        with tempfile.TemporaryDirectory(prefix="planner-root-", dir=".") as folder:
+            trial = back(session.stack, session.flow.inputs(chosen), found, folder)
+            planned = _tried(trial, folder, options, told)
+        if writes and not has_errors(told) and Return(root, planned, ()).is_proven:
+            _place(root, out, told)
+            for name in found:
+                told += states.forget(name)
+            told += states.write_outputs({})
+    return Return(root, planned, tuple(told))
+
+
+def _tried(root: RootModule, folder: str, options: OperationOptions, told: Told) -> Planned[Start]:
+    _place(root, folder, told)
+    here = os.path.abspath(".")
+    try:
+        os.chdir(folder)
+        lock = os.path.join(here, NAME)
+        if os.path.exists(lock):
+            os.symlink(lock, NAME)
+        source = os.path.join(here, ".terraform", "providers")
+        if os.path.isdir(source):
+            os.makedirs(".terraform", exist_ok=True)
+            os.symlink(source, os.path.join(".terraform", "providers"))
+        told.check(get(options))
+        planned = plan(options, Hooks())
+        told += planned.diagnostics
+        return planned
+    finally:
+        os.chdir(here)
+
+
+def _place(root: RootModule, folder: str, told: Told) -> None:
+    os.makedirs(folder, exist_ok=True)
+    for name, text in root.files.items():
+        replace_file(os.path.join(folder, name), text.encode(), mode=0o600)
+    store = StateStore(os.path.join(folder, "terraform.tfstate"))
+    _, problems = store.write(root.state)
+    told.check(problems)

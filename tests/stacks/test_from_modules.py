@@ -151,3 +151,36 @@ def test_what_has_no_place_in_a_stack(text: str, said: str, folder: Path, planne
     assert ran.code == 1 and said in " ".join(ran.err.split()), ran.out + ran.err
     assert not (folder / "main.tfcomponent.hcl").exists()
     end_all()
+
+
+def test_there_and_back_again(folder: Path, planner: Planner) -> None:
+    assert planner("apply", "-auto-approve").code == 0
+    before = json.loads((folder / "old.tfstate").read_text())["resources"]
+    assert planner("stacks", "from-modules", "-write", "-deployment=prod").code == 0
+    assert planner("stacks", "apply", "-auto-approve").code == 0
+    ran = planner("stacks", "to-modules", "-deployment=prod")
+    assert ran.code == 0 and "Proven, and nothing written" in ran.out, ran.out + ran.err
+    assert not (folder / "prod").exists()
+    ran = planner("stacks", "to-modules", "-deployment=prod", "-out=../again", "-write")
+    assert ran.code == 0, ran.out + ran.err
+    again = folder.parent / "again"
+    assert planner("-chdir=../again", "fmt", "-check").code == 0
+    assert planner("-chdir=../again", "init").code == 0
+    ran = planner("-chdir=../again", "plan", "-detailed-exitcode")
+    assert "0 to add" not in ran.out and "will be" not in ran.out, ran.out + ran.err
+    after = json.loads((again / "terraform.tfstate").read_text())["resources"]
+    assert [(r.get("module"), r["type"], r["name"]) for r in after] == [
+        (r.get("module"), r["type"], r["name"]) for r in before
+    ]
+    assert [[i.get("dependencies") for i in r["instances"]] for r in after if r["name"] == "after"] == [
+        [
+            i.get("dependencies") and [d for d in i["dependencies"] if d.startswith(r["module"].partition("[")[0])]
+            for i in r["instances"]
+        ]
+        for r in before
+        if r["name"] == "after"
+    ]
+    assert {path.name for path in (folder / "stack-states").iterdir()} == {"prod"}
+    ran = planner("stacks", "to-modules", "-deployment=prod", "-out=../again")
+    assert ran.code == 1 and "Folder is there" in ran.err
+    end_all()

@@ -1,0 +1,48 @@
+"""`stacks to-modules`: make a root module of a deployment."""
+
+from __future__ import annotations
+
+from planner.cli.commands.stacks_plan import AROUND, check_words, surroundings
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import LOCK, operation_options
+from planner.render.terminal import Terminal
+from planner.render.view import HumanView
+
+USAGE = "[options]"
+HELP = """Makes a root module of a deployment of the stack in the working directory: each component becomes a module
+call, the states of its instances one state. Shows the files, and proves that a plan of the root module touches no
+object. Nothing is written without -write."""
+FLAGS = (
+    Flag("deployment", "string", "The deployment.", value="NAME"),
+    Flag("out", "string", "The folder for the root module, which must not be there (its name).", value="DIR"),
+    Flag("write", "bool", "Write files and state, and take the objects out of the deployment."),
+    *AROUND,
+    *LOCK,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when a plan of the root module touches no object (and it is written), else 1."""
+    from planner.render.schema_lookup import SchemaLookup
+    from planner.stacks.migrate import give_back
+
+    check_words(arguments)
+    name = arguments["deployment"]
+    if not name:
+        raise UsageError("Which deployment?", "Name it with -deployment.")
+    view = HumanView(terminal)
+    out = arguments["out"] or name
+    found = give_back(operation_options(arguments), name, surroundings(arguments), out, arguments["write"])
+    if found.root is not None:
+        for file, text in found.root.files.items():
+            terminal.out(f"{terminal.paint(f'# {out}/{file}', 'bold')}\n{text}")
+    view.diagnostics(found.diagnostics)
+    if not found.is_proven:
+        made = found.planned.made if found.planned is not None else None
+        if made is not None:
+            view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema)
+            terminal.out("\nThe root module would change something, so nothing is written.")
+        return 1
+    word = "Written" if arguments["write"] else "Proven, and nothing written (-write does that)"
+    terminal.out(f"\n{terminal.paint(f'{word}: a plan of the root module touches no object.', 'bold', 'green')}")
+    return 0
