@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from planner.config.model import Config
 from planner.config.stack_files.model import ComponentDecl, RemovedComponent, StackConfig
@@ -10,8 +10,11 @@ from planner.operations.loading import Loaded, new_schemas
 from planner.operations.options import Options
 from planner.operations.providers_needed import not_installed
 from planner.operations.validate import validate_loaded
+from planner.stacks.flow import Asked, Flow
 from planner.stacks.loading import component_configs, configured, read_stack
-from planner.vocabulary.diagnostic import Diagnostic
+from planner.stacks.names import Name
+from planner.values.value import UNKNOWN, Unknown, Value
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.vocabulary.told import Told
 
 
@@ -21,11 +24,35 @@ def validate_stack(directory: str) -> list[Diagnostic]:
     with told.until_an_error():
         stack, problems = read_stack(directory)
         told.check(problems)
+        told.check(flow_problems(stack))
         told.check(not_installed(component_configs(stack.root), directory, "stacks init"))
         for config in _called(stack):
             loaded = Loaded(Options(directory), "default", {}, config, new_schemas(directory, config), ())
             told += [d for d in validate_loaded(loaded) if d not in told]
     return told
+
+
+class _Nothing:
+    """Nothing is done about components, and nothing is known of their outputs."""
+
+    def component(self, asked: Asked) -> Mapping[str, Value]:
+        return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
+
+
+def flow_problems(stack: StackConfig) -> list[Diagnostic]:
+    """What is wrong with the expressions of a stack whatever its inputs are: circles, and values that do not fit."""
+    inputs = {name: Unknown(variable.constraint.type) for name, variable in stack.root.variables.items()}
+    flow = Flow(stack, inputs, _Nothing())
+    names, problems = flow.instances()
+    for path in flow.paths() if not has_errors(problems) else ():
+        module = flow.module(path)
+        names += [Name("local", name, path) for name in module.locals]
+        names += [Name("output", name, path) for name in module.outputs]
+        for key in module.providers:
+            called = key.removeprefix("provider.")
+            names += [Name("provider", called, path, k) for k in flow.keys("provider", called, path)]
+    found = {id(problem): problem for problem in (*problems, *flow.promises.ask_all(names, 1))}
+    return list(found.values())
 
 
 def _called(stack: StackConfig) -> Iterator[Config]:

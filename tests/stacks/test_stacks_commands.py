@@ -148,3 +148,25 @@ def test_fmt(stack: Path, planner: Planner) -> None:
     assert planner("stacks", "fmt").code == 0
     assert (stack / "x.tfdeploy.hcl").read_text() == 'deployment "dev" {\n  inputs = { name = "n" }\n}\n'
     assert "Not a stack file" in planner("stacks", "fmt", "m/main.tf").err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (STACK.replace("var.name }\n}\nstack", "stack.s.id }\n}\nstack"), "waits for itself"),
+        (STACK + "locals {\n  a = local.b\n  b = local.a\n}\n", "local.a waits for itself"),
+        (STACK + 'locals { a = tonumber("x") }\n', "Invalid function argument"),
+        (STACK.replace("value = stack.s.id", "value = { a = 1 }"), "Invalid output value"),
+        (
+            STACK.replace("inputs = { name = var.name }", "inputs = { name = { a = var.name } }"),
+            "Invalid value for input",
+        ),
+        (STACK.replace('component "a" {', 'component "a" {\n  for_each = 1'), "Invalid for_each argument"),
+    ],
+)
+def test_what_is_wrong_whatever_the_inputs_are(text: str, said: str, stack: Path, planner: Planner) -> None:
+    assert planner("stacks", "init").code == 0
+    (stack / "x.tfcomponent.hcl").write_text(text)
+    ran = planner("stacks", "validate")
+    assert ran.code == 1 and said in " ".join(ran.err.split()), ran.out + ran.err
+    assert ran.err.count("Error: ") == 1
