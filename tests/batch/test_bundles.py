@@ -237,6 +237,12 @@ def test_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "have to be the same" in heard(host.work(data), root).problem
 
 
+@pytest.mark.parametrize("name", ["", "A=B", "A\0"])
+def test_a_variable_that_no_environment_has(tmp_path: Path, name: str) -> None:
+    made, root = parcel(tmp_path, environment=((name, "x"),))
+    assert "variable of the environment" in answer_to(made, root).problem
+
+
 def archive(**members: str) -> bytes:
     packed = BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as file:

@@ -221,3 +221,35 @@ def test_a_text_for_a_variable_of_any_type_is_an_expression(tmp_path: Path, text
     write(tmp_path, {"a/terragrunt.hcl": 'inputs = {\n  tags = file("x.json")\n}\n'})
     assert batch(tmp_path, "apply", "-auto-approve").code == 0
     assert made(tmp_path / "a")[1] == seen
+
+
+# ---------------------------------------------------------------- files over files
+
+
+def test_an_included_file_includes_nothing(tmp_path: Path) -> None:
+    include = 'include "x" {{\n  path = "../{}.hcl"\n}}\n'
+    write(tmp_path, {"a/terragrunt.hcl": include.format("root"), "a/main.tf": MAIN})
+    write(tmp_path, {"root.hcl": include.format("other"), "other.hcl": 'inputs = { name = "other" }\n'})
+    ran = batch(tmp_path, "plan")
+    assert ran.code == 1 and "Terragrunt knows one level of includes" in " ".join(ran.errors.split())
+
+
+def reads(*names: str) -> str:
+    """A file that reads others, and hands out what they have one behind the other."""
+    read = "".join(f'  l{i} = read_terragrunt_config("../{name}/terragrunt.hcl")\n' for i, name in enumerate(names))
+    whole = "".join(f"${{local.l{i}.inputs.name}}" for i in range(len(names)))
+    return f'locals {{\n{read}}}\ninputs = {{ name = "{whole}" }}\n'
+
+
+def test_a_file_is_read_as_a_value_once_whoever_reads_it(tmp_path: Path) -> None:
+    """Else it would be so two to the power of forty times."""
+    for i in range(40):
+        write(tmp_path, {f"d{i}/terragrunt.hcl": reads(f"d{i + 1}", f"d{i + 1}")})
+    write(tmp_path, {"d40/terragrunt.hcl": 'inputs = { name = "" }\n', "d0/main.tf": MAIN})
+    assert batch(tmp_path, "plan").code == 0
+
+
+def test_files_that_read_each_other_are_an_error(tmp_path: Path) -> None:
+    write(tmp_path, {"a/terragrunt.hcl": reads("b"), "a/main.tf": MAIN, "b/terragrunt.hcl": reads("a")})
+    ran = batch(tmp_path, "plan")
+    assert ran.code == 1 and "is read by itself, over other files" in " ".join(ran.errors.split())

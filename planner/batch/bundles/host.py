@@ -124,6 +124,8 @@ def _refusal(request: Request, tree: str) -> str:
         return "The bundle names a folder that is not in it."
     if ".." in request.directory.split("/"):
         return "The bundle names a folder that is not in it."
+    if any(not name or "=" in name or "\0" in name + text for name, text in request.environment):
+        return "The bundle has a variable of the environment that there cannot be."
     states = [request.state, *(u.state for u in request.upstream)]
     local = next((state for state in states if os.path.isabs(state)), "")
     if local and request.command != "validate":

@@ -242,7 +242,9 @@ class Frame(Scope):
                 error("terragrunt.strategy", "Unknown strategy", detail, part.attributes["merge_strategy"].span)
             )
         exposed = self.truth(part.attributes.get("expose"))
-        return Include(part.label, Frame(self.session, path, self), strategy, exposed, part.header)
+        frame = Frame(self.session, path, self)
+        frame.includes()  # there may be none
+        return Include(part.label, frame, strategy, exposed, part.header)
 
     # ------------------------------------------------------------ dependencies
 
@@ -377,8 +379,15 @@ class Frame(Scope):
         return value
 
     def config_of(self, path: str) -> dict[str, Value]:
-        """Another file, evaluated for itself. Raises Failure."""
-        return Frame(self.session, path, depth=self.depth + 1).config()
+        """Another file, evaluated for itself, once: it looks the same to all who read it. Raises Failure."""
+        known = self.session.configs
+        if path not in known:
+            self.session.reading.append(path)
+            try:
+                known[path] = Frame(self.session, path, depth=self.depth + 1).config()
+            finally:
+                self.session.reading.pop()
+        return known[path]
 
     def config(self) -> dict[str, Value]:
         """The whole file as an object, with what it includes. Raises Failure."""

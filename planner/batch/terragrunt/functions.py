@@ -23,6 +23,8 @@ from planner.values.value import List, Map, Unknown, Value, is_null
 from planner.vocabulary.nearest import did_you_mean
 
 _TEXTS = ListType(STRING)
+DEEPEST = 100
+"""files over which another one is read"""
 NAMES = (
     "find_in_parent_folders",
     "path_relative_to_include",
@@ -239,8 +241,10 @@ class Functions:
         if os.path.basename(found).startswith("terragrunt.values."):
             document = self.session.read(found, None)
             return {name: self.frame.evaluate(expr) for name, expr in sorted(document.root.attributes.items())}
-        if self.frame.depth > 20:
+        if found in self.session.reading:
             raise FunctionError(f"{found} is read by itself, over other files.", 0)
+        if self.frame.depth > DEEPEST:
+            raise FunctionError(f"{found} is read over more than {DEEPEST} other files.", 0)
         return self.frame.config_of(found)
 
     def _read_tfvars_file(self, path: str) -> Value:

@@ -110,6 +110,9 @@ class Session:
     orders: dict[str, Span] = field(factory=dict)
     refusals: list[Diagnostic] = field(factory=list)
     remarks: list[Diagnostic] = field(factory=list)
+    configs: dict[str, dict[str, Value]] = field(factory=dict)
+    """files that were read as values, and those that are being read"""
+    reading: list[str] = field(factory=list)
 
     def ask(self, question: str, answer: Callable[[], Any]) -> Any:
         """What somebody outside says, once in a reading and the one after it. `answer` may raise FunctionError."""
