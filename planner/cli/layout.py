@@ -1,4 +1,8 @@
-"""Commands that rewrite files in the standard layout: `fmt` and `rules fmt` differ in the files and the layout."""
+"""Commands that rewrite files in the standard layout: `fmt` and `rules fmt` differ in the files and the layout.
+
+Which texts have the standard layout already is kept in the user's cache, by digests: most files are as they were when
+the command ran last. What is left is shared out to processes when it is much.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,9 @@ from collections.abc import Callable, Iterator
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
+from planner.support.digests import blake2b
 from planner.support.disk import read_whole
+from planner.support.store import Shelf
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.records import frozen
 
@@ -21,6 +27,17 @@ FLAGS = (
     Flag("recursive", "bool", "Look into sub-folders too."),
 )
 STDIN = "<stdin>"
+KNOWN = Shelf("layouts", 256, 64 << 20, ("syntax", "config.lark", "datalog.lark"))
+"""for a folder and a kind of files: the digests of texts that have the standard layout"""
+_DIGEST = 16
+_MOST_KNOWN = 200_000
+"""digests; once there are more, those of files that are no more are let go"""
+_AT_ONCE = 32 << 20
+"""bytes of files that are held at one time"""
+_WORTH = 200_000
+"""bytes of unknown texts that are worth another process"""
+_MOST = 8
+"""processes"""
 
 
 @frozen
@@ -34,6 +51,24 @@ class Layout:
     read: Callable[[bytes, str, list[Diagnostic]], str | None]
     laid_out: Callable[[str], str]
 
+    def of(self, file: File) -> None:
+        """Work out what becomes of a file."""
+        text = self.read(file.data, file.name, file.problems)
+        if text is not None:
+            result = self.laid_out(text).encode("utf-8")
+            file.result = file.data if result == file.data else result
+
+
+class File:
+    """A file, and what is wrong with it; `result` is its text in the standard layout, None if that cannot be made."""
+
+    __slots__ = ("data", "name", "problems", "result")
+
+    def __init__(self, name: str, data: bytes) -> None:
+        self.name, self.data = name, data
+        self.problems: list[Diagnostic] = []
+        self.result: bytes | None = None
+
 
 def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Terminal) -> int:
     """Rewrite, list or compare the files that the words name. 0; 2 when a file cannot be read, parsed or written; with
@@ -46,26 +81,137 @@ def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Te
     printed = not (listed or write or arguments["diff"] or arguments["check"])
     problems: list[Diagnostic] = []
     differs = False
-    for name in [STDIN] if stdin else _files(layout, words, arguments["recursive"], problems):
-        data = _read(name, terminal, problems)
-        text = None if data is None else layout.read(data, name, problems)
-        if data is None or text is None:
+    known = _Known(layout)
+    written: set[str] = set()
+    for file in _laid_out(
+        layout, _read_files(layout, [STDIN] if stdin else words, arguments, terminal, problems), known
+    ):
+        problems += file.problems
+        if file.result is None or file.name in written:  # it was named twice
             continue
-        result = layout.laid_out(text)
-        encoded = result.encode("utf-8")
-        if encoded != data:
+        if file.result is not file.data:
             differs = True
             if listed:
-                terminal.out(name)
+                terminal.out(file.name)
             if write:
-                _write(name, encoded, problems)
+                written.add(file.name)
+                _write(file.name, file.result, problems)
             if arguments["diff"]:
-                terminal.stdout.write(_difference(text, result, name))
+                terminal.stdout.write(_difference(file.data.decode("utf-8"), file.result.decode("utf-8"), file.name))
         if printed:
-            terminal.stdout.write(result)
+            terminal.stdout.write(file.result.decode("utf-8"))
+    known.keep()
     if finish(problems, terminal):
         return 2
     return 3 if arguments["check"] and differs else 0
+
+
+class _Known:
+    """The texts that have the standard layout and no mistakes, by digests."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._name = KNOWN.name(os.path.abspath("."), *layout.endings)
+        kept = bytes(KNOWN.load(self._name) or b"")
+        self._before = {kept[at : at + _DIGEST] for at in range(0, len(kept), _DIGEST)}
+        self._found: set[bytes] = set()
+
+    def has(self, file: File) -> bool:
+        """Whether a file has the layout, as far as is known."""
+        return bool(self._before) and _digest(file) in self._before
+
+    def add(self, file: File) -> None:
+        """For the next run, if nothing is to be said of the file."""
+        if file.result is file.data and not file.problems:
+            self._found.add(_digest(file))
+
+    def keep(self) -> None:
+        """Write down what was found."""
+        if self._found:
+            every = self._found | self._before
+            KNOWN.store(self._name, b"".join(sorted(every if len(every) <= _MOST_KNOWN else self._found)))
+
+
+def _digest(file: File) -> bytes:
+    kind = os.path.splitext(file.name)[1].encode("utf-8", "surrogateescape")
+    return blake2b(file.data, digest_size=_DIGEST, person=kind[:16]).digest()
+
+
+def _laid_out(layout: Layout, files: Iterator[File], known: _Known) -> Iterator[File]:
+    """The files with their results, in their order; so many at a time as fit into the memory that they may take."""
+    batch: list[File] = []
+    size = 0
+    for file in files:
+        batch.append(file)
+        size += len(file.data)
+        if size >= _AT_ONCE:
+            yield from _batch(layout, batch, known)
+            batch, size = [], 0
+    yield from _batch(layout, batch, known)
+
+
+def _batch(layout: Layout, files: list[File], known: _Known) -> list[File]:
+    waiting: list[File] = []
+    for file in files:
+        if file.problems:
+            continue
+        if known.has(file):
+            file.result = file.data
+        else:
+            waiting.append(file)
+    size = sum(len(file.data) for file in waiting)
+    if size < 2 * _WORTH or not _shared_out(layout, waiting, size // _WORTH):
+        for file in waiting:
+            layout.of(file)
+    for file in waiting:
+        known.add(file)
+    return files
+
+
+def _shared_out(layout: Layout, files: list[File], most: int) -> bool:
+    """Whether processes did the work."""
+    from planner.support.forks import processors, shared_out
+
+    count = processors(min(most, _MOST))
+    if count < 2:
+        return False
+
+    def share(number: int) -> list[tuple[list[Diagnostic], bytes | None, bool]]:
+        done = []
+        for file in files[number::count]:
+            layout.of(file)
+            is_same = file.result is file.data
+            done.append((file.problems, None if is_same else file.result, is_same))
+        return done
+
+    shares = shared_out(share, count)
+    if shares is None:
+        return False
+    for number, done in enumerate(shares[1:], 1):
+        for file, (problems, result, is_same) in zip(files[number::count], done, strict=True):
+            file.problems, file.result = problems, file.data if is_same else result
+    return True
+
+
+def _read_files(
+    layout: Layout, words: list[str], arguments: Arguments, terminal: Terminal, problems: list[Diagnostic]
+) -> Iterator[File]:
+    """The files that the words name, read; what cannot be is one without data that says so."""
+    found: list[Diagnostic] = []
+    names = iter(words) if words == [STDIN] else _files(layout, words, arguments["recursive"], found)
+    for name in names:
+        if found:
+            yield _told(name, found)
+        data = _read(name, terminal, found)
+        yield File(name, data) if data is not None else _told(name, found)
+    if found:
+        yield _told("", found)
+
+
+def _told(name: str, found: list[Diagnostic]) -> File:
+    file = File(name, b"")
+    file.problems += found
+    found.clear()
+    return file
 
 
 def _files(layout: Layout, words: list[str], recursive: bool, problems: list[Diagnostic]) -> Iterator[str]:

@@ -104,3 +104,57 @@ def test_signatures_of_functions(planner):
     assert json.loads(ran.out) == metadata()
     assert {"abs", "core::abs", "templatefile"} <= json.loads(ran.out)["function_signatures"].keys()
     assert planner("metadata", "functions").code == 1
+
+
+MANY = 60
+
+
+@pytest.fixture
+def many(tmp_path, monkeypatch):
+    """Files that are enough to be shared out: some with another layout, one with a mistake, one that is no UTF-8."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / ".state"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    for i in range(MANY):
+        gap = "" if i % 10 == 3 else " "
+        lines = "".join(f'variable "v{i}_{n}" {{\n  default{gap}= {n}\n}}\n\n' for n in range(300))
+        (tmp_path / "work" / f"f{i:02}.tf").write_text(lines.rstrip("\n") + "\n")
+    (tmp_path / "work" / "f20.tf").write_text("a = \n")
+    (tmp_path / "work" / "f21.tf").write_bytes(b"a = \xff\n")
+    return tmp_path / "work"
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_many_files(planner, many, monkeypatch, processes):
+    from planner.support import forks
+
+    monkeypatch.setattr(forks, "processors", lambda most: processes)
+    others = [f"f{i:02}.tf" for i in range(MANY) if i % 10 == 3]
+    said = planner("fmt", "-check")
+    assert (said.code, said.out.split()) == (2, others)
+    assert said.err.index("f20.tf") < said.err.index("f21.tf")
+    assert planner("fmt", "-check").out.split() == others
+    said = planner("fmt")
+    assert (said.code, said.out.split()) == (2, others)
+    assert all("default = 0" in (many / name).read_text() for name in others)
+    (many / "f20.tf").unlink()
+    (many / "f21.tf").unlink()
+    assert [(said.code, said.out) for said in (planner("fmt"), planner("fmt"))] == [(0, ""), (0, "")]
+
+
+def test_what_is_known_to_be_laid_out_is_not_read_again(planner, many, monkeypatch):
+    from planner.cli.commands import fmt
+
+    names = ["f01.tf", "f02.tf"]
+    assert planner("fmt", *names).code == 0
+    monkeypatch.setattr(fmt, "read", lambda data, name, problems: pytest.fail(name))
+    assert (planner("fmt", *names).code, planner("fmt", "-check", "f01.tf").code) == (0, 0)
+    (many / "f02.tf").write_text("x=1\n")
+    monkeypatch.undo()
+    monkeypatch.chdir(many)
+    assert planner("fmt", *names).out == "f02.tf\n"
+
+
+def test_a_file_that_is_named_twice_is_written_once(planner, folder):
+    assert planner("fmt", "a.tf", "./a.tf").out == "a.tf\n"

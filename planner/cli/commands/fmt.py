@@ -24,7 +24,7 @@ def read(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
     """The text of a file, None when it cannot be parsed (reported)."""
     from planner.syntax.files import load_text
 
-    _, source, found = load_text(data, name)
+    _, source, found = load_text(data, name, keep=False)
     problems += found
     return None if has_errors(found) else source.text
 
