@@ -18,6 +18,14 @@ from planner.syntax.literals import normal, quoted_text
 NEWLINE, COMMENT, NAME = "NEWLINE", "COMMENT", "NAME"
 _TRIVIA = re.compile(r"([ \t]+)|(\r?\n)|((?:#|//)[^\n]*\n?|/\*(?s:.*?)\*/)").match
 _ALIKE = {"FOR": NAME, "IN": NAME, "IF": NAME, "LBRACE": "{", "LBODY": "{", "LBRACKET": "[", "LPAREN": "("}
+_PLAIN = {
+    kind: _ALIKE.get(kind, kind)
+    for kind in (
+        *("NAME", "NUMBER", "TEXT", "EQUAL", "COMMA", "COLON", "DOT"),
+        *("LBODY", "LBRACE", "RBRACE", "LPAREN", "RPAREN", "LBRACKET", "RBRACKET"),
+    )
+}
+"""kinds of tokens that stand for themselves, as what they are laid out"""
 _CHANGE = {"{": 1, "[": 1, "(": 1, "TEMPLATE_OPEN": 1, "RBRACE": -1, "RBRACKET": -1, "RPAREN": -1, "TEMPLATE_CLOSE": -1}
 # Behind these a minus is a sign; behind anything else it subtracts.
 _BEFORE_SIGN = frozenset(("", "(", "{", "[", "EQUAL", "COLON", "COMMA", "QUESTION", "OPERATOR", "STAR", "MINUS", "NOT"))
@@ -72,8 +80,20 @@ def _pieces(text: str) -> Pieces:
         blanks = 0
 
     for token in tokenize(text):
-        if token[0] == NEWLINE:
+        kind, value, at = token
+        if kind == NEWLINE:
             continue  # it may hold comments and blank lines: they are found before the next token
+        if done < at:
+            if text[done:at].strip(" \t"):
+                trivia(at)
+            else:
+                blanks += at - done
+                done = at
+        if kind in _PLAIN:
+            pieces.append(Piece(_PLAIN[kind], value, blanks))
+            done += len(value)
+            blanks = 0
+            continue
         for kind, value, at in simple_tokens(token):
             trivia(at)
             if kind == "INTERPOLATE":
@@ -257,19 +277,23 @@ def _lay_out(pieces: Pieces) -> None:
             current = []
     if current:
         lines.append(_Line(current))
-    _indent(lines)
+    _indent(lines, any(piece.kind == "HEREDOC_OPEN" for piece in pieces))
     for line in lines:
         _space(line.lead)
         _space(line.assign)
     _align([(line.lead, line.assign) for line in lines])
-    _align([([*line.lead, *line.assign], line.comment) for line in lines])
+    _align([([*line.lead, *line.assign] if line.comment else [], line.comment) for line in lines])
 
 
 def _net(pieces: Pieces) -> int:
-    return sum(_CHANGE.get(piece.kind, 0) for piece in pieces)
+    net = 0
+    for piece in pieces:
+        if piece.kind in _CHANGE:
+            net += _CHANGE[piece.kind]
+    return net
 
 
-def _indent(lines: list[_Line]) -> None:
+def _indent(lines: list[_Line], has_heredocs: bool) -> None:
     """Two blanks for each open line: one that opens more brackets than it closes, however many these are."""
     opened: list[int] = []  # how many brackets each open line left open
     for line in lines:
@@ -277,8 +301,10 @@ def _indent(lines: list[_Line]) -> None:
         if first.kind == NEWLINE:
             first.blanks = 0
             continue
-        heredoc = next((i for i, piece in enumerate(line.lead) if piece.kind == "HEREDOC_OPEN"), len(line.lead))
-        net = _net(line.lead[:heredoc]) + _net(line.assign)
+        lead = line.lead
+        if has_heredocs:
+            lead = lead[: next((i for i, piece in enumerate(lead) if piece.kind == "HEREDOC_OPEN"), len(lead))]
+        net = _net(lead)  # an assignment closes what it opens
         closed = -net
         while closed > 0 and opened:
             if closed < opened[-1]:
@@ -290,11 +316,23 @@ def _indent(lines: list[_Line]) -> None:
             opened.append(net)
 
 
+_GAPS: dict[tuple[str, str, str], int] = {}
+"""what `_gap` said of kinds of tokens; one name, `in`, is different"""
+
+
 def _space(cell: Pieces) -> None:
     before = ""
     for subject, after in pairwise(cell):
-        after.blanks = int(_gap(before, subject, after.kind))
-        before = subject.kind
+        kind = subject.kind
+        if kind == NAME and subject.text == "in":
+            after.blanks = int(_gap(before, subject, after.kind))
+        else:
+            key = (before, kind, after.kind)
+            gap = _GAPS.get(key)
+            if gap is None:
+                gap = _GAPS[key] = int(_gap(before, subject, after.kind))
+            after.blanks = gap
+        before = kind
 
 
 def _gap(before: str, subject: Piece, after: str) -> bool:
