@@ -66,7 +66,16 @@ class Record:
 
     @classmethod
     def new(cls, root: str, asked: dict[str, Any], durable: bool = True) -> Record:
-        """Begin the record of a new run."""
+        """Begin the record of a new run. Raises Failure."""
+        try:
+            return cls._new(root, asked, durable)
+        except OSError as problem:
+            why = f"{problem.filename or root}: {problem.strerror or problem}."
+            detail = f"{why} Each run of a fleet is on record in its {FOLDER}, which has to be writable."
+            raise Failure(error("batch.record", "No record can be begun", detail)) from None
+
+    @classmethod
+    def _new(cls, root: str, asked: dict[str, Any], durable: bool) -> Record:
         make_folder(root)
         stem = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         for number in range(1000):

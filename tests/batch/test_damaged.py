@@ -62,6 +62,12 @@ def test_an_end_of_another_unit_is_not_taken_for_one(fleet: Path) -> None:
     assert ran.code == 0 and ran.outcomes == {"a": "changes"}
 
 
+def test_a_fleet_without_a_place_for_records_is_told_so(fleet: Path) -> None:
+    write(fleet, {".planner/batch": ""})
+    ran = batch(fleet, "plan")
+    assert ran.code == 1 and "No record can be begun" in said(ran)
+
+
 @pytest.mark.parametrize("name", ["..", "../../saved", "/etc", "nope"])
 def test_a_run_is_named_by_its_folder_alone(fleet: Path, name: str) -> None:
     run_folder(fleet)
