@@ -7,6 +7,8 @@ import atexit
 import os
 import signal
 import subprocess
+import threading
+import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 
@@ -15,6 +17,8 @@ from planner.vocabulary.records import frozen
 
 GRACE = 2.0
 """seconds that what takes too long gets to come to its end"""
+MOST = 1 << 20
+"""bytes of what a program prints that are kept, the last ones"""
 LEAST = 6
 """characters of a secret that is looked for: shorter ones stand in everything"""
 _RUNNING: set[subprocess.Popen[bytes]] = set()
@@ -64,14 +68,37 @@ def run_program(
 
 
 def _output(process: subprocess.Popen[bytes], seconds: float | None) -> tuple[bytes, bool]:
-    try:
-        return process.communicate(timeout=seconds)[0], False
-    except subprocess.TimeoutExpired:
+    """The end of what it prints, and whether it took too long."""
+    kept = bytearray()
+    reader = threading.Thread(target=_read, args=(process, kept), daemon=True)
+    reader.start()
+    is_late = not _ended(process, reader, seconds)
+    if is_late:
         _tell(process, signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
-        process.communicate(timeout=GRACE)
-    _tell(process, signal.SIGKILL)  # and what it began, which may still be there when it is not
-    return process.communicate()[0], True
+        _ended(process, reader, GRACE)
+        _tell(process, signal.SIGKILL)  # and what it began, which may still be there when it is not
+        _ended(process, reader, GRACE)
+    return bytes(kept[-MOST:]), is_late
+
+
+def _read(process: subprocess.Popen[bytes], kept: bytearray) -> None:
+    assert process.stdout is not None
+    with process.stdout as stream:
+        while data := os.read(stream.fileno(), 1 << 16):
+            kept += data
+            if len(kept) > 2 * MOST:
+                del kept[:-MOST]
+
+
+def _ended(process: subprocess.Popen[bytes], reader: threading.Thread, seconds: float | None) -> bool:
+    """Whether nobody prints any more and it has ended, waiting so long for it."""
+    until = time.monotonic() + seconds if seconds is not None else None
+    reader.join(seconds)
+    try:
+        process.wait(None if until is None else max(0.0, until - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return False
+    return not reader.is_alive()
 
 
 def _tell(process: subprocess.Popen[bytes], number: int) -> None:

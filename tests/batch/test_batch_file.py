@@ -374,6 +374,23 @@ def test_what_takes_too_long_ends_with_all_that_it_began(tmp_path: Path) -> None
     os.close(held)
 
 
+def test_of_what_a_program_prints_the_end_is_kept(tmp_path: Path) -> None:
+    from planner.batch.programs import MOST, run_program
+
+    ran = run_program(["sh", "-c", "yes | head -c 9000000; echo the end; exit 3"], str(tmp_path), os.environ, 60, True)
+    assert ran.code == 3 and not ran.is_late
+    assert len(ran.output) == MOST and ran.output.endswith(b"the end\n")
+
+
+def test_a_program_that_says_nothing_more_is_waited_for(tmp_path: Path) -> None:
+    from planner.batch.programs import run_program
+
+    words = ["sh", "-c", "exec > /dev/null 2>&1; sleep 0.3; exit 4"]
+    assert run_program(words, str(tmp_path), os.environ, None, True).code == 4
+    late = run_program(["sh", "-c", "exec > /dev/null 2>&1; sleep 60"], str(tmp_path), os.environ, 0.2, True)
+    assert late.is_late and late.code != 0
+
+
 @pytest.mark.parametrize("own", ["auth = []", "auth = null"])
 def test_a_unit_can_do_without_what_its_group_says(tmp_path: Path, own: str) -> None:
     group = 'group "g" {\n  units = ["a"]\n  auth = ["false"]\n  time_limit = "1s"\n}\n'
