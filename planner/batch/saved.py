@@ -273,7 +273,8 @@ def _spared(done: Done) -> Result:
         "more was done to it. Apply the saved plan without -auto-approve to be asked, or make the plan again."
     )
     said = {"severity": "error", "summary": "More than was approved", "detail": detail, "code": "batch.spared"}
-    return evolve(done.result, result="error", diagnostics=(*done.result.diagnostics, said))
+    nothing = (0, 0, 0, 0, 0)
+    return evolve(done.result, result="error", counts=nothing, diagnostics=(*done.result.diagnostics, said))
 
 
 _HOW = {"action": "something else is done to it", "value": "with other values"}

@@ -166,6 +166,6 @@ def totals_text(document: dict[str, Any], mark: str = "") -> str:
 
 
 def totals(document: dict[str, Any]) -> dict[str, int]:
-    """The sum of all units' counts."""
-    counts = [unit["counts"].values() for unit in document["units"]]
+    """The sum of all units' counts; of what was refused, those stand for what was not done."""
+    counts = [unit["counts"].values() for unit in document["units"] if unit["outcome"] != "declined"]
     return dict(zip(COUNTS, map(sum, zip(*counts, strict=True)), strict=True)) if counts else dict.fromkeys(COUNTS, 0)
