@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,27 @@ def test_what_a_run_keeps_is_written_down_and_not_forgotten(here: Path, planner:
     assert "State of an earlier test is left" in again.err
     assert json.loads((folder / "a.plannertest.hcl.tfstate").read_text()) == state
     assert planner("destroy", "-auto-approve", "-state=.terraform/test/a.plannertest.hcl.tfstate").code == 0
+
+
+def test_what_a_run_keeps_is_never_lost_without_a_word(here: Path, planner: Planner) -> None:
+    kept = ".terraform/test/k.plannertest.hcl.tfstate"
+    command = f"[ -e blocked ] || {{ mkdir -p .terraform/test; echo other > {kept}; }}"
+    (here / "main.tf").write_text(
+        f'resource "terraform_data" "a" {{\n  provisioner "local-exec" {{\n    command = "{command}"\n  }}\n}}\n'
+    )
+    (here / "k.plannertest.hcl").write_text('run "x" {\n  skip_cleanup = true\n}\n')
+    ran = planner("test", "-no-color")
+    folder = here / ".terraform/test"
+    assert (here / kept).read_text() == "other\n"
+    assert "Writing state to file: .terraform/test/k.plannertest.hcl.2.tfstate" in ran.err
+    assert [r["name"] for r in json.loads((folder / "k.plannertest.hcl.2.tfstate").read_text())["resources"]] == ["a"]
+    shutil.rmtree(folder)
+    folder.write_text("")
+    (here / "blocked").touch()
+    ran = planner("test", "-no-color")
+    assert ran.code == 1
+    assert "Failed to persist state" in ran.err
+    assert "cleaned up by hand:\n  - terraform_data.a" in ran.err
 
 
 LATE = """

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from itertools import chain, count
 from urllib.parse import quote
 
 from planner.config.test_files.model import TestFile, TestRun, state_name
+from planner.operations.testing.results import object_addresses
 from planner.state.file import write_state
 from planner.state.model import State
 from planner.state.workspace import data_directory
@@ -37,26 +39,28 @@ def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
     return [error("test.state_kept", "State of an earlier test is left", detail, run.span)]
 
 
-def save_beside(state: State) -> tuple[str, list[Diagnostic]]:
+def save_beside(state: State, path: str = LEFT_OVER) -> tuple[str, list[Diagnostic]]:
     """Write a state to a file that is not there yet, as others may do at this moment; where, and what went wrong."""
-    root, ending = os.path.splitext(LEFT_OVER)
-    for path in chain([LEFT_OVER], (f"{root}.{number}{ending}" for number in count(2))):
+    with suppress(OSError):  # said in a moment
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    root, ending = os.path.splitext(path)
+    for free in chain([path], (f"{root}.{number}{ending}" for number in count(2))):
         try:
-            open(path, "x").close()
+            open(free, "x").close()
         except FileExistsError:
             continue
         except OSError:
-            pass  # said in a moment
-        return path, save(state, path)
+            pass
+        return free, save(state, free)
     raise AssertionError
 
 
 def save(state: State, path: str) -> list[Diagnostic]:
     """Write a state; what went wrong."""
     try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         replace_file(path, write_state(state), 0o600)
     except OSError as problem:
-        detail = f"{path}: {problem.strerror or problem}. What is left has to be cleaned up from the list above."
+        objects = "".join(f"\n  - {address}" for address, _ in object_addresses(state))
+        detail = f"{path}: {problem.strerror or problem}. What is left has to be cleaned up by hand:{objects}"
         return [error("test.state_file", "Failed to persist state", detail)]
     return []

@@ -348,9 +348,11 @@ class FileRunner:
         for key, index in judged.kept:
             it, state = self.result.runs[index], self.states[key].state
             if state.resources:
-                path = kept_path(self.result.file, key)
+                path, problems = save_beside(state, kept_path(self.result.file, key))
                 self.listener.saving(self.result, it, path)
-                self.listener.diagnostics(save(state, path), self.result, it)
+                self.listener.diagnostics(problems, self.result, it)
+                if problems:
+                    self._lost(it)
         for key, index in judged.cleaning:
             kept = self.states[key]
             it = self.result.runs[index]
@@ -360,11 +362,15 @@ class FileRunner:
             self.listener.cleaned(self.result, it, left)
             kept.state = left.state
             if has_errors(left.diagnostics) or left.has_objects:
-                self._now(it, cleanup_failed=True)
-                self.result.cleanup_failed = True
+                self._lost(it)
             if left.has_objects:
                 self.listener.saving(self.result, it, LEFT_OVER)
                 self.listener.diagnostics(save(left.state, LEFT_OVER), self.result, it)
+
+    def _lost(self, it: RunResult) -> None:
+        """Something that a run made is neither cleaned up nor kept as it is to be."""
+        self._now(it, cleanup_failed=True)
+        self.result.cleanup_failed = True
 
     def _destroyed(self, it: RunResult, kept: _Kept) -> Left:
         values, found = self._values(it)
