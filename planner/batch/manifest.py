@@ -40,12 +40,19 @@ class Entry:
 
 
 def read_manifest(root: str) -> dict[str, Entry]:
-    """What is known; nothing of a file that is damaged, or that is not the user's alone to write."""
+    """What is known; nothing of a file that is damaged."""
+    return known_units(root) or {}
+
+
+def known_units(root: str) -> dict[str, Entry] | None:
+    """What is known; None where nobody can say what was."""
     try:
         found = orjson.loads(read_whole(os.path.join(root, NAME)))["units"]
         return {str(name): _entry(raw) for name, raw in found.items()}
-    except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError):
+    except FileNotFoundError:
         return {}
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError):
+        return None
 
 
 def _entry(raw: Mapping[str, Any]) -> Entry:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.batch.facts import has_objects
-from planner.batch.manifest import NAME, Entry, read_manifest
+from planner.batch.manifest import NAME, Entry, known_units
 from planner.batch.model import Fleet, Removal, Unit
 from planner.batch.record import safe_name
 from planner.state.backend import schema_of
@@ -25,9 +25,13 @@ REMOVED = os.path.join(".planner", "removed")
 
 def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
     """The units that are to be destroyed though nothing describes them any more, and what is to be said."""
-    known = read_manifest(fleet.root)
+    known = known_units(fleet.root)
     units: dict[str, Unit] = {}
     told: list[Diagnostic] = []
+    if known is None:
+        names = ", ".join(removal.unit for removal in fleet.removals)
+        detail = f"{NAME}, which knows where the states of units are, is damaged: what is left of {names} is not known."
+        return units, [error("batch.removed", "A unit cannot be removed", detail)]
     for removal in fleet.removals:
         entry = known.get(removal.unit)
         if entry is None or (os.path.isabs(entry.state) and not has_objects(entry.state)):

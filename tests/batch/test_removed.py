@@ -111,3 +111,10 @@ def test_a_manifest_that_is_damaged_is_written_anew(fleet: Path) -> None:
         (fleet / ".planner/batch/manifest.json").write_text(text)
         assert batch(fleet, "plan").code == 0
         assert sorted(manifest(fleet)) == ["a"]
+
+
+def test_of_a_manifest_that_is_damaged_nobody_says_that_nothing_is_left(fleet: Path) -> None:
+    file(fleet, removed("old-db", "destroy"))
+    (fleet / ".planner/batch/manifest.json").write_text('{"units": ')
+    ran = batch(fleet, "plan")
+    assert ran.code == 1 and "what is left of old-db is not known" in " ".join(ran.errors.split())
