@@ -16,7 +16,11 @@ _BLOCK = re.compile(rb'(?:^|[\s{])encryption\s*\{|"encryption"\s*:')
 def is_secret(texts: Iterable[bytes]) -> bool:
     """Whether the files of a root module may have an encryption block, or the environment has one. Says yes too often,
     never too seldom."""
-    return bool(os.environ.get(VARIABLE, "").strip()) or any(_BLOCK.search(text) for text in texts)
+    return bool(os.environ.get(VARIABLE, "").strip()) or any(map(_has_block, texts))
+
+
+def _has_block(text: bytes) -> bool:
+    return b"encryption" in text and _BLOCK.search(text) is not None
 
 
 def is_secret_directory(directory: str) -> bool:

@@ -56,12 +56,11 @@ class Shelf:
 
     def name(self, *parts: str) -> str:
         """The name of the entry that is made from these texts (surrogates allowed)."""
-        digest = blake2b(_stamp(self.made_by), digest_size=16)
+        pieces = [_stamp(self.made_by)]
         for part in parts:
             data = part.encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "little"))
-            digest.update(data)
-        return digest.hexdigest()
+            pieces += (len(data).to_bytes(8, "little"), data)
+        return blake2b(b"".join(pieces), digest_size=16).hexdigest()
 
     def has(self, name: str) -> bool:
         """Whether there is an entry of the user's under a name; whether it is whole is seen when it is read."""

@@ -9,6 +9,7 @@ check types they are attrs, and they mean the same; `attrs.fields`, `attrs.asdic
 from __future__ import annotations
 
 from functools import cached_property
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -193,20 +194,28 @@ def _record(cls: Any, eq: bool | None, repr: bool | None, kw_only: bool, caches_
     made = cls.__class__(cls.__name__, cls.__bases__, body)
     cell.append(made)
     record.has_more = hasattr(made, "__attrs_post_init__")
-    for value in [*body.values(), *cached.values()]:
-        _point(value, cls, made)
+    for value in body.values():
+        if value.__class__ in _METHODS:
+            _point(value, cls, made)
+    for function in cached.values():
+        _point(function, cls, made)
     return made
+
+
+_METHODS = frozenset((FunctionType, property, classmethod, staticmethod))
 
 
 def _point(value: Any, old: type, new: type) -> None:
     """What a method means by `super()` is a cell that holds its class: the new one."""
-    function = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
-    for cell in getattr(function, "__closure__", None) or ():
-        try:
-            if cell.cell_contents is old:
-                cell.cell_contents = new
-        except ValueError:  # it is empty
-            continue
+    if value.__class__ is property:
+        value = value.fget
+    elif value.__class__ in (classmethod, staticmethod):
+        value = value.__func__
+    closure = getattr(value, "__closure__", None)
+    if closure and "__class__" in value.__code__.co_freevars:
+        cell = closure[value.__code__.co_freevars.index("__class__")]
+        if cell.cell_contents is old:
+            cell.cell_contents = new
 
 
 def _warming(
@@ -368,9 +377,8 @@ def _getstate(self: Any) -> dict[str, Any]:
 
 
 def _setstate(self: Any, state: dict[str, Any]) -> None:
-    for one in self.__record__.fields:
-        if one.name in state:
-            _set(self, one.name, state[one.name])
+    for name, value in state.items():
+        _set(self, name, value)
 
 
 def _refuse_setting(self: Any, name: str, value: Any) -> None:
