@@ -574,6 +574,14 @@ def test_a_difference_has_the_shape_of_what_is_secret_in_it(here: Path, planner:
     }
 
 
+def test_a_plan_that_is_shown_to_programs_has_no_prior_state(here: Path, planner: Callable[..., Any]) -> None:
+    write(here, {"a.tftest.hcl": 'run "x" {\n}\nrun "y" {\n  command = plan\n}\n'})
+    events = map(json.loads, planner("test", "-json", "-verbose").out.splitlines())
+    (shown,) = (event["test_plan"] for event in events if event["type"] == "test_plan")
+    assert shown["planned_values"]["outputs"]["o"]["value"] == "ONE"
+    assert "prior_state" not in shown
+
+
 def test_what_is_not_known_differs_from_nothing(here: Path, planner: Callable[..., Any]) -> None:
     write(here, {"a.tftest.hcl": FAILING.replace("{", "{\n  command = plan", 1)})
     ran = planner("test", "-no-color")
