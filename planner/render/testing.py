@@ -178,14 +178,15 @@ class HumanTestView(TestView):
                 whose = f'for "{run.name}" from "{run.run.module.source}"'
             self._say(f"\nplanner has already created the following resources {whose}:")
             self._objects(state)
-        if what.creating and what.run is not None:
-            module = what.run.run.module
+        for it, addresses in what.creating:
+            module = it.run.module
             whose = "the module under test" if module is None else f'"{module.source}"'
-            self._say(
-                f'\nplanner was in the process of creating the following resources for "{what.run.name}" from {whose}, '
-                "and they may not have been destroyed:"
-            )
-            for address in what.creating:
+            if addresses:
+                self._say(
+                    f'\nplanner was in the process of creating the following resources for "{it.name}" from {whose}, '
+                    "and they may not have been destroyed:"
+                )
+            for address in addresses:
                 self.terminal.err(f"  - {address}")
 
     def conclusion(self, status: str, files: list[FileResult]) -> None:
@@ -288,8 +289,9 @@ class JsonTestView(TestView):
                 data["state"] = objects
             else:
                 data.setdefault("states", {})[run.name] = objects
-        if what.creating:
-            data["planned"] = list(what.creating)
+        creating = [address for _, addresses in what.creating for address in addresses]
+        if creating:
+            data["planned"] = creating
         if data:
             text = (
                 "planner was interrupted during test execution, and may not have performed the expected cleanup "

@@ -898,6 +898,24 @@ def test_two_interrupts_end_at_once_and_tell_what_is_there(tmp_path: Path, words
     assert not (tmp_path / "errored_test.tfstate").exists()  # it knows of nothing that was finished
 
 
+def test_two_interrupts_tell_which_run_makes_what(tmp_path: Path) -> None:
+    slow = SLOW.replace("first", "f").replace("$$ > started", "> started-m")
+    runs = 'test {\n  parallel = true\n}\nrun "x" {\n}\nrun "y" {\n  module {\n    source = "./m"\n  }\n}\n'
+    write(tmp_path, {"main.tf": SLOW, "m/main.tf": slow, "a.plannertest.hcl": runs})
+    run([sys.executable, "-m", "planner", "init"], cwd=tmp_path, check=True, capture_output=True)
+    process = started(tmp_path)
+    wait_for(tmp_path / "started-m", process)
+    process.send_signal(signal.SIGINT)
+    assert process.stdout is not None
+    while "Gracefully shutting down" not in process.stdout.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    said = " ".join(process.communicate(timeout=60)[0].split())
+    making, rest = "in the process of creating the following resources for", "and they may not have been destroyed:"
+    assert f'{making} "x" from the module under test, {rest} - terraform_data.first - terraform_data.slow' in said
+    assert f'{making} "y" from "./m", {rest} - terraform_data.f - terraform_data.slow' in said
+
+
 DESTROYING = """
 resource "terraform_data" "a" {
   provisioner "local-exec" {

@@ -101,12 +101,11 @@ class Left:
 @frozen(eq=False)
 class Interrupted:
     """What there was when everything was to stop at once: states by the name of the run that last changed them (the one
-    of the module under test under None), and the objects that were being created."""
+    of the module under test under None), and the objects that were being created, with the runs that created them."""
 
     file: FileResult
-    run: RunResult | None
     states: tuple[tuple[RunResult | None, State], ...]
-    creating: tuple[str, ...]
+    creating: tuple[tuple[RunResult, tuple[str, ...]], ...]
 
 
 class Listener(Protocol):

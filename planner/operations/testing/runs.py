@@ -116,7 +116,6 @@ class FileRunner:
         self.outputs = Outputs()
         self.facts = [self._known(it) for it in result.runs]
         self.order = order(self.facts)
-        self.current: dict[int, RunResult] = {}
         self.under_way: dict[int, UnderWay] = {}
 
     # ---------------------------------------------------------------- all runs
@@ -136,7 +135,6 @@ class FileRunner:
             self._now(it, stop_requested=True)
         if it.index in self.order.skipped:
             return
-        self.current[it.index] = it
         it.began = time.time()
         started = time.monotonic()
         try:
@@ -146,7 +144,6 @@ class FileRunner:
             self._failed(it)
         it.seconds = time.monotonic() - started
         self._now(it, done=True)
-        del self.current[it.index]
 
     def _known(self, it: RunResult) -> RunFacts:
         """What is known of a run from the beginning."""
@@ -328,13 +325,13 @@ class FileRunner:
             for key, kept in sorted(self.states.items(), key=lambda item: item[1].run.index if item[1].run else -1)
             if kept.state.resources
         ]
-        running = [self.current[index] for index in sorted(self.current)]
-        creating = tuple(address for index in sorted(self.under_way) for address in self.under_way[index].creating)
-        return Interrupted(self.result, running[0] if running else None, tuple(states), creating)
+        under_way = dict(self.under_way)  # runs beside this one go on
+        creating = tuple((self.result.runs[i], under_way[i].creating) for i in sorted(under_way))
+        return Interrupted(self.result, tuple(states), creating)
 
     def save(self) -> None:
         """Write down all states when everything stops at once: nobody cleans them up any more."""
-        for kept in self.states.values():
+        for kept in list(self.states.values()):
             if kept.run is not None and Left(kept.state).has_objects:
                 path, problems = save_beside(kept.state)
                 self.listener.saving(self.result, kept.run, path)
