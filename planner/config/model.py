@@ -99,6 +99,8 @@ class OutputDecl:
     preconditions: tuple[CheckRule, ...]
     span: Span
     type: TypeConstraint | None = None
+    made_up: tuple[bool, Span] | None = None
+    """a test makes up its module: whether it gives this value, or leaves it null; and where it says so"""
 
 
 @frozen(eq=False)

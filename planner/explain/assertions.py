@@ -95,6 +95,11 @@ class _Follower:
             self.follow(Place(place.module, "resource", place.name, key, place.path[1:]), depth)
 
     def _given(self, place: Place, depth: int) -> None:
+        made_up = place.module.config.outputs[place.name].made_up if place.kind == "output" else None
+        if made_up is not None:
+            is_given, span = made_up
+            self._tell(place, depth, "given by override_module" if is_given else "left null by override_module", span)
+            return
         origins = self.places.origins(place)
         if origins is None:
             self._undeclared(place, depth)

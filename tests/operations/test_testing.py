@@ -632,6 +632,23 @@ def test_causes_for_programs(here: Path, planner: Callable[..., Any]) -> None:
     }  # fmt: skip
 
 
+def test_a_module_that_is_made_up_is_the_cause_and_not_covered(here: Path, planner: Callable[..., Any]) -> None:
+    main = (
+        'module "m" {\n  source = "./m"\n}\noutput "o" {\n  value = module.m.a != null ? module.m.a : module.m.b\n}\n'
+    )
+    child = "".join(f'output "{name}" {{\n  value = "really"\n}}\n' for name in "ab")
+    override = "  override_module {\n    target = module.m\n    outputs = {\n      a = 1\n    }\n  }\n"
+    text = FAILING.replace("{\n", "{\n" + override, 1)
+    write(here, {"main.tf": main, "m/main.tf": child, "a.tftest.hcl": text})
+    planner("init")
+    ran = planner("test", "-no-color", "-why=line", "-coverage")
+    assert "module.m.a is 1: given by override_module (a.tftest.hcl:3)" in ran.err
+    assert "really" not in ran.err
+    assert "m/main.tf:1: output module.m.output.a: never evaluated" in ran.out
+    (here / "a.tftest.hcl").write_text(text.replace("a = 1", ""))
+    assert "module.m.b is null: left null by override_module (a.tftest.hcl:3)" in planner("test", "-why=line").err
+
+
 def test_the_option_why_knows_its_words(here: Path, planner: Callable[..., Any]) -> None:
     for word in ("perhaps", "full"):
         assert "Say -why=none or -why=line." in planner("test", f"-why={word}").err

@@ -106,7 +106,8 @@ def reached(context: EvaluationContext, made: Plan | None) -> Reached:
         for name, call in config.calls.items():
             _add_repetition(found, call, module.calls.get(name))
         if made is not None and not made.errored:
-            found.update((("output", *_place(output.span)), "evaluated") for output in config.outputs.values())
+            outputs = (output for output in config.outputs.values() if output.made_up is None)
+            found.update((("output", *_place(output.span)), "evaluated") for output in outputs)
         for variable in config.variables.values():
             for rule in variable.validations:
                 held = truth(rule.condition, module.scope)

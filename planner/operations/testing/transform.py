@@ -3,7 +3,7 @@ modules. What a run changes is changed in a copy, so that nothing of it reaches 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from planner.config.for_each import for_each_items
 from planner.config.mocking import Override
@@ -14,7 +14,7 @@ from planner.language.evaluate import try_evaluate
 from planner.language.scope import Scope
 from planner.operations.testing.bodies import filled
 from planner.syntax.nodes import Literal
-from planner.values.value import Null, Value
+from planner.values.value import Null
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.records import evolve
 
@@ -139,13 +139,13 @@ def _with_modules(root: ModuleConfig, file: TestFile, run: TestRun, problems: Pr
             if name not in module.outputs:
                 detail = "Specified output to override is not present in the module and will be ignored."
                 problems.warning("override_output", f"Output not found: {name}", detail, override.target.span)
-        root = _changed(root, override.path, _giving(override.outputs))
+        root = _changed(root, override.path, _giving(override))
     return root
 
 
-def _giving(outputs: Mapping[str, Value]) -> Callable[[ModuleConfig], ModuleConfig]:
+def _giving(override: ModuleOverride) -> Callable[[ModuleConfig], ModuleConfig]:
     def emptied(module: ModuleConfig) -> ModuleConfig:
-        given = {name: _given(decl, outputs.get(name, Null())) for name, decl in module.outputs.items()}
+        given = {name: _given(decl, override) for name, decl in module.outputs.items()}
         return evolve(
             module,
             outputs=given,
@@ -160,10 +160,11 @@ def _giving(outputs: Mapping[str, Value]) -> Callable[[ModuleConfig], ModuleConf
     return emptied
 
 
-def _given(decl: OutputDecl, value: Value) -> OutputDecl:
+def _given(decl: OutputDecl, override: ModuleOverride) -> OutputDecl:
     node = decl.value.node
-    constant = Expr(Literal(value, node.start, node.end), decl.value.source)
-    return evolve(decl, value=constant, depends_on=(), preconditions=())
+    constant = Expr(Literal(override.outputs.get(decl.name, Null()), node.start, node.end), decl.value.source)
+    made_up = decl.name in override.outputs, override.target.span
+    return evolve(decl, value=constant, depends_on=(), preconditions=(), made_up=made_up)
 
 
 def _merged_modules(
