@@ -299,7 +299,7 @@ class Runner:
                 outputs = self._outputs(flow)
                 declared = self.stack.root.outputs
                 known = {
-                    name: (value, declared[name].sensitive)
+                    name: (value, SENSITIVE in unmark_deep(value)[1])
                     for name, value in outputs.items()
                     if not declared[name].ephemeral and is_wholly_known(value)
                 }

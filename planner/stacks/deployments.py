@@ -11,7 +11,7 @@ from planner.config.stack_files.model import Deployment, StackConfig
 from planner.language.evaluate import try_evaluate
 from planner.language.scope import Scope
 from planner.stacks.promises import Promises
-from planner.support.disk import read_given
+from planner.support.disk import read_given, read_text
 from planner.syntax import nodes
 from planner.values.types import STRING
 from planner.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Unknown, Value, mark, unmark
@@ -107,7 +107,7 @@ class DeploymentFlow:
         words = {key: unmark(self.evaluate(expr))[0] for key, expr in store.settings.items()}
         called = str(words.get("name", words.get("id", "")))
         if words.get("category") == "env":
-            values: dict[str, Value] = dict(_environment(self.around.varsets, called))
+            values: dict[str, Value] = dict(_environment(self.around.varsets, called, store.span))
         else:
             values = _tfvars(self.around.varsets, called, store.span)
         return {**{key: mark(value, _SECRET) for key, value in values.items()}, "stable": values}
@@ -146,12 +146,17 @@ class _Scope(Scope):
         return self.flow.promises.ask(".".join((root, *names[:count])), span), count
 
 
-def _environment(folder: str, name: str) -> dict[str, str]:
-    """The variables of a set for the environment: those of NAME.env, else of the environment itself."""
-    try:
-        text = read_given(os.path.join(folder, f"{name}.env")).decode()
-    except (OSError, UnicodeDecodeError):
+def _environment(folder: str, name: str, span: Span) -> dict[str, str]:
+    """The variables of a set for the environment: those of NAME.env, else of the environment itself. Raises Failure for
+    a file that cannot be read: the environment is no stand-in for it."""
+    path = os.path.join(folder, f"{name}.env")
+    if not os.path.lexists(path):
         return dict(os.environ)
+    try:
+        text = read_text(path)
+    except (OSError, ValueError) as problem:
+        detail = f"The file {path} cannot be read: {getattr(problem, 'strerror', None) or problem}."
+        raise Failure(error("stack.varset", "Variable set cannot be read", detail, span)) from None
     pairs = [line.partition("=") for line in text.splitlines() if line.strip() and not line.startswith("#")]
     return {key.strip(): value.strip() for key, _, value in pairs}
 
@@ -161,13 +166,13 @@ def _tfvars(folder: str, name: str, span: Span) -> dict[str, Value]:
     from planner.syntax.files import load_file
 
     path = os.path.join(folder, f"{name}.tfvars")
-    if not os.path.isfile(path):
+    if not os.path.lexists(path):
         detail = (
             f"The variable set {name} is not here: write its values into {path}, or name another folder with "
             "-varset-dir."
         )
         raise Failure(error("stack.varset", "No such variable set", detail, span))
-    body, source, problems = load_file(path, path, True, False)
+    body, source, problems = load_file(path, path, keep=False)
     if body is None or has_errors(problems):
         raise Failure(problems)
     attributes, problems = body.just_attributes()

@@ -25,6 +25,7 @@ from planner.syntax.native_body import NativeBody
 from planner.values.convert import ConversionError
 from planner.values.types import STRING
 from planner.values.value import (
+    EPHEMERAL,
     SENSITIVE,
     UNKNOWN,
     List,
@@ -35,6 +36,7 @@ from planner.values.value import (
     is_wholly_known,
     mark,
     unmark,
+    unmark_deep,
 )
 from planner.vocabulary.address import InstanceKey
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -357,11 +359,15 @@ def _variables(declared: Mapping[str, Any], given: Value, who: str) -> dict[str,
 
 
 def output_value(declared: OutputDecl, value: Value) -> Value:
-    """An output's value in its type, sensitive where it says so. Raises Failure."""
+    """An output's value in its type, sensitive where it says so. Raises Failure, also for an ephemeral value
+    if the output does not say that it is."""
     if declared.type is not None:
         try:
             value = declared.type.convert(value)
         except ConversionError as bad:
             detail = f"The value of output.{declared.name} does not fit its type: {bad}."
             raise Failure(error("stack.output_type", "Invalid output value", detail, declared.value.span)) from None
+    if EPHEMERAL in unmark_deep(value)[1] and not declared.ephemeral:
+        detail = f"The value of output.{declared.name} is ephemeral, so the output must say ephemeral = true."
+        raise Failure(error("stack.ephemeral_output", "Ephemeral value not allowed", detail, declared.value.span))
     return mark(value, frozenset((SENSITIVE,))) if declared.sensitive else value

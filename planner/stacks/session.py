@@ -15,10 +15,10 @@ from planner.stacks.deploy import Runner
 from planner.stacks.deployments import DeploymentFlow, Surroundings
 from planner.stacks.loading import component_configs, read_stack
 from planner.stacks.settings import backend_of
-from planner.stacks.states import States
+from planner.stacks.states import States, recorded_instances
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.values.value import SENSITIVE, Value, mark
-from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.told import Told
@@ -54,6 +54,20 @@ class Session:
             wanted |= found
         return [known[name] for name in sorted(wanted or known)]
 
+    def left_behind(self) -> list[Diagnostic]:
+        """What is said of states of deployments that the files have no more. Raises Failure."""
+        known = self.stack.deployments.deployments
+        found = sorted({d for d, _ in recorded_instances(self.backend)} - set(known))
+        return [
+            warning(
+                "stack.left_behind",
+                "Deployment without a block",
+                f'There are states of the deployment "{name}", which no file declares any more: its objects stay. To '
+                "destroy them, declare it again with destroy = true, and apply that.",
+            )
+            for name in found
+        ]
+
     def runner(self, deployment: Deployment, options: OperationOptions, hooks: Hooks) -> Runner:
         """The work on one deployment. Raises Failure when its inputs cannot be had."""
         if self.flow.is_destroyed(deployment):
@@ -63,8 +77,9 @@ class Session:
         return Runner(self.stack, deployment.name, inputs, states, options, hooks, self.encryption)
 
 
-def open_stack(directory: str, around: Surroundings, told: Told) -> Session:
-    """The stack in a directory, installed and right by itself. Raises Failure."""
+def open_stack(directory: str, around: Surroundings, told: Told, readers: tuple[str, ...] = ()) -> Session:
+    """The stack in a directory, installed and right by itself. `readers`: directories of stacks whose published outputs
+    are made from what this one publishes, the nearest last. Raises Failure."""
     stack, problems = read_stack(directory)
     told.check(problems)
     told.check(not_installed(component_configs(stack.root), directory, "stacks init"))
@@ -76,7 +91,7 @@ def open_stack(directory: str, around: Surroundings, told: Told) -> Session:
         return recorded(backend, deployment)
 
     def published(folder: str) -> Mapping[str, Value] | None:
-        return published_by(folder)
+        return published_by(folder, readers)
 
     return Session(directory, stack, backend, DeploymentFlow(stack, around, published, outputs), encryption)
 
@@ -90,8 +105,13 @@ def recorded(backend: Backend, deployment: str) -> Mapping[str, Value] | None:
     return {name: mark(o.value, secret) if o.sensitive else o.value for name, o in state.outputs.items()}
 
 
-def published_by(folder: str) -> Mapping[str, Value] | None:
+def published_by(folder: str, readers: tuple[str, ...] = ()) -> Mapping[str, Value] | None:
     """What the stack in a directory has published last; None when it never did. Raises Failure."""
+    real = os.path.realpath(folder)
+    if real in readers:
+        way = "".join(f"\n  - {reader}" for reader in (*readers[readers.index(real) :], real))
+        detail = f"What these stacks publish is made from what the next one publishes:{way}"
+        raise Failure(error("stack.upstream_circle", "Upstream waits for itself", detail))
     if not os.path.isdir(folder):
         detail = f"The upstream {folder} is not here. Say with -upstream=ADDRESS=DIRECTORY where its stack is."
         raise Failure(error("stack.upstream", "Upstream is not known", detail))
@@ -99,7 +119,7 @@ def published_by(folder: str) -> Mapping[str, Value] | None:
     try:
         os.chdir(folder)
         told = Told()
-        session = open_stack(".", Surroundings(), told)
+        session = open_stack(".", Surroundings(), told, (*readers, real))
         found = session.stack.deployments.published
         return {name: session.flow.evaluate(output.value) for name, output in found.items()}
     finally:

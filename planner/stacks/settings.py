@@ -28,7 +28,7 @@ def backend_of(directory: str, seal: Seal = PLAIN) -> Backend:
     Failure."""
     path = os.path.join(directory, FILE)
     kind, settings = "local", {"workspace_dir": FOLDER}
-    if os.path.exists(path):
+    if os.path.lexists(path):  # a link that leads nowhere is named, and not passed over
         kind, settings = _read(path)
     backend, problems = open_backend(kind, settings, seal)
     if backend is None or has_errors(problems):
@@ -37,7 +37,7 @@ def backend_of(directory: str, seal: Seal = PLAIN) -> Backend:
 
 
 def _read(path: str) -> tuple[str, dict[str, Any]]:
-    body, source, found = load_file(path, FILE, True, False)
+    body, source, found = load_file(path, FILE, keep=False)
     if body is None or has_errors(found):
         raise Failure(found)
     problems = Problems(found)

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.stacks.names import Name, Path, Wild
+from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.model import OutputState, State
 from planner.support.exact_json import dumps, loads
 from planner.values.types import DYNAMIC
 from planner.values.value import Value, type_of, unmark_deep
+from planner.vocabulary.address import valid_identifier
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.records import evolve, frozen
 
@@ -41,7 +43,10 @@ class States:
 
     def workspace(self, name: Name | None = None) -> str:
         """What the state of an instance (or of the deployment) is called."""
-        return self.deployment if name is None else f"{self.deployment}.{encoded(name)}"
+        if name is not None:
+            return f"{self.deployment}.{encoded(name)}"
+        # the default workspace is that of a root module in the same folder, and cannot be deleted
+        return f"{self.deployment}~" if self.deployment == DEFAULT_WORKSPACE else self.deployment
 
     def store(self, name: Name | None = None) -> Store:
         """Its store, the same one each time, since it has the lock. Raises Failure."""
@@ -142,6 +147,16 @@ class States:
         self.store().put_beside(_NOTES, dumps({"made_from": made_from}))
 
 
+def recorded_instances(backend: Backend) -> list[tuple[str, Name]]:
+    """The instances that there are states of in all deployments, each with its deployment. Raises Failure."""
+    try:
+        parts = [workspace.partition(".") for workspace in backend.workspaces()]
+    except OSError as problem:
+        raise _failed(FOLDER, problem) from None
+    found = [(deployment, decoded(rest)) for deployment, _, rest in parts if valid_identifier(deployment)]
+    return [(deployment, name) for deployment, name in found if name is not None]
+
+
 def _failed(workspace: str, problem: OSError) -> Failure:
     detail = f"The state {workspace} cannot be reached: {problem.strerror or problem}."
     return Failure(error("stack.state", "State cannot be used", detail))
@@ -176,7 +191,8 @@ def decoded(text: str) -> Name | None:
         parts.append((name, key))
     *above, (last, key) = parts
     path: Path = tuple(above)
-    return Name("component", last, path, key)
+    found = Name("component", last, path, key)
+    return found if encoded(found) == text else None  # each state has one name
 
 
 def _key(text: str) -> str | None:

@@ -51,6 +51,7 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
     code = 0
     with told.until_an_error():
         session = open_stack(".", surroundings(arguments), told)
+        told += session.left_behind()
         for deployment in session.chosen(arguments["deployment"]):
             code |= _deploy(session, deployment, options, arguments, view, terminal, told)
     view.diagnostics(told)

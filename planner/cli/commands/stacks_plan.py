@@ -59,6 +59,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     plans = []
     with told.until_an_error():
         session = open_stack(".", surroundings(arguments), told)
+        told += session.left_behind()
         for deployment in session.chosen(arguments["deployment"]):
             runner = session.runner(deployment, options, hooks)
             plan = runner.plan()

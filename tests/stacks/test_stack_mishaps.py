@@ -1,0 +1,135 @@
+"""Stacks with odd surroundings: names that mean something elsewhere, files that cannot be read, secrets in outputs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from cli.conftest import Ran
+from stacks.test_deployments import MODULE, Planner
+
+from planner.stacks.states import decoded
+
+ONE = """
+component "c" {
+  source = "./m"
+  inputs = { name = "n" }
+}
+output "n" {
+  type  = string
+  value = component.c.name
+}
+"""
+SECRET = """
+variable "secret" {
+  type      = string
+  sensitive = true
+}
+variable "token" {
+  type      = string
+  ephemeral = true
+}
+output "n" {
+  type  = string
+  value = %s
+}
+"""
+STORE = """
+store "varset" "v" {
+  name     = "v"
+  category = "%s"
+}
+deployment "d" { destroy = store.varset.v.X == "x" }
+"""
+UPSTREAM = """
+upstream_input "other" {
+  type   = "stack"
+  source = "%s"
+}
+publish_output "p" { value = upstream_input.other.p }
+deployment "d" { destroy = upstream_input.other.p == 1 }
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path, planner: Planner, monkeypatch: pytest.MonkeyPatch) -> Planner:
+    monkeypatch.chdir(tmp_path)
+    Path("m").mkdir()
+    Path("m/main.tf").write_text(MODULE)
+
+    def run(deploy: str, *words: str, components: str = ONE, code: int = 0) -> Ran:
+        Path("x.tfcomponent.hcl").write_text(components)
+        Path("x.tfdeploy.hcl").write_text(deploy)
+        assert planner("stacks", "init").code == 0
+        ran = planner("stacks", *words)
+        assert ran.code == code, ran.out + ran.err
+        assert "Traceback" not in ran.err
+        return ran
+
+    return run
+
+
+def test_a_deployment_called_default_leaves_the_root_module_its_state(run: Planner) -> None:
+    Path("terraform.tfstate").write_text('{"version": 4, "serial": 7, "lineage": "mine"}')
+    run('deployment "default" {}', "apply", "-auto-approve")
+    assert '"lineage": "mine"' in Path("terraform.tfstate").read_text()
+    assert sorted(os.listdir("stack-states")) == ["default.c", "default~"]
+    assert 'n = "n"' in run('deployment "default" {}', "output").out
+    run('deployment "default" {}', "destroy", "-auto-approve")
+    assert not os.path.exists("stack-states/default.c")
+
+
+@pytest.mark.parametrize("command", [("plan",), ("apply", "-auto-approve")])
+def test_states_of_a_deployment_that_is_declared_no_more_are_named(run: Planner, command: tuple[str, ...]) -> None:
+    both = 'deployment "gone" {}\ndeployment "here" {}\n'
+    run(both, "apply", "-auto-approve")
+    assert "Deployment without a block" not in run(both, *command).out
+    assert 'states of the deployment "gone"' in run('deployment "here" {}', *command).out
+
+
+@pytest.mark.parametrize("text", ["c~~61", "c~~6", "c~+1", "c~~ 1", "c~~C3~A9", "", "c."])
+def test_only_one_name_means_an_instance(text: str) -> None:
+    assert decoded(text) is None
+
+
+@pytest.mark.parametrize("value", ["var.secret", '"${var.secret}!"'])
+def test_a_sensitive_value_stays_so_in_an_output_that_does_not_say_it(run: Planner, value: str) -> None:
+    deploy = 'deployment "d" { inputs = { secret = "HUNTER2", token = "t" } }'
+    ran = run(deploy, "apply", "-auto-approve", components=SECRET % value)
+    assert "HUNTER2" not in ran.out + run(deploy, "output", components=SECRET % value).out
+
+
+def test_an_ephemeral_value_is_kept_in_no_output(run: Planner) -> None:
+    deploy = 'deployment "d" { inputs = { secret = "s", token = "TOKEN" } }'
+    ran = run(deploy, "apply", "-auto-approve", components=SECRET % "var.token", code=1)
+    assert "The value of output.n is ephemeral" in ran.err
+    assert not os.path.exists("stack-states")
+
+
+@pytest.mark.parametrize(("category", "name"), [("env", "v.env"), ("terraform", "v.tfvars")])
+def test_a_variable_set_that_cannot_be_read_is_named(run: Planner, category: str, name: str) -> None:
+    Path("varsets").mkdir()
+    os.mkfifo(f"varsets/{name}")
+    assert f"The file varsets/{name} cannot be read: Not a regular file." in " ".join(
+        run(STORE % category, "plan", code=1).err.split()
+    )
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda name: os.symlink("nowhere", name)])
+def test_settings_that_cannot_be_read_are_named(run: Planner, make: object) -> None:
+    make("planner.stack.hcl")  # type: ignore[operator]
+    assert "planner.stack.hcl cannot be read" in run('deployment "d" {}', "plan", code=1).err
+
+
+def test_stacks_that_publish_what_is_made_from_each_other_are_refused(
+    run: Planner, planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("other/m").mkdir(parents=True)
+    Path("other/m/main.tf").write_text(MODULE)
+    Path("other/x.tfcomponent.hcl").write_text(ONE)
+    Path("other/x.tfdeploy.hcl").write_text(UPSTREAM % "..")
+    monkeypatch.chdir("other")
+    assert planner("stacks", "init").code == 0
+    monkeypatch.chdir("..")
+    assert "Upstream waits for itself" in run(UPSTREAM % "other", "plan", code=1).err
