@@ -133,3 +133,10 @@ def test_stacks_that_publish_what_is_made_from_each_other_are_refused(
     assert planner("stacks", "init").code == 0
     monkeypatch.chdir("..")
     assert "Upstream waits for itself" in run(UPSTREAM % "other", "plan", code=1).err
+
+
+def test_why_names_the_line_after_applying_too(run: Planner) -> None:
+    two = f'{ONE}component "d" {{\n  source = "./m"\n  inputs = {{ name = component.c.name }}\n}}\n'
+    run('deployment "d" {}', "apply", "-auto-approve", components=two)
+    ran = run('deployment "d" {}', "why", "component.d", "component.c", components=two)
+    assert "x.tfcomponent.hcl:12: inputs = { name = component.c.name }" in " ".join(ran.out.split())
