@@ -10,6 +10,7 @@ from planner.config.model import Expr
 from planner.config.stack_files.model import Deployment, StackConfig
 from planner.language.evaluate import try_evaluate
 from planner.language.scope import Scope
+from planner.stacks.flow import checked_inputs
 from planner.stacks.promises import Promises
 from planner.support.disk import read_given, read_text
 from planner.syntax import nodes
@@ -17,7 +18,7 @@ from planner.values.types import STRING
 from planner.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Unknown, Value, mark, unmark
 from planner.vocabulary.diagnostic import Failure, error, has_errors
 from planner.vocabulary.nearest import did_you_mean
-from planner.vocabulary.records import field, frozen
+from planner.vocabulary.records import evolve, field, frozen
 from planner.vocabulary.span import Source, Span
 
 _SECRET = frozenset((EPHEMERAL, SENSITIVE))
@@ -65,6 +66,10 @@ class DeploymentFlow:
             hint = did_you_mean(extra[0], self.stack.root.variables)
             detail = f"The stack has no variable {extra[0]}.{hint}"
             raise Failure(error("stack.undeclared_input", "Undeclared input", detail, deployment.inputs.span))
+        try:
+            checked_inputs(self.stack.root.variables, items, f'the deployment "{deployment.name}"')
+        except Failure as failure:
+            raise Failure([evolve(d, subject=deployment.inputs.span) for d in failure.diagnostics]) from None
         return dict(items)
 
     def is_destroyed(self, deployment: Deployment) -> bool:

@@ -161,7 +161,7 @@ class Flow:
             (last, key), above = name.path[-1], name.path[:-1]
             given = self.promises.ask(Name("stack", last, above, key))
         declared = self.module(name.path).variables[name.name]
-        values = _variables({name.name: declared}, given, f"input of {name}")
+        values = checked_inputs({name.name: declared}, given, f"input of {name}")
         return values[name.name].value
 
     def _local(self, name: Name) -> Value:
@@ -245,7 +245,7 @@ class Flow:
         providers = tuple(self.given_provider(ref, source, name.path, scope) for ref, source in component.providers)
         config = component.config
         assert config is not None, "only what could be loaded is evaluated"
-        variables = _variables(config.root.variables, given, f"input of {name}")
+        variables = checked_inputs(config.root.variables, given, f"input of {name}")
         blocks = {provider.block.key: provider.block for provider in providers}
         config = evolve(config, root=evolve(config.root, providers={**config.root.providers, **blocks}))
         return Asked(name, config, variables, providers, self.awaited(name), component.span)
@@ -338,7 +338,7 @@ def _instance_key(value: Any) -> InstanceKey:
     return value if value.__class__ in (str, int) else str(value)
 
 
-def _variables(declared: Mapping[str, Any], given: Value, who: str) -> dict[str, RootVariable]:
+def checked_inputs(declared: Mapping[str, Any], given: Value, who: str) -> dict[str, RootVariable]:
     """The values of declared variables from an object of inputs. Raises Failure."""
     plain, marks = unmark(given)
     if is_null(plain):

@@ -140,3 +140,14 @@ def test_why_names_the_line_after_applying_too(run: Planner) -> None:
     run('deployment "d" {}', "apply", "-auto-approve", components=two)
     ran = run('deployment "d" {}', "why", "component.d", "component.c", components=two)
     assert "x.tfcomponent.hcl:12: inputs = { name = component.c.name }" in " ".join(ran.out.split())
+
+
+@pytest.mark.parametrize("command", [("plan",), ("apply", "-auto-approve")])
+def test_one_deployment_with_wrong_inputs_keeps_none_of_the_others(run: Planner, command: tuple[str, ...]) -> None:
+    number = f'variable "n" {{\n  type    = number\n  default = 1\n}}\n{ONE}'
+    deploy = 'deployment "a" { inputs = { n = "x" } }\ndeployment "b" { inputs = { n = tonumber("y") } }\n'
+    ran = run(deploy + 'deployment "c" {}\n', *command, components=number, code=1)
+    said = " ".join(ran.err.split())
+    assert "on x.tfdeploy.hcl line 1" in said and 'var.n given by the deployment "a"' in said
+    assert "on x.tfdeploy.hcl line 2" in said
+    assert "c: Plan: 1 to add" in ran.out

@@ -53,7 +53,8 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
         session = open_stack(".", surroundings(arguments), told)
         told += session.left_behind()
         for deployment in session.chosen(arguments["deployment"]):
-            code |= _deploy(session, deployment, options, arguments, view, terminal, told)
+            with told.until_an_error():  # the others are deployed all the same
+                code |= _deploy(session, deployment, options, arguments, view, terminal, told)
     view.diagnostics(told)
     return int(code or has_errors(told))
 

@@ -61,13 +61,14 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         session = open_stack(".", surroundings(arguments), told)
         told += session.left_behind()
         for deployment in session.chosen(arguments["deployment"]):
-            runner = session.runner(deployment, options, hooks)
-            plan = runner.plan()
-            plans.append(plan)
-            told += [d for d in plan.diagnostics if d not in told]
-            if not arguments["json"] and not has_errors(plan.diagnostics):
-                show_plan(plan, view, terminal, SchemaLookup(runner.schemas).resource_schema)
-            told += runner.release()
+            with told.until_an_error():  # the others are planned all the same
+                runner = session.runner(deployment, options, hooks)
+                plan = runner.plan()
+                plans.append(plan)
+                told += [d for d in plan.diagnostics if d not in told]
+                if not arguments["json"] and not has_errors(plan.diagnostics):
+                    show_plan(plan, view, terminal, SchemaLookup(runner.schemas).resource_schema)
+                told += runner.release()
     if arguments["json"]:
         found = document(plans, lambda made: plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema))
         terminal.data(dumps({**found, **said(told)}).decode())
