@@ -236,6 +236,12 @@ class Runner:
     def _asked_to_destroy(self, flow: Flow, name: Name, removed: tuple[RemovedComponent, Name, Value] | None) -> Asked:
         if removed is not None:
             block, _, each = removed
+            if block.kind == "stack":  # nothing in it says with which module and providers
+                detail = (
+                    f"{name} cannot be destroyed by a removed block for a whole child stack. Keep the stack block, "
+                    "write removed blocks for its components into the child stack, apply, and delete the block then."
+                )
+                raise Failure(error("stack.removed_stack", "Child stack cannot be removed", detail, block.span))
             return flow.asked(block, name, each)
         component = flow.module(name.path).components.get(f"component.{name.name}")
         if component is None:

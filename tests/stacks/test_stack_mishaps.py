@@ -151,3 +151,16 @@ def test_one_deployment_with_wrong_inputs_keeps_none_of_the_others(run: Planner,
     assert "on x.tfdeploy.hcl line 1" in said and 'var.n given by the deployment "a"' in said
     assert "on x.tfdeploy.hcl line 2" in said
     assert "c: Plan: 1 to add" in ran.out
+
+
+def test_a_removed_child_stack_is_forgotten_or_refused(run: Planner) -> None:
+    Path("s").mkdir()
+    Path("s/x.tfcomponent.hcl").write_text(ONE.replace("./m", "../m"))
+    run('deployment "d" {}', "apply", "-auto-approve", components='stack "s" { source = "./s" }')
+    gone = 'removed {\n  from   = stack.s\n  source = "./s"\n%s}\n'
+    assert "write removed blocks for its components" in " ".join(
+        run('deployment "d" {}', "plan", components=gone % "", code=1).err.split()
+    )
+    forget = gone % "  lifecycle { destroy = false }\n"
+    run('deployment "d" {}', "apply", "-auto-approve", components=forget)
+    assert os.listdir("stack-states") == ["d"]
