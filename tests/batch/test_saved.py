@@ -340,13 +340,14 @@ terraform {
 
 
 def test_what_is_encrypted_stays_so(tmp_path: Path) -> None:
-    files = {f"{name}/main.tf": BACKEND + ENCRYPTION + MAIN % (f"{name}-77123", "t") for name in "abc"}
+    more = 'variable "more" {\n  default = "none"\n}\n'
+    files = {f"{name}/main.tf": BACKEND + ENCRYPTION + more + MAIN % (f"{name}-77123", "t") for name in "abc"}
     write(tmp_path, files | {"planner.batch.hcl": FILE % "word"})
     assert save(tmp_path).outcomes == dict.fromkeys("abc", "changes")
     assert batch(tmp_path, "apply", "saved").code == 0
     write(tmp_path, {"a/main.tf": files["a/main.tf"].replace('"t"', '"u"').replace("a-77123", "a-77124")})
     write(tmp_path, {"planner.batch.hcl": FILE % "id"})
-    refused = batch(tmp_path, "plan", "-out=saved", "-var=b:up=x")
+    refused = batch(tmp_path, "plan", "-out=saved", "-var=b:more=x")
     assert save(tmp_path).outcomes == {"a": "changes", "b": "incomplete", "c": "unchanged"}
     ran = batch(tmp_path, "apply", "saved")
     assert ran.code == 0, said(ran)

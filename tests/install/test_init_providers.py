@@ -382,15 +382,13 @@ def test_planning_loads_nothing_that_installs(project: Project, world: World) ->
     project.run("init")
     project.run("plan")
     script = """
+import atexit
 import sys
-import threading
 from planner.__main__ import main
+OTHERS = ("planner.install", "ssl", "http", "urllib.request")
+atexit.register(lambda: print("LOADED", sorted(m for m in sys.modules if m.startswith(OTHERS))))
 sys.argv[1:] = ["plan"]
-try:
-    main()
-except SystemExit:
-    pass
-print("LOADED", sorted(m for m in sys.modules if m.startswith(("planner.install", "ssl", "http", "urllib.request"))))
+main()
 """
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=project.work, env=project.environ, capture_output=True, text=True

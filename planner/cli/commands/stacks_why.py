@@ -11,9 +11,10 @@ from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Failure, error
 from planner.walk.hooks import Hooks
 
-USAGE = "[options] COMPONENT OTHER | deferred COMPONENT | approved"
+USAGE = "[options] COMPONENT OTHER"
 HELP = """Plans a deployment and explains: that the instance COMPONENT is made from OTHER, with the values in between
-and their lines; why COMPONENT is deferred, and what it waits for; or which checks approve the plan, or do not."""
+and their lines; why COMPONENT is deferred, and what it waits for (stacks why deferred COMPONENT); or which checks
+approve the plan, or do not (stacks why approved)."""
 FLAGS = (Flag("full", "bool", "Show the whole proof."), *SHARED, JSON)
 
 
